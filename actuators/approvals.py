@@ -1,0 +1,30 @@
+"""Writes to the product's ConfigMap: a person approves a hold, a pass uses the approval up."""
+
+from datetime import datetime
+
+from actuators.clients.kubernetes import KubernetesWriter, segment
+from actuators.errors import NotFound
+from desired.approval import Approval, format_approval
+from desired.names import CONFIG_MAP
+
+
+def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> None:
+    """Record ``approval``; the ConfigMap is created when it is not there. Raises an ApiError."""
+    key, value = format_approval(approval)
+    collection = f"/api/v1/namespaces/{segment(namespace)}/configmaps"
+    try:
+        writer.patch(f"{collection}/{CONFIG_MAP}", {"data": {key: value}})
+    except NotFound:
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": CONFIG_MAP, "namespace": namespace},
+            "data": {key: value},
+        }
+        writer.create(collection, body)
+
+
+def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: datetime) -> None:
+    """Make ``approval`` void before what it lets through is applied: it counts once, whatever happens next."""
+    key, value = format_approval(approval.used(now))
+    writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", {"data": {key: value}})

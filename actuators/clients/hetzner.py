@@ -1,0 +1,223 @@
+"""The Hetzner Cloud API: raw bytes in, raw bytes out, over the session and credentials of the ``hcloud`` package.
+
+The package's own retries are bypassed: they send a POST again after a time-out and ignore what the server says about
+its rate limit. This is the only module that touches the private parts of ``hcloud`` that this needs.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actuators.clients.counting import RequestCount
+from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.retry import PATIENT, Patience, Retry
+
+if TYPE_CHECKING:
+    import hcloud
+    import requests
+
+_POOL_SIZE = 16
+_CONNECT_TIMEOUT_S = 3.0
+_DEFAULT_LIMIT = 3600
+"""Requests an hour that Hetzner grants a project unless its headers say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """What the last answer said of the project's allowance."""
+
+    limit: int
+    """Requests an hour; the bucket refills evenly, one request every 3600/limit seconds."""
+    remaining: int
+
+    @property
+    def refill_s(self) -> float:
+        """Seconds until one more request may pass. ``RateLimit-Reset`` is when the bucket is full, an hour later."""
+        return 3600.0 / max(1, self.limit)
+
+
+class _Error(msgspec.Struct):
+    code: str = ""
+    message: str = ""
+
+
+class _ErrorBody(msgspec.Struct):
+    error: _Error
+
+
+class HetznerConnection:
+    """One project's token on one endpoint: the choke point. Safe to use from several threads."""
+
+    def __init__(
+        self, client: "hcloud.Client", *, endpoint: str, retry: Retry, timeout_s: float, read_only: bool
+    ) -> None:
+        base = client._client  # noqa: SLF001 - the package has no public way to switch its retries off
+        self._session = base._session  # noqa: SLF001
+        self._headers = dict(base._headers)  # noqa: SLF001
+        self._mount(self._session)
+        self._endpoint = endpoint
+        self._retry = retry
+        self._timeout_s = timeout_s
+        self._read_only = read_only
+        self.requests = RequestCount()
+        self.rate_limit: RateLimit | None = None
+
+    @staticmethod
+    def _mount(session: "requests.Session") -> None:
+        from requests.adapters import HTTPAdapter  # noqa: PLC0415 - loaded with hcloud, which --help need not pay for
+
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(pool_maxsize=_POOL_SIZE))
+        session.auth = lambda request: request  # else requests takes credentials for this host from ~/.netrc
+
+    def send(self, method: str, path: str, *, body: Any = None, repeatable: bool) -> bytes:
+        """The answer's body. Raises an ApiError; PermissionError for a write on a connection for reading."""
+        if self._read_only and method != "GET":
+            raise PermissionError(f"{method} {path} on a connection that was opened for reading")
+        return self._retry.call(
+            lambda timeout_s: self._attempt(method, path, body, timeout_s),
+            timeout_s=self._timeout_s,
+            repeatable=repeatable,
+        )
+
+    def _attempt(self, method: str, path: str, body: Any, timeout_s: float) -> bytes:
+        import requests  # noqa: PLC0415
+
+        self._pace()
+        self.requests.add(method)
+        try:
+            response = self._session.request(
+                method,
+                self._endpoint + path,
+                headers=self._headers,
+                json=body,
+                timeout=(min(_CONNECT_TIMEOUT_S, timeout_s), timeout_s),
+                allow_redirects=False,
+            )
+        except requests.exceptions.SSLError as error:
+            raise Broken(f"Hetzner API {self._endpoint}: its certificate is not trusted ({_cause(error)})") from error
+        except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
+            raise Transient(f"Hetzner API {self._endpoint} does not answer: {_cause(error)}") from error
+        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError) as error:
+            raise Transient(f"Hetzner API {self._endpoint}: the answer was cut off ({_cause(error)})") from error
+        except (requests.exceptions.RequestException, ValueError) as error:
+            raise Broken(f"Hetzner API {self._endpoint} cannot be called: {_cause(error)}") from error
+        self._observe(response.headers)
+        if response.ok and not response.is_redirect:
+            return response.content
+        raise self._error(f"{method} {path.partition('?')[0]}", response)
+
+    def _pace(self) -> None:
+        """Wait for one request's worth of allowance when the last answer said that none is left."""
+        limit = self.rate_limit
+        if limit is not None and limit.remaining <= 0:
+            self._retry.wait(limit.refill_s)
+
+    def _observe(self, headers: Mapping[str, str]) -> None:
+        try:
+            self.rate_limit = RateLimit(int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"]))
+        except (KeyError, ValueError):
+            return  # a proxy's answer has no such headers; what was known stays known
+
+    def _error(self, call: str, response: "requests.Response") -> ApiError:
+        """The API's refusal in our terms (Hetzner Cloud API, error codes)."""
+        status = response.status_code
+        try:
+            said = msgspec.json.decode(response.content, type=_ErrorBody).error
+        except msgspec.MsgspecError:
+            said = None
+        detail = said.message if said else _one_line(response.content[:120].decode("utf-8", "replace"))
+        trace = response.headers.get("X-Correlation-Id")
+        message = f"Hetzner {call}: {status} {detail or response.reason}"
+        message += f" ({', '.join(filter(None, (said.code if said else None, trace)))})" if said or trace else ""
+        if status == HTTPStatus.TOO_MANY_REQUESTS or (said and said.code == "rate_limit_exceeded"):
+            refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / _DEFAULT_LIMIT
+            return Throttled(message, retry_after_s=refill_s, status=status, code=said.code if said else None)
+        kind = _BY_CODE.get(said.code) if said else None
+        return (kind or _by_status(status, said_why=said is not None))(
+            message, status=status, code=said.code if said else None
+        )
+
+
+_BY_CODE: Mapping[str, type[ApiError]] = {
+    "not_found": NotFound,
+    "unauthorized": Denied,
+    "forbidden": Denied,
+    "token_readonly": Denied,
+    "conflict": Conflict,
+    "locked": Conflict,
+    "uniqueness_error": Conflict,
+    "bad_gateway": Transient,
+    "maintenance": Transient,
+    "resource_unavailable": Transient,
+    "robot_unavailable": Transient,
+    "server_error": Transient,
+    "timeout": Transient,
+    "unavailable": Transient,
+    "unknown_error": Transient,
+}
+"""Code → class, where the code says more than the status."""
+
+
+def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
+    """The class of an answer whose code is not in the table. Absence needs the API's own word: a bare 404 is Broken."""
+    if status in (401, 403) and not said_why:
+        return Denied
+    if status in (408, 500, 502, 503, 504):
+        return Transient
+    return Invalid if said_why and 400 <= status < 500 else Broken
+
+
+class HetznerReader:
+    """GET and nothing else."""
+
+    def __init__(self, connection: HetznerConnection) -> None:
+        self._connection = connection
+
+    @property
+    def requests(self) -> RequestCount:
+        """Requests sent over this connection so far."""
+        return self._connection.requests
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """The project's allowance as last seen; None before the first answer."""
+        return self._connection.rate_limit
+
+    def get(self, path: str) -> bytes:
+        """The body of one answer. Raises an ApiError."""
+        return self._connection.send("GET", path, repeatable=True)
+
+
+def connect(
+    token: str,
+    endpoint: str,
+    *,
+    application: tuple[str, str],
+    stop: threading.Event,
+    timeout_s: float,
+    read_only: bool,
+    patience: Patience = PATIENT,
+) -> HetznerConnection:
+    """A connection with the project's ``token``. ``application`` is name and version for the ``User-Agent``."""
+    import hcloud  # noqa: PLC0415 - 0.1 s that --help need not pay
+
+    name, version = application
+    client = hcloud.Client(token, api_endpoint=endpoint, application_name=name, application_version=version)
+    return HetznerConnection(
+        client, endpoint=endpoint, retry=Retry(stop, patience), timeout_s=timeout_s, read_only=read_only
+    )
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason, which is the one that people understand."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return _one_line(reason or error)
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())[:300]

@@ -1,0 +1,134 @@
+"""Whole lists of Hetzner objects: pages side by side, sorted by id, counted against what the API says there is.
+
+Pages are cut from a live list, so an object that is created or deleted between two pages can be missed or seen twice
+(hetzner-api 4). A list whose count does not add up is read once more, and is incomplete if it still does not.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.errors import ApiError, Broken
+from desired.section import Section
+
+V = TypeVar("V")
+
+PAGE_SIZE = 50
+"""The API's largest page."""
+_PARALLEL = 4
+"""Pages read at once. More would be faster and would take more of an allowance that the whole project shares."""
+
+
+class _Pagination(msgspec.Struct):
+    last_page: int | None
+    total_entries: int | None
+
+
+class _Meta(msgspec.Struct):
+    pagination: _Pagination
+
+
+class _Envelope(msgspec.Struct):
+    meta: _Meta
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded(Generic[V]):
+    """What one page held."""
+
+    items: Mapping[int, V]
+    unreadable: Mapping[int, str]
+    """Id → why the object could not be decoded."""
+    nameless: int = 0
+    """Objects of which not even the id could be read."""
+
+
+def read_list(
+    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
+) -> tuple[Section[int, V], ApiError | None]:
+    """All objects under ``path``, and the error that kept it from being all; never raises an ApiError.
+
+    Costs ceil(objects / 50) requests, twice that when the list changed while it was being read.
+    """
+    section, error = _read_once(reader, path, decode)
+    if section.complete or error is not None:
+        return section, error
+    return _read_once(reader, path, decode)
+
+
+def _read_once(
+    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
+) -> tuple[Section[int, V], ApiError | None]:
+    try:
+        first = reader.get(_page(path, 1))
+        pagination = _pagination(path, first)
+    except ApiError as refusal:
+        return Section.missing(str(refusal)), refusal
+    bodies, error = _read_rest(reader, path, pagination.last_page or 1)
+    items: dict[int, V] = {}
+    unreadable: dict[int, str] = {}
+    totals = {pagination.total_entries}
+    nameless = seen = 0
+    for body in (first, *bodies):
+        try:
+            decoded = decode(body)
+            totals.add(_pagination(path, body).total_entries)
+        except ApiError as problem:
+            error = error or problem
+            continue
+        items |= decoded.items
+        unreadable |= decoded.unreadable
+        nameless += decoded.nameless
+    unreadable = {key: why for key, why in unreadable.items() if key not in items}
+    seen = len(items) + len(unreadable)
+    why = _why_incomplete(error, totals, seen, nameless)
+    expected = pagination.total_entries
+    return Section(items, complete=why is None, why_incomplete=why, expected=expected, unreadable=unreadable), error
+
+
+def _read_rest(reader: HetznerReader, path: str, last_page: int) -> tuple[list[bytes], ApiError | None]:
+    """The bodies of pages 2 to ``last_page`` that arrived, and the first error."""
+    if last_page < 2:
+        return [], None
+    bodies: list[bytes] = []
+    error: ApiError | None = None
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="hetzner-list") as pool:
+        for future in [pool.submit(reader.get, _page(path, number)) for number in range(2, last_page + 1)]:
+            try:
+                bodies.append(future.result())
+            except ApiError as problem:
+                error = error or problem
+    return bodies, error
+
+
+def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, nameless: int) -> str | None:
+    """Why the pages are not the whole list; None when they are."""
+    if error is not None:
+        return str(error)
+    if len(totals) > 1:
+        return "the list changed while it was being read"
+    (total,) = totals
+    if nameless:
+        return f"{nameless} objects of the list could not be read, not even their ids"
+    if total is None:
+        return "the API did not say how many objects there are"
+    if seen != total:
+        return f"{seen} of {total} objects arrived: the list changed while it was being read"
+    return None
+
+
+def _pagination(path: str, body: bytes) -> _Pagination:
+    try:
+        return msgspec.json.decode(body, type=_Envelope).meta.pagination
+    except msgspec.MsgspecError as error:
+        looks_like = re.sub(rb"\s+", b" ", body[:60]).decode("utf-8", "replace")
+        raise Broken(f"Hetzner GET {path}: the answer is no list of the Hetzner API ({looks_like!r})") from error
+
+
+def _page(path: str, number: int) -> str:
+    return f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc"

@@ -1,0 +1,286 @@
+"""The Kubernetes API: raw bytes in, raw bytes out, over the transport and credentials of the ``kubernetes`` package.
+
+The typed API is not used: importing it costs more than a whole pass, and one malformed object fails a whole list.
+``KubernetesReader`` and ``KubernetesWriter`` are different types; a connection that is opened for reading refuses
+everything but GET, so that a dry run holds nothing that can write.
+"""
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from actuators.clients.counting import RequestCount
+from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+
+PAGE_SIZE = 500
+"""Objects a page, as client-go's pager asks for."""
+_LIST_RESTARTS = 3
+"""How often a list whose continue token expired is read again from the start."""
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+
+class ConnectionProblem(Exception):
+    """The cluster cannot be reached as configured; the text names the setting and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A successful answer. Header names are lower case."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class _Status(msgspec.Struct):
+    """The API server's error body (meta/v1 Status)."""
+
+    message: str = ""
+    reason: str = ""
+
+
+class _ListMeta(msgspec.Struct):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _ListHead(msgspec.Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+
+
+class KubernetesConnection:
+    """One API server with credentials: the choke point. Safe to use from several threads."""
+
+    def __init__(
+        self, api_client: "ApiClient", *, user_agent: str, retry: Retry, timeout_s: float, read_only: bool
+    ) -> None:
+        api_client.user_agent = user_agent
+        self._api_client = api_client
+        self._retry = retry
+        self._once = Retry(retry.stop, NO_PATIENCE)
+        self._timeout_s = timeout_s
+        self._read_only = read_only
+        self.host = str(api_client.configuration.host)
+        self.requests = RequestCount()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        content_type: str | None = None,
+        repeatable: bool = True,
+        once: bool = False,
+    ) -> Answer:
+        """The API server's answer. Raises an ApiError; PermissionError for a write on a connection for reading."""
+        if self._read_only and method != "GET":
+            raise PermissionError(f"{method} {path} on a connection that was opened for reading")
+        retry = self._once if once else self._retry
+        return retry.call(
+            lambda timeout_s: self._attempt(method, path, body, content_type, timeout_s),
+            timeout_s=self._timeout_s,
+            repeatable=repeatable,
+        )
+
+    def _attempt(self, method: str, path: str, body: Any, content_type: str | None, timeout_s: float) -> Answer:
+        from kubernetes.client.exceptions import ApiException  # noqa: PLC0415 - 0.2 s that --help need not pay
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if content_type else {})
+        request = self._api_client.param_serialize(
+            method, path, header_params=headers, body=body, auth_settings=["BearerToken"]
+        )
+        self.requests.add(method)
+        try:
+            response = self._api_client.call_api(*request, _request_timeout=(min(3.0, timeout_s), timeout_s))
+            data = response.read()
+        except ApiException as error:
+            raise Broken(f"Kubernetes API server {self.host}: {_one_line(error.reason)}; {_TLS_REMEDY}") from error
+        except HTTPError as error:
+            raise Transient(f"Kubernetes API server {self.host} does not answer: {_one_line(error)}") from error
+        headers_of_answer = {name.lower(): value for name, value in response.headers.items()}
+        if response.status < 300:
+            return Answer(data, headers_of_answer)
+        raise _error(f"{method} {path.partition('?')[0]}", response.status, data, headers_of_answer)
+
+
+_TLS_REMEDY = "check certificate-authority and server in the kubeconfig"
+
+
+class KubernetesReader:
+    """GET and nothing else."""
+
+    def __init__(self, connection: KubernetesConnection) -> None:
+        self._connection = connection
+
+    @property
+    def host(self) -> str:
+        """The API server's address, for messages."""
+        return self._connection.host
+
+    @property
+    def requests(self) -> RequestCount:
+        """Requests sent over this connection so far."""
+        return self._connection.requests
+
+    def get(self, path: str) -> Answer:
+        """One object, or whatever the path answers. Raises an ApiError."""
+        return self._connection.send("GET", path)
+
+    def list_pages(self, path: str) -> list[Answer]:
+        """All pages of a list, from one attempt that arrived whole.
+
+        When a continue token expires the list is read again from the start, as pages of two attempts do not fit
+        together. Raises an ApiError when a page cannot be had.
+        """
+        for _ in range(_LIST_RESTARTS):
+            pages = self._one_attempt(path)
+            if pages is not None:
+                return pages
+        raise Transient(f"Kubernetes GET {path}: the list expired {_LIST_RESTARTS} times while it was being read")
+
+    def _one_attempt(self, path: str) -> list[Answer] | None:
+        pages: list[Answer] = []
+        token = ""
+        while True:
+            query = {"limit": str(PAGE_SIZE)} | ({"continue": token} if token else {})
+            try:
+                answer = self.get(f"{path}?{urlencode(query)}")
+            except Conflict as error:
+                if token and error.status == HTTPStatus.GONE:
+                    return None
+                raise
+            pages.append(answer)
+            try:
+                token = msgspec.json.decode(answer.body, type=_ListHead).metadata.continue_
+            except msgspec.MsgspecError as error:
+                raise Broken(f"Kubernetes GET {path}: the answer is no list ({error})") from error
+            if not token:
+                return pages
+
+
+class KubernetesWriter:
+    """Everything that changes something. Never constructed in a dry run."""
+
+    def __init__(self, connection: KubernetesConnection) -> None:
+        self._connection = connection
+
+    def patch(self, path: str, body: Mapping[str, Any], *, content_type: str = MERGE_PATCH) -> Answer:
+        """PATCH, repeated after a transient failure: patches here carry a resourceVersion or set absolute values."""
+        return self._connection.send("PATCH", path, body=body, content_type=content_type)
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """POST, sent once: whether a failed one was carried out is for the caller to look up."""
+        return self._connection.send("POST", path, body=body, content_type="application/json", repeatable=False)
+
+    def try_create(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """POST without any second try, for what may be lost: Events."""
+        return self._connection.send("POST", path, body=body, content_type="application/json", once=True)
+
+    def try_patch(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """PATCH without any second try, for what may be lost: Events."""
+        return self._connection.send("PATCH", path, body=body, content_type=MERGE_PATCH, once=True)
+
+
+def segment(text: str) -> str:
+    """``text`` as one segment of a path."""
+    return quote(text, safe="")
+
+
+def connect(
+    kubeconfig: str | None,
+    *,
+    user_agent: str,
+    stop: threading.Event,
+    timeout_s: float,
+    read_only: bool,
+    patience: Patience = PATIENT,
+) -> KubernetesConnection:
+    """A connection to the cluster that the kubeconfig names; None means ``KUBECONFIG``, then the pod's own cluster,
+    then ``~/.kube/config``, as kubectl has it. Raises ConnectionProblem with one line that names the file and remedy.
+    """
+    from kubernetes.client import ApiClient, Configuration  # noqa: PLC0415 - 0.2 s that --help need not pay
+
+    configuration = Configuration()
+    _load(configuration, kubeconfig)
+    configuration.retries = False
+    configuration.keep_alive = True
+    configuration.connection_pool_maxsize = 32
+    return KubernetesConnection(
+        ApiClient(configuration),
+        user_agent=user_agent,
+        retry=Retry(stop, patience),
+        timeout_s=timeout_s,
+        read_only=read_only,
+    )
+
+
+def _load(configuration: Any, kubeconfig: str | None) -> None:
+    from kubernetes import config  # noqa: PLC0415
+    from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
+
+    given = kubeconfig or os.environ.get("KUBECONFIG")
+    in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
+    name = "the pod's service account" if in_cluster else f"kubeconfig {given or Path('~/.kube/config').expanduser()}"
+    try:
+        if in_cluster:
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            config.load_kube_config(config_file=given, client_configuration=configuration)
+    except (ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        remedy = "give one with --kubeconfig or KUBECONFIG"
+        raise ConnectionProblem(f"{name} cannot be used: {_one_line(error)}; {remedy}") from error
+
+
+def _error(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
+    """The API server's refusal in our terms (Kubernetes API conventions, HTTP status codes)."""
+    try:
+        said = msgspec.json.decode(data, type=_Status)
+    except msgspec.MsgspecError:
+        said = None
+    detail = _one_line(said.message) if said else _one_line(data[:120].decode("utf-8", "replace"))
+    message = f"Kubernetes {call}: {status} {detail or HTTPStatus(status).phrase}"
+    code = said.reason if said else None
+    match status:
+        case 401:
+            return Denied(f"{message}; the kubeconfig's credentials are unknown or expired", status=status, code=code)
+        case 403:
+            return Denied(message, status=status, code=code)
+        case 404 if said:
+            return NotFound(message, status=status, code=code)
+        case 409 | 410:
+            return Conflict(message, status=status, code=code)
+        case 422 if said and "metadata.uid" in said.message:
+            return Conflict(message, status=status, code=code)
+        case 429:
+            return Throttled(message, retry_after_s=_retry_after_s(headers), status=status, code=code)
+        case 408 | 500 | 502 | 503 | 504:
+            return Transient(message, status=status, code=code)
+        case _ if 400 <= status < 500 and said:
+            return Invalid(message, status=status, code=code)
+        case _:
+            return Broken(message, status=status, code=code)
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float:
+    """Seconds of a Retry-After header; 1 when there is none or it is a date."""
+    try:
+        return max(0.0, float(headers.get("retry-after", "1")))
+    except ValueError:
+        return 1.0
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())[:300]

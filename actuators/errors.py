@@ -1,0 +1,57 @@
+"""Everything that a call to one of the APIs can come back with, sorted once, at the client.
+
+    ApiError
+    ├── NotFound       the object is not there, and the API itself says so
+    ├── Conflict       the object has moved on: plan again, never resend
+    ├── Invalid        the API refuses the content, now and later
+    ├── Denied         no or not enough permission
+    ├── Throttled      too many requests; says how long to wait
+    ├── Transient      may work in a moment: no connection, time-out, 5xx
+    └── Broken         an answer that is none: not JSON, wrong shape, untrusted certificate
+
+Nobody outside ``actuators.clients`` sees an exception of a client library. The text of an error is one line that names
+the API, the call and what it said; it never holds a token.
+"""
+
+
+class ApiError(Exception):
+    """A call failed. ``status`` is the HTTP status, None when there was no answer; ``code`` is the API's own word."""
+
+    def __init__(self, message: str, *, status: int | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class NotFound(ApiError):
+    """The API says that the object does not exist. A 404 without the API's own error body is Broken instead."""
+
+
+class Conflict(ApiError):
+    """Somebody else changed the object, or it is another one under the same name."""
+
+
+class Invalid(ApiError):
+    """The request can never succeed as it is."""
+
+
+class Denied(ApiError):
+    """The credentials are missing, wrong, or may not do this."""
+
+
+class Throttled(ApiError):
+    """The API refused before doing anything; ``retry_after_s`` is when one more request may pass."""
+
+    def __init__(
+        self, message: str, *, retry_after_s: float, status: int | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message, status=status, code=code)
+        self.retry_after_s = retry_after_s
+
+
+class Transient(ApiError):
+    """It may work in a moment. A write may have been carried out all the same."""
+
+
+class Broken(ApiError):
+    """Something answered that is not the API, or not as the API answers."""

@@ -1,0 +1,34 @@
+"""What became of a change that was to be applied."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Every write was accepted. Whether the world agrees is for the next observation to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Not done, and nothing wrong: plan again after ``retry_after_s``."""
+
+    why: str
+    retry_after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Not tried: something before it did not happen, or the run was stopped."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Tried and refused. ``error`` is one line for people; None as ``retry_after_s``: no better time is known."""
+
+    error: str
+    retry_after_s: float | None = None
+
+
+Outcome = Applied | Pending | Skipped | Failed

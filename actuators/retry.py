@@ -1,0 +1,94 @@
+"""The one retry layer. Both client libraries' own retries are off.
+
+Which errors are worth another try, how long to wait, and when to give up. Waiting ends at once when the stop event is
+set, so that a signal is obeyed within the call in flight.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any, wait_random_exponential
+from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event_set
+from tenacity.wait import wait_base
+
+from actuators.errors import Throttled, Transient
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one call may go on."""
+
+    attempts: int = 5
+    """Tries in all, the first included."""
+    deadline_s: float = 30.0
+    """No further try begins when it could only begin later than this."""
+    first_wait_s: float = 0.25
+    """Upper end of the first wait; the following ones double. The wait is drawn evenly from zero to that."""
+    longest_wait_s: float = 8.0
+
+
+PATIENT = Patience()
+NO_PATIENCE = Patience(attempts=1)
+"""For a call that must not be repeated, or is not worth it."""
+
+
+class _HintedWait(wait_base):
+    """What the server asked for, doubled with each refusal; else exponential with full jitter."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._unhinted = wait_random_exponential(multiplier=patience.first_wait_s, max=patience.longest_wait_s)
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        error = retry_state.outcome.exception() if retry_state.outcome else None
+        if isinstance(error, Throttled):
+            return error.retry_after_s * 2.0 ** (retry_state.attempt_number - 1)
+        return float(self._unhinted(retry_state))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Repeats calls with ``patience`` until ``stop`` is set."""
+
+    stop: threading.Event
+    patience: Patience = PATIENT
+    sleep: Callable[[float], object] | None = None
+    """How to wait; None waits on the stop event. Tests pass their own."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or less when the stop event is set."""
+        (self.sleep or self.stop.wait)(seconds)
+
+    def call(self, attempt: Callable[[float], T], *, timeout_s: float, repeatable: bool = True) -> T:
+        """The result of ``attempt``, which is given the seconds that it may take at most.
+
+        Throttled is always tried again, since nothing was done; Transient only when the call is ``repeatable``. The
+        last error is raised as it is. ``timeout_s`` is cut to what is left until the deadline.
+        """
+        started = time.monotonic()
+        patience = self.patience
+
+        def worth_repeating(error: BaseException) -> bool:
+            return isinstance(error, Throttled) or (repeatable and isinstance(error, Transient))
+
+        retrying = Retrying(
+            retry=retry_if_exception(worth_repeating),
+            wait=_HintedWait(patience),
+            stop=stop_any(
+                stop_after_attempt(patience.attempts),
+                stop_before_delay(patience.deadline_s),
+                stop_when_event_set(self.stop),
+            ),
+            sleep=self.wait,
+            reraise=True,
+        )
+
+        def bounded() -> T:
+            left_s = patience.deadline_s - (time.monotonic() - started)
+            return attempt(max(0.1, min(timeout_s, left_s)))
+
+        return retrying(bounded)

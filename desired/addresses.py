@@ -1,0 +1,96 @@
+"""Addresses that a Node gets from its server (nodes-and-routes 3.2 and 4.6)."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+from desired.settings import AddressFamily
+from desired.snapshot import AddressType, Network, NodeAddress, Server
+
+IPAddress = IPv4Address | IPv6Address
+
+_PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9]+(?:\.|$))", re.ASCII)
+"""Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableNodeIP:
+    """The kubelet's ``--node-ip`` does not fit the server; ``why`` is one sentence with the remedy."""
+
+    why: str
+
+
+def cloud_addresses(server: Server, family: AddressFamily, network: Network | None) -> tuple[NodeAddress, ...]:
+    """The server's addresses in the order that HCCM writes: host name, public IPv4, public IPv6, private.
+
+    The host name is the server's name. The IPv6 address is the first host of the server's network, which is what
+    Hetzner's images configure. Private addresses come from ``network`` alone, none without one.
+    """
+    addresses = [NodeAddress(AddressType.HOSTNAME, server.name)]
+    if server.ipv4 and family is not AddressFamily.IPV6:
+        addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)))
+    if server.ipv6 and family is not AddressFamily.IPV4:
+        addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv6.network_address + 1)))
+    if network:
+        addresses += [
+            NodeAddress(AddressType.INTERNAL_IP, str(ip))
+            for network_id, ip in server.private_ips
+            if network_id == network.id
+        ]
+    return tuple(addresses)
+
+
+def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UnusableNodeIP:
+    """The addresses of the provided-node-ip annotation: one, or two of different families (kubelet ``--node-ip``)."""
+    try:
+        ips = tuple(ip_address(_PADDING.sub("", text)) for text in annotation.split(","))
+    except ValueError:
+        return UnusableNodeIP(
+            f"annotation provided-node-ip is {annotation!r}, which is no IP address or pair of them without blanks:"
+            " correct the kubelet's --node-ip"
+        )
+    if len(ips) > 1 and (len(ips) > 2 or ips[0].version == ips[1].version or any(ip.is_unspecified for ip in ips)):
+        return UnusableNodeIP(
+            f"annotation provided-node-ip is {annotation!r}: two addresses have to be one IPv4 and one IPv6 address,"
+            " neither of them unspecified; correct the kubelet's --node-ip"
+        )
+    return ips
+
+
+def choose_addresses(
+    addresses: tuple[NodeAddress, ...], annotation: str | None, ipv6: IPv6Network | None
+) -> tuple[NodeAddress, ...] | UnusableNodeIP:
+    """``addresses`` narrowed and reordered by the provided-node-ip annotation; unchanged when ``annotation`` is None.
+
+    Each listed address comes first, in the order of the annotation, and makes its type exclusive: other addresses of
+    that type are dropped. The rest follow in their order. A listed address that is some other host of the server's
+    IPv6 network ``ipv6`` replaces the first host there, since it is what the machine really uses.
+    """
+    if annotation is None:
+        return addresses
+    ips = parse_node_ips(annotation)
+    if isinstance(ips, UnusableNodeIP):
+        return ips
+    chosen: list[NodeAddress] = []
+    for ip in ips:
+        found = _matching(ip, addresses, ipv6)
+        if found is None:
+            offered = ", ".join(f"{a.type} {a.address}" for a in addresses if a.type != AddressType.HOSTNAME) or "none"
+            return UnusableNodeIP(
+                f"the kubelet's --node-ip {ip} is none of the server's addresses ({offered}): correct it, or set"
+                " HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address"
+            )
+        chosen.append(found)
+    exclusive = {address.type for address in chosen}
+    return (*chosen, *(address for address in addresses if address.type not in exclusive))
+
+
+def _matching(ip: IPAddress, addresses: tuple[NodeAddress, ...], ipv6: IPv6Network | None) -> NodeAddress | None:
+    """The address that ``ip`` means, with ``ip`` itself as its text."""
+    for address in addresses:
+        if address.type == AddressType.HOSTNAME:
+            continue
+        known = ip_address(address.address)
+        if known == ip or (ipv6 and known in ipv6 and ip in ipv6):
+            return NodeAddress(address.type, str(ip))
+    return None

@@ -1,0 +1,175 @@
+"""What a plan is made of: changes, notes, holds. All frozen, compared by full value, ordered by a key of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+
+from desired.kinds import KINDS, Kind, Verb
+from desired.snapshot import NodeAddress, Taint
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdentity:
+    """What ``node.initialise`` gives a Node, and what it had of it before."""
+
+    provider_id: str | None
+    labels: Mapping[str, str]
+    """Owned keys only."""
+    taints: tuple[Taint, ...]
+    """The whole list: taints have no merge key."""
+    addresses: tuple[NodeAddress, ...]
+
+
+State = NodeIdentity
+"""Every type that the two sides of a change may have."""
+
+
+class Verdict(StrEnum):
+    """What the guards say of a change, weakest first."""
+
+    ALLOWED = "allowed"
+    WAITING = "waiting"
+    """For time or for data. Nobody can approve it."""
+    HELD = "held"
+    """A person may approve it."""
+    REFUSED = "refused"
+    """A matter of ownership. Nobody can approve it."""
+
+    @property
+    def weight(self) -> int:
+        """Which of two verdicts wins: the heavier one."""
+        return list(Verdict).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A guard's word on one change."""
+
+    verdict: Verdict
+    rule: str | None = None
+    """Name of the guard; None when the change is allowed."""
+    why: str = ""
+    """One sentence for people: what is wrong, or what is waited for."""
+    due_in_s: float | None = None
+    """Seconds until the change is worth another look; None when no time is known."""
+
+
+ALLOWED = Ruling(Verdict.ALLOWED)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference that should go away."""
+
+    key: str
+    """Identity of what changes, ``node/web-1``; no plan has a key twice."""
+    kind: str
+    """A name in the table of kinds."""
+    verb: Verb
+    before: State | None
+    after: State | None
+    reason: str
+    """One sentence for people: why this is wanted."""
+    owner: str
+    """Key of the Node or Service that the change serves."""
+    consequences: tuple[str, ...] = ()
+    """What a person would want to be warned of."""
+    depends_on: tuple[str, ...] = ()
+    """Keys of changes that have to be done first; withheld with them."""
+    ruling: Ruling = ALLOWED
+
+    def __post_init__(self) -> None:
+        if self.verb not in KINDS[self.kind].verbs:
+            raise ValueError(f"{self.kind} is never a {self.verb}")
+        if self.before == self.after:
+            raise ValueError(f"{self.key}: a change that changes nothing")
+
+    @property
+    def row(self) -> Kind:
+        """The change's row in the table of kinds."""
+        return KINDS[self.kind]
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """Where the change stands in a plan: by section, then class (removals last), then key."""
+        return (self.key.split("/", 1)[0], list(Verb).index(self.verb), self.key)
+
+    def ruled(self, ruling: Ruling) -> "Change":
+        """The same change under another ruling."""
+        return replace(self, ruling=ruling)
+
+
+class NoteKind(StrEnum):
+    """Why a person should know of something although nothing is done."""
+
+    FOREIGN = "foreign"
+    UNMATCHED = "unmatched"
+    AMBIGUOUS = "ambiguous"
+    MALFORMED = "malformed"
+    UNUSABLE_NODE_IP = "unusable-node-ip"
+    UNKNOWN = "unknown"
+    UNREADABLE = "unreadable"
+    KEPT = "kept"
+    """Somebody set a value that differs from ours; it stays."""
+    ANCHOR = "project-anchor"
+    """The token seems to see another project. A finding of its own, even when it holds no change."""
+    PERMISSION = "permission"
+    PARTIAL = "partial"
+    """Part of the plan is not shown and not applied, as asked."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """Something a person should know though nothing is done."""
+
+    key: str
+    kind: NoteKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One rule with the changes that it holds until a person approves exactly these."""
+
+    hash: str
+    """``sha256:`` and 16 hex digits over cluster, rule and the held changes."""
+    rule: str
+    value: str
+    """What was measured."""
+    limit: str
+    """What the rule allows."""
+    keys: tuple[str, ...]
+    why: str
+    approved: bool = False
+    """A person let this one through; its changes are then allowed, unless another rule withholds them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Changes in their order, notes sorted, holds by rule. Equal inputs give equal plans, whatever their order."""
+
+    changes: tuple[Change, ...] = ()
+    notes: tuple[Note, ...] = ()
+    holds: tuple[Hold, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "changes", tuple(sorted(self.changes, key=lambda change: change.order)))
+        object.__setattr__(self, "notes", tuple(sorted(set(self.notes))))
+        object.__setattr__(self, "holds", tuple(sorted(self.holds, key=lambda hold: (hold.rule, hold.hash))))
+        if len(self.by_key) != len(self.changes):
+            raise ValueError("a plan has a key twice")
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Change]:
+        """Key → change."""
+        return {change.key: change for change in self.changes}
+
+    def with_verdict(self, *verdicts: Verdict) -> tuple[Change, ...]:
+        """The changes that have one of these verdicts, in their order."""
+        return tuple(change for change in self.changes if change.ruling.verdict in verdicts)
+
+    @property
+    def allowed(self) -> tuple[Change, ...]:
+        """The changes that may be applied now."""
+        return self.with_verdict(Verdict.ALLOWED)

@@ -1,0 +1,131 @@
+"""The rules that stand between a plan and the world, one function each (design section 6).
+
+A guard looks at the whole plan and names what it withholds; it changes nothing. ``judgement`` combines them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from desired.anchor import Anchor, AnchorState, Provider, anchor_of_cloud, provider_of, witnesses
+from desired.change import Change, NodeIdentity, Note, NoteKind, Plan, Verdict
+from desired.kinds import Verb
+from desired.section import Unknown
+from desired.settings import Policy, Settings
+from desired.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's word on some changes of the plan."""
+
+    rule: str
+    verdict: Verdict
+    keys: tuple[str, ...]
+    why: str
+    value: str = ""
+    limit: str = ""
+    due_in_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a guard may look at."""
+
+    plan: Plan
+    snapshot: Snapshot
+    settings: Settings
+
+
+Guard = Callable[[Facts], Iterable[Finding]]
+
+
+def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
+    """Removals, creations in the cloud and finalizer releases wait for whole sections; cloud writes for the UID."""
+    sections = facts.snapshot.sections()
+    for change in facts.plan.changes:
+        if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
+            why = f"the cluster's identity could not be read: {facts.snapshot.cluster_uid.why}"
+            yield Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+        if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
+            continue
+        for name in change.row.decided_from:
+            section = sections.get(name)
+            gap = "it was not read" if section is None else section.why_incomplete
+            if gap:
+                why = f"the list of {name.replace('_', ' ')} is incomplete: {gap}"
+                yield Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+
+
+def project_anchor(facts: Facts) -> Iterator[Finding]:
+    """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it."""
+    anchor = anchor_of_cloud(facts.snapshot)
+    derived = tuple(change for change in facts.plan.changes if _provider(change) is Provider.CLOUD)
+    match anchor.state:
+        case AnchorState.VIOLATED:
+            yield Finding(
+                "project-anchor",
+                Verdict.HELD,
+                tuple(change.key for change in derived),
+                explain_violation(anchor),
+                str(anchor.found),
+                str(anchor.needed),
+            )
+        case AnchorState.UNDETERMINED:
+            why = f"too few servers could be read to tell whether this is the cluster's project ({anchor.found} of the"
+            why += f" {anchor.needed} needed were found)"
+            yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
+        case AnchorState.NONE:
+            removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
+            by_id = (facts.settings.network or "").isdecimal()
+            if removals and not witnesses(facts.snapshot, network_by_id=by_id):
+                why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
+                yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
+        case AnchorState.HOLDS:
+            pass
+
+
+def policy(facts: Facts) -> Iterator[Finding]:
+    """What the operator's policy leaves undone: everything under ``observe``, removals under ``upsert``."""
+    withheld: Mapping[Policy, frozenset[Verb]] = {
+        Policy.OBSERVE: frozenset(Verb),
+        Policy.UPSERT: frozenset({Verb.REMOVE}),
+        Policy.SYNC: frozenset(),
+    }
+    verbs = withheld[facts.settings.policy]
+    keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
+    yield Finding("policy", Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+
+
+GUARDS: Mapping[str, Guard] = MappingProxyType(
+    {"incomplete-snapshot": incomplete_snapshot, "project-anchor": project_anchor, "policy": policy}
+)
+"""Rule → guard. Of two rules with equally heavy verdicts the earlier one is named."""
+
+
+def explain_violation(anchor: Anchor) -> str:
+    """What a violated anchor means, and what to do: read by somebody who was woken at night."""
+    found = "none" if anchor.found == 0 else f"only {anchor.found}"
+    nodes = "the 1 Ready Node" if anchor.total == 1 else f"the {anchor.total} Ready Nodes"
+    return (
+        f"{found} of the servers behind {nodes} is in the project that HCLOUD_TOKEN belongs to: it seems to be the"
+        " token of another project. Nothing that is derived from Hetzner Cloud is written. Check the token"
+    )
+
+
+def anchor_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """The finding that a violated anchor is, even when it holds no change; empty otherwise."""
+    anchor = anchor_of_cloud(snapshot)
+    if anchor.state is not AnchorState.VIOLATED:
+        return ()
+    return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
+
+
+def _provider(change: Change) -> Provider | None:
+    """The provider from whose data a change is derived; None for one that no cloud has a say in."""
+    if change.row.writes_cloud:
+        return Provider.CLOUD
+    for side in (change.after, change.before):
+        if isinstance(side, NodeIdentity):
+            return provider_of(side.provider_id)
+    return None

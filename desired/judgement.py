@@ -1,0 +1,104 @@
+"""From findings to verdicts: which changes may be applied now, which wait, and which a person has to approve."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.guards import GUARDS, Facts, Finding, anchor_notes
+from desired.plain import digest
+from desired.section import Present
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+
+
+def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = ()) -> Plan:
+    """The plan with a ruling on each change and its holds.
+
+    ``approved`` are hashes of holds that a person let through: such a hold withholds nothing, other rules still do.
+    Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
+    """
+    facts = Facts(plan, snapshot, settings)
+    rulings: dict[str, Ruling] = {}
+    holds: list[Hold] = []
+    for finding in (finding for guard in GUARDS.values() for finding in guard(facts)):
+        if not finding.keys:
+            continue
+        if finding.verdict is Verdict.HELD:
+            hold = _hold(finding, plan, snapshot, approved)
+            holds.append(hold)
+            if hold.approved:
+                continue
+        ruling = Ruling(finding.verdict, finding.rule, finding.why, finding.due_in_s)
+        for key in finding.keys:
+            if ruling.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
+                rulings[key] = ruling
+    changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
+    return Plan(_withhold_dependents(changes), (*plan.notes, *anchor_notes(snapshot)), tuple(holds))
+
+
+def restrict(plan: Plan, only: Collection[str]) -> Plan:
+    """The part of a judged plan that concerns ``only``: each key and everything below it. The rest is said to be there.
+
+    Judged first, because a guard has to see the whole plan: nobody gets around a limit by asking piece by piece.
+    """
+    if not only:
+        return plan
+    changes = tuple(change for change in plan.changes if _is_below(change.key, only))
+    kept = {change.key for change in changes}
+    notes = tuple(note for note in plan.notes if note.kind is NoteKind.ANCHOR or _is_below(note.key, only))
+    left_out = len(plan.changes) - len(changes)
+    scope = Note(
+        "plan", NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {left_out} other changes are left out"
+    )
+    holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
+    return Plan(changes, (*notes, scope), holds)
+
+
+def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:
+    """The identity of a hold: cluster, rule, and what exactly is held, whatever else the plan has."""
+    uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
+    held = sorted(
+        ([change.kind, change.key, change.before, change.after] for change in changes), key=lambda row: row[:2]
+    )
+    return digest(uid, rule, held)
+
+
+def _hold(finding: Finding, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
+    digest_of_hold = hold_hash(finding.rule, [plan.by_key[key] for key in finding.keys], snapshot)
+    return Hold(
+        digest_of_hold,
+        finding.rule,
+        finding.value,
+        finding.limit,
+        tuple(sorted(finding.keys)),
+        finding.why,
+        approved=digest_of_hold in approved,
+    )
+
+
+def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold whatever depends, directly or not, on a change that is withheld."""
+    by_key = {change.key: change for change in changes}
+    settled = False
+    while not settled:
+        settled = True
+        for change, blocker in _blocked(tuple(by_key.values()), by_key):
+            why = f"comes after {blocker.key}, which is {blocker.ruling.verdict}"
+            ruling = replace(blocker.ruling, verdict=Verdict.WAITING, why=why)
+            by_key[change.key] = change.ruled(ruling)
+            settled = False
+    return tuple(by_key.values())
+
+
+def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:
+    for change in changes:
+        if change.ruling.verdict is not Verdict.ALLOWED:
+            continue
+        for key in change.depends_on:
+            if key in by_key and by_key[key].ruling.verdict is not Verdict.ALLOWED:
+                yield change, by_key[key]
+                break
+
+
+def _is_below(key: str, roots: Collection[str]) -> bool:
+    return any(key == root or key.startswith(f"{root}/") for root in roots)

@@ -1,0 +1,134 @@
+"""Which server a Node is (nodes-and-routes 2.2, W-1). Every miss has its reason and its nearest candidates."""
+
+from bisect import bisect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, TypeVar
+
+from desired.provider_id import CloudID, ForeignID, MalformedID, RobotID, parse_provider_id
+from desired.section import Absent, Present, Section, Unknown
+from desired.snapshot import Node, Server
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_CANDIDATES = 3
+_NEIGHBOURS = 16
+"""How far to each side of a missed name the search goes, in alphabetical order: similarity costs microseconds a pair,
+and thousands of Nodes may miss at once when the token is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The one server behind the Node, and what the two were matched on."""
+
+    server: Server
+    by: Literal["providerID", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """No server is the Node's. ``candidates`` are the nearest names, best first, at most three."""
+
+    why: str
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """More than one answer: nothing is done until a person has decided."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """The Node belongs to another cloud, or to a part of Hetzner that is not read."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """The Node's providerID has our prefix and names no server. The API server lets nobody correct it in place."""
+
+    why: str
+
+
+Match = Matched | Unmatched | Ambiguous | Foreign | Malformed | Unknown
+
+
+class Matcher:
+    """Matches the Nodes of one snapshot to its servers; holds the indexes that make each look-up constant."""
+
+    def __init__(self, nodes: Section[str, Node], servers: Section[int, Server]) -> None:
+        self._servers = servers
+        self._by_name = _grouped((server.name, server) for server in servers)
+        self._names = sorted(self._by_name)
+        claims = ((parse_provider_id(node.provider_id), node) for node in nodes if node.provider_id)
+        self._claimed = _grouped((claim.server_id, node) for claim, node in claims if isinstance(claim, CloudID))
+
+    def match(self, node: Node) -> Match:
+        """What is behind ``node``: by providerID when it has one, else by exact name.
+
+        A name decides only in a complete list of servers, where "exactly one" can be said; a providerID decides in
+        any list that has its server. A renamed server keeps its Node, as the id is its identity.
+        """
+        if node.provider_id is None:
+            return self._by_node_name(node)
+        match parse_provider_id(node.provider_id):
+            case CloudID(server_id):
+                return self._by_server_id(node, server_id)
+            case RobotID():
+                return Foreign(f"providerID {node.provider_id!r} is a Robot server, and Robot servers are not read")
+            case ForeignID(text):
+                return Foreign(f"providerID {text!r} belongs to another cloud")
+            case MalformedID(why=why):
+                return Malformed(why)
+
+    def _by_server_id(self, node: Node, server_id: int) -> Match:
+        rivals = [rival.name for rival in self._claimed.get(server_id, ()) if rival.name != node.name]
+        if rivals:
+            return Ambiguous(f"providerID {node.provider_id!r} is also that of node {', '.join(sorted(rivals))}")
+        match self._servers.find(server_id):
+            case Present(server):
+                return Matched(server, "providerID")
+            case Absent():
+                return Unmatched(f"no server of the project has the id {server_id}", self._nearest(node.name))
+            case Unknown() as unknown:
+                return unknown
+
+    def _by_node_name(self, node: Node) -> Match:
+        if not self._servers.complete:
+            return Unknown(f"the list of servers is incomplete: {self._servers.why_incomplete}")
+        if self._servers.unreadable:
+            ids = ", ".join(str(server_id) for server_id in sorted(self._servers.unreadable))
+            return Unknown(f"server {ids} could not be read and may be the one")
+        named = self._by_name.get(node.name, ())
+        if not self._servers:
+            return Unmatched("the token's project has no servers at all")
+        if not named:
+            return Unmatched(f"no server of the project is named {node.name!r}", self._nearest(node.name))
+        if len(named) > 1:
+            ids = ", ".join(str(server.id) for server in named)
+            return Ambiguous(f"servers {ids} are all named {node.name!r}")
+        server = named[0]
+        owners = self._claimed.get(server.id, ())
+        if owners:
+            return Ambiguous(f"server {server.id} is named {node.name!r} but is the server of node {owners[0].name}")
+        return Matched(server, "name")
+
+    def _nearest(self, name: str) -> tuple[str, ...]:
+        """The names that look most like ``name``: a suffix or a typing error is the usual cause of a miss."""
+        host = name.split(".", 1)[0]
+        place = bisect(self._names, host)
+        near = self._names[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]
+        return tuple(get_close_matches(host, near, n=_CANDIDATES, cutoff=0.6))
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in groups.items()}

@@ -1,0 +1,37 @@
+"""Keys that are persisted in other people's clusters and projects, or read by other software.
+
+Changing a value here orphans what earlier versions wrote. Sources: the well-known labels, annotations and taints of
+Kubernetes 1.36, and hcloud-cloud-controller-manager 1.35 (HCCM), whose keys are kept.
+"""
+
+PROVIDER_ID_CLOUD = "hcloud://"
+"""Prefix of a Hetzner Cloud server's providerID. The API server lets no one change it once it is set."""
+PROVIDER_ID_ROBOT = "hrobot://"
+"""Prefix of a Robot (dedicated) server's providerID."""
+PROVIDER_ID_ROBOT_LEGACY = "hcloud://bm-"
+"""Prefix that a fork of HCCM wrote for Robot servers; read, never written."""
+
+TAINT_UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+"""Set by a kubelet with ``--cloud-provider=external``; keeps pods away until the Node is initialised."""
+TAINT_CLUSTER_AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
+"""Set by the cluster autoscaler before it removes the server."""
+TAINT_KARPENTER_DISRUPTED = "karpenter.sh/disrupted"
+"""Set by Karpenter before it removes the server."""
+
+ANNOTATION_PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
+"""The kubelet's ``--node-ip``: one address, or two of different families separated by a comma."""
+
+LABEL_INSTANCE_TYPE = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+LABEL_ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+LABEL_REGION = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+"""Each pair is the deprecated key and the stable one; HCCM writes both, and so do we."""
+LABEL_PROVIDED_BY = "instance.hetzner.cloud/provided-by"
+"""``cloud`` or ``robot``."""
+
+CONFIG_MAP = "hcloud-reconciler"
+"""The product's one ConfigMap, beside the Lease: approvals of holds."""
+LEASE = "cloud-controller-manager"
+"""HCCM's Lease, so that the two never lead at once."""
+LEASE_NAMESPACE = "kube-system"
+IDENTITY_NAMESPACE = "kube-system"
+"""The namespace whose UID is the cluster's identity: it exists from the first second and is never deleted."""

@@ -1,0 +1,42 @@
+"""Core values as plain JSON values: one canonical form for hashes, reports and field-level differences."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any
+
+
+def plain(value: object) -> Any:
+    """``value`` in dicts, lists, strings, numbers, booleans and None.
+
+    Mappings come in the order of their keys, sets sorted. Raises TypeError for a type that has no canonical form:
+    a new type of the core has to be decided on here.
+    """
+    match value:
+        case Enum():
+            return value.value
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime():
+            return value.isoformat()
+        case IPv4Address() | IPv6Address() | IPv4Network() | IPv6Network():
+            return str(value)
+        case Mapping():
+            return {str(key): plain(value[key]) for key in sorted(value, key=str)}
+        case tuple() | list():
+            return [plain(item) for item in value]
+        case frozenset() | set():
+            return sorted((plain(item) for item in value), key=json.dumps)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def digest(*values: object) -> str:
+    """``sha256:`` and the first 16 hex digits over the canonical JSON of ``values``."""
+    canonical = json.dumps([plain(value) for value in values], sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()[:16]}"

@@ -1,0 +1,75 @@
+"""Provider ids: the one durable link between a Node and its server.
+
+``parse_provider_id`` and ``format_provider_id`` are inverse for what we write. The grammar is strict: HCCM accepts
+signs, padding and repeated prefixes, and concludes from ``hcloud://-5`` that a server is gone (nodes-and-routes 2.1,
+W-28).
+"""
+
+import re
+from dataclasses import dataclass
+
+from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
+
+_NUMBER = re.compile(r"[1-9][0-9]*", re.ASCII)
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CloudID:
+    """A Hetzner Cloud server."""
+
+    server_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RobotID:
+    """A Robot server. ``legacy`` tells the fork's prefix, which is read and never written."""
+
+    number: int
+    legacy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignID:
+    """A providerID of some other cloud: its Node is not ours."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedID:
+    """One of our prefixes with something after it that is no server number; ``why`` is one sentence for people."""
+
+    text: str
+    why: str
+
+
+ProviderID = CloudID | RobotID | ForeignID | MalformedID
+
+
+def parse_provider_id(text: str) -> ProviderID:
+    """What ``text`` refers to. Never raises: a value that cannot be used is a ForeignID or a MalformedID.
+
+    The longer prefix is tried first, since ``hcloud://bm-`` begins with ``hcloud://``. Prefixes are case-sensitive.
+    """
+    for prefix in (PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY, PROVIDER_ID_CLOUD):
+        if not text.startswith(prefix):
+            continue
+        rest = text.removeprefix(prefix)
+        if not rest:
+            return MalformedID(text, f"providerID {text!r} is missing a server id")
+        if not _NUMBER.fullmatch(rest) or int(rest) > _LARGEST:
+            return MalformedID(text, f"providerID {text!r}: {rest!r} is no server id (a positive decimal number)")
+        if prefix == PROVIDER_ID_CLOUD:
+            return CloudID(int(rest))
+        return RobotID(int(rest), legacy=prefix == PROVIDER_ID_ROBOT_LEGACY)
+    return ForeignID(text)
+
+
+def format_provider_id(provider_id: CloudID | RobotID) -> str:
+    """The text that goes into ``spec.providerID``."""
+    match provider_id:
+        case CloudID(server_id):
+            return f"{PROVIDER_ID_CLOUD}{server_id}"
+        case RobotID(number, legacy):
+            return f"{PROVIDER_ID_ROBOT_LEGACY if legacy else PROVIDER_ID_ROBOT}{number}"

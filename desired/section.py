@@ -1,0 +1,69 @@
+"""What was read of one kind of object, with its honesty: three-valued look-up, because unknown is not absent."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+K = TypeVar("K", str, int)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Present(Generic[V]):
+    """The object is there."""
+
+    value: V
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A complete reading has no such object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing can be said: the reading has a gap, or the object arrived and could not be read."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Generic[K, V]):
+    """Everything that one reading found, by key, and whether it was all.
+
+    Iterating yields the objects in the order of their keys, so that nothing downstream depends on the order in which
+    an API answered.
+    """
+
+    items: Mapping[K, V] = field(default_factory=lambda: MappingProxyType({}))
+    complete: bool = True
+    why_incomplete: str | None = None
+    """One sentence for people; None exactly when the section is complete."""
+    expected: int | None = None
+    """How many objects the API said there are; None when it did not say."""
+    unreadable: Mapping[K, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Key of an object that arrived but could not be decoded → why. These keys are Unknown, the others are not."""
+
+    def __post_init__(self) -> None:
+        if self.complete != (self.why_incomplete is None):
+            raise ValueError("a section is incomplete exactly when it says why")
+
+    @classmethod
+    def missing(cls, why: str) -> "Section[K, V]":
+        """A section of which nothing could be read."""
+        return cls({}, complete=False, why_incomplete=why)
+
+    def find(self, key: K) -> Present[V] | Absent | Unknown:
+        """The object under ``key``. Absent is only ever said by a complete section."""
+        if key in self.items:
+            return Present(self.items[key])
+        if key in self.unreadable:
+            return Unknown(self.unreadable[key])
+        return Absent() if self.complete else Unknown(self.why_incomplete or "the reading is incomplete")
+
+    def __iter__(self) -> Iterator[V]:
+        return (self.items[key] for key in sorted(self.items))
+
+    def __len__(self) -> int:
+        return len(self.items)

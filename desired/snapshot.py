@@ -1,0 +1,148 @@
+"""Frozen inputs of the core: what one pass read of both clouds, with the time at which it was read.
+
+Only fields that some rule looks at are here. Everything is compared by value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Network
+from types import MappingProxyType
+from typing import Any
+
+from desired.section import Absent, Present, Section, Unknown
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class AddressType(StrEnum):
+    """Types of Node addresses that this product reads or writes (Kubernetes core/v1 NodeAddressType)."""
+
+    HOSTNAME = "Hostname"
+    INTERNAL_IP = "InternalIP"
+    EXTERNAL_IP = "ExternalIP"
+    INTERNAL_DNS = "InternalDNS"
+    EXTERNAL_DNS = "ExternalDNS"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """One entry of ``status.addresses``. ``address`` is kept as text: a Hostname is no IP address."""
+
+    type: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """One entry of ``spec.taints``. ``time_added`` is carried along untouched, as the API server wrote it."""
+
+    key: str
+    effect: str
+    value: str | None = None
+    time_added: str | None = None
+
+
+class Readiness(StrEnum):
+    """The Node condition ``Ready``; MISSING when the kubelet has not written it yet."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Kubernetes Node, as far as the rules look at it."""
+
+    name: str
+    uid: str
+    resource_version: str
+    created_at: datetime
+    provider_id: str | None = None
+    """``spec.providerID`` as it stands, parsed by ``provider_id``; None while it is unset or empty."""
+    labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    taints: tuple[Taint, ...] = ()
+    """In the order of the API server: the whole list is written back when it changes."""
+    addresses: tuple[NodeAddress, ...] = ()
+    provided_node_ip: str | None = None
+    """Annotation ``alpha.kubernetes.io/provided-node-ip``; None when it is not there, "" when it is empty."""
+    ready: Readiness = Readiness.MISSING
+    ready_since: datetime | None = None
+    """``lastTransitionTime`` of the Ready condition; None when there is none."""
+    unschedulable: bool = False
+    deleted_at: datetime | None = None
+    """``metadata.deletionTimestamp``; None unless the Node is being deleted."""
+
+    @property
+    def key(self) -> str:
+        """The Node's key in plans."""
+        return f"node/{self.name}"
+
+
+class ServerStatus(StrEnum):
+    """Status of a Hetzner Cloud server (Hetzner Cloud API, servers); OTHER for a value this version does not know."""
+
+    RUNNING = "running"
+    INITIALIZING = "initializing"
+    STARTING = "starting"
+    STOPPING = "stopping"
+    OFF = "off"
+    DELETING = "deleting"
+    REBUILDING = "rebuilding"
+    MIGRATING = "migrating"
+    UNKNOWN = "unknown"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A Hetzner Cloud server, as far as the rules look at it."""
+
+    id: int
+    name: str
+    status: ServerStatus
+    type: str
+    """Name of the server type, ``cpx32``."""
+    location: str
+    """Name of the location, ``fsn1``; "" when the API sent none."""
+    ipv4: IPv4Address | None = None
+    """Public IPv4; None when the server has none. ``0.0.0.0`` is read as none."""
+    ipv6: IPv6Network | None = None
+    """Public IPv6 network, a /64; None when the server has none."""
+    private_ips: tuple[tuple[int, IPv4Address], ...] = ()
+    """(network id, main private address) of each attachment, in the order of the API; alias addresses are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A Hetzner private network."""
+
+    id: int
+    name: str
+
+
+_NO_NETWORK: Present[Network | None] = Present(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything one pass read.
+
+    ``network`` is the one that ``HCLOUD_NETWORK`` names: Present with None when no network is configured, Absent when
+    the project has none of that id or name, Unknown when it could not be read.
+    """
+
+    taken_at: datetime
+    """The API server's clock (its ``Date`` header), never this machine's."""
+    cluster_uid: Present[str] | Unknown
+    """UID of namespace ``kube-system``: the cluster's identity."""
+    nodes: Section[str, Node]
+    servers: Section[int, Server]
+    network: Present[Network | None] | Absent | Unknown = _NO_NETWORK
+
+    def sections(self) -> Mapping[str, Section[Any, Any]]:
+        """Name → section of everything that is read as a whole list, in the order in which people read it."""
+        return {"nodes": self.nodes, "servers": self.servers}
