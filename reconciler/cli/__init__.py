@@ -1,0 +1,41 @@
+"""The command line: which command, which exit code. The only package that writes to stdout.
+
+Commands are imported when they are called, so that ``--help`` loads no client library and production no simulator.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from reconciler.flags import Command, parse_command_line
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``reconcile`` and return its exit code. Never raises but SystemExit for ``--help`` and bad usage."""
+    command, flags, arguments = parse_command_line(sys.argv[1:] if argv is None else argv)
+    try:
+        match command:
+            case Command.RUN:
+                from reconciler.cli.run import run  # noqa: PLC0415 - see the module's docstring
+
+                return run(flags, os.environ)
+            case Command.APPROVE:
+                from reconciler.cli.approve import approve  # noqa: PLC0415
+
+                return approve(arguments[0], flags, os.environ)
+            case Command.SANDBOX:
+                from reconciler.cli.sandbox import sandbox  # noqa: PLC0415
+
+                return sandbox(flags, os.environ)
+            case Command.DEMO:
+                from reconciler.cli.demo import demo  # noqa: PLC0415
+
+                return demo(os.environ)
+    except BrokenPipeError:
+        return _closed_stdout()
+
+
+def _closed_stdout() -> int:
+    """Nobody reads stdout any more, as after ``| head``: no error of ours, and no traceback at exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,62 @@
+"""``reconcile approve HASH``: a person lets one hold pass once."""
+
+import getpass
+import os
+import socket
+import sys
+from collections.abc import Mapping
+
+from actuators import approvals
+from actuators.clients.kubernetes import ConnectionProblem, KubernetesReader, KubernetesWriter
+from actuators.errors import ApiError
+from desired.approval import LIFETIME, Approval, is_hash
+from desired.names import CONFIG_MAP
+from reconciler.cli.stopping import stop_on_signals
+from reconciler.config import ConfigurationError, load_config
+from reconciler.flags import BAD_USAGE, Command
+from reconciler.observe.kubernetes import server_time
+from reconciler.wiring import open_cluster
+
+
+def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Record the approval beside the Lease; the exit code. The time is the API server's, so that it expires alike."""
+    try:
+        config = load_config(Command.APPROVE, flags, environ)
+    except ConfigurationError as error:
+        return _fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+    if not is_hash(hold_hash):
+        return _fail(
+            f"{hold_hash!r} is no hash of a hold: expect sha256: and 16 hex digits, as the plan shows it",
+            code=BAD_USAGE,
+        )
+    namespace = config.lease_namespace
+    with stop_on_signals() as stop:
+        try:
+            connection = open_cluster(config, stop, read_only=False)
+            now = server_time(KubernetesReader(connection).get("/version"))
+            approvals.approve(KubernetesWriter(connection), namespace, Approval(hold_hash, _approver(), now))
+        except (ConnectionProblem, ApiError) as error:
+            return _fail(str(error), code=1)
+    until = now + LIFETIME
+    sys.stdout.write(
+        f"Approved {hold_hash} in ConfigMap {namespace}/{CONFIG_MAP}.\n"
+        f"The next pass lets exactly these changes through, once, until {until:%H:%M} UTC;"
+        " if they are others by then, they are held again.\n"
+    )
+    sys.stdout.flush()
+    return 0
+
+
+def _approver() -> str:
+    """Who approves, for the record. A container may know no user name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _fail(*lines: str, code: int) -> int:
+    for line in lines:
+        sys.stderr.write(f"reconcile: error: {line}\n")
+    return code

@@ -1,0 +1,105 @@
+"""``reconcile`` itself: dry run, once, or for ever."""
+
+import gc
+import logging
+import sys
+import threading
+from collections.abc import Callable, Mapping
+
+from actuators.clients.kubernetes import ConnectionProblem
+from reconciler.cli.stopping import stop_on_signals
+from reconciler.config import Config, ConfigurationError, Mode, load_config
+from reconciler.cycle import converge, plan_once
+from reconciler.flags import BAD_USAGE, Command, Output
+from reconciler.loop import Pace, run_loop
+from reconciler.report.terminal import TerminalProgress, Writer
+from reconciler.result import Report, Result, exit_code
+from reconciler.telemetry import logs
+from reconciler.wiring import Wired, wire
+
+_log = logging.getLogger("hcloud-reconciler.run")
+
+ONCE_DEADLINE_S = 300.0
+"""After this a ``--once`` run stops between changes; what is left is said to be."""
+_EVENTS_GRACE_S = 5.0
+"""How long the end of a run waits for events that are under way."""
+_DEFAULT_RATE_LIMIT = 3600
+
+
+def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """The exit code of one run. Raises BrokenPipeError when stdout was closed under it."""
+    try:
+        config = load_config(Command.RUN, flags, environ)
+    except ConfigurationError as error:
+        return _reject(error, flags, environ)
+    logs.set_up(debug=config.debug)
+    for warning in config.warnings:
+        _say(f"warning: {warning}")
+    writer = Writer(config.output)
+    with stop_on_signals() as stop:
+        try:
+            wired = wire(config, stop, TerminalProgress())
+        except ConnectionProblem as error:
+            return _finish(Report(errors=(str(error),)), config, writer)
+        gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
+        try:
+            return _run(wired, config, writer, stop)
+        finally:
+            if wired.events is not None:
+                wired.events.close(_EVENTS_GRACE_S)
+
+
+def _run(wired: Wired, config: Config, writer: Writer, stop: threading.Event) -> int:
+    acting = wired.acting
+    if acting is None:
+        return _finish(plan_once(wired.looking), config, writer)
+    if config.mode is Mode.ONCE:
+        deadline = threading.Timer(ONCE_DEADLINE_S, stop.set)
+        deadline.daemon = True
+        deadline.start()
+        try:
+            return _finish(converge(wired.looking, acting), config, writer)
+        finally:
+            deadline.cancel()
+    run_loop(
+        lambda: converge(wired.looking, acting),
+        pace=_pace(config),
+        stop=stop,
+        publish=lambda report: writer.write(report, stream_of_passes=True),
+    )
+    return 0
+
+
+def _pace(config: Config) -> Callable[[Report], Pace]:
+    """The pause that fits what a pass has just cost."""
+    sent = 0
+
+    def pace(report: Report) -> Pace:
+        nonlocal sent
+        reads, sent = report.cost.hetzner - sent, report.cost.hetzner
+        return Pace(config.interval_for(report.cost.limit or _DEFAULT_RATE_LIMIT, reads))
+
+    return pace
+
+
+def _finish(report: Report, config: Config, writer: Writer) -> int:
+    """Write the report, repeat on stderr what must not be overlooked, and return the exit code."""
+    writer.write(report)
+    for error in report.errors:
+        _say(f"error: {error}")
+    if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
+        _say(f"warning: result is {report.result}; the report says what and why")
+    return exit_code(report, detailed=config.detailed_exitcode)
+
+
+def _reject(error: ConfigurationError, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """All configuration errors on stderr; a machine that asked for JSON gets its document all the same."""
+    for line in error.lines:
+        _say(f"error: {line}")
+    if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
+        Writer(Output.JSON).write(Report(errors=error.lines))
+    return BAD_USAGE if error.usage else 1
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"reconcile: {line}\n")

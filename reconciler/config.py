@@ -1,0 +1,140 @@
+"""Flags and environment → one frozen Config; all that is wrong is said at once."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from desired.settings import AddressFamily, Settings
+from reconciler.flags import Command, Output, read_flags, unknown_variables
+from reconciler.variables import read_variables
+
+_TOKEN_LENGTH = 64
+"""Length of every token that Hetzner hands out."""
+_DEFAULT_INTERVAL_S = 60.0
+
+
+class Mode(StrEnum):
+    """How long a run goes on and whether it may write."""
+
+    DRY_RUN = "dry-run"
+    ONCE = "once"
+    LOOP = "loop"
+
+
+class ConfigurationError(Exception):
+    """Something in flags or environment is wrong; ``lines`` say it all, one problem each.
+
+    ``usage`` tells that the command line alone is to blame.
+    """
+
+    def __init__(self, lines: tuple[str, ...], *, usage: bool = False) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+        self.usage = usage
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that flags and environment decide."""
+
+    settings: Settings
+    mode: Mode
+    output: Output
+    detailed_exitcode: bool
+    approved: tuple[str, ...]
+    """Hashes of ``--approve``."""
+    kubeconfig: str | None
+    interval_s: float | None
+    """Pause between passes; None leaves it to the rate limit."""
+    request_timeout_s: float
+    lease_namespace: str
+    """Where the Lease and the product's ConfigMap live."""
+    token: str = field(repr=False, default="")
+    endpoint: str = ""
+    debug: bool = False
+    warnings: tuple[str, ...] = ()
+    """What is accepted but worth a line on stderr."""
+
+    def interval_for(self, rate_limit: int, reads_per_pass: int) -> float:
+        """Seconds between passes: as given, else a minute or what keeps reads under a quarter of the allowance."""
+        if self.interval_s is not None:
+            return self.interval_s
+        return max(_DEFAULT_INTERVAL_S, reads_per_pass * 3600.0 / (0.25 * max(1, rate_limit)))
+
+
+def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str, str]) -> Config:
+    """The configuration of a run, or of ``approve``. Raises ConfigurationError with every problem there is."""
+    usage: list[str] = []
+    errors: list[str] = []
+    flags = read_flags(command, given, environ, usage, errors)
+    errors += unknown_variables(environ)
+    if flags["--dry-run"] and flags["--once"]:
+        usage.append("--dry-run and --once exclude each other")
+    if flags["--approve"] and not flags["--once"]:
+        usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
+    variables: Mapping[str, Any] = {}
+    if command is Command.RUN:
+        variables = read_variables(environ, errors)
+        errors += _check(variables, environ)
+    if usage or errors:
+        raise ConfigurationError((*usage, *errors), usage=not errors)
+    return _config(flags, variables)
+
+
+def _config(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Config:
+    mode = Mode.DRY_RUN if flags["--dry-run"] else Mode.ONCE if flags["--once"] else Mode.LOOP
+    settings = Settings(
+        address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
+        zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
+        network=variables.get("HCLOUD_NETWORK"),
+        policy=flags["--policy"],
+        controllers=flags["--controllers"],
+        only=flags["--only"],
+    )
+    return Config(
+        settings=settings,
+        mode=mode,
+        output=flags["--output"],
+        detailed_exitcode=flags["--detailed-exitcode"],
+        approved=flags["--approve"],
+        kubeconfig=flags["--kubeconfig"],
+        interval_s=flags["--interval"],
+        request_timeout_s=flags["--request-timeout"],
+        lease_namespace=flags["--leader-elect-resource-namespace"],
+        token=variables.get("HCLOUD_TOKEN") or "",
+        endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
+        debug=variables.get("HCLOUD_DEBUG", False),
+        warnings=_warnings(variables),
+    )
+
+
+def _check(variables: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """What no single variable shows (operations 2, cross rules)."""
+    lines = []
+    token = variables["HCLOUD_TOKEN"]
+    if not token and ("HCLOUD_TOKEN" in environ or not environ.get("HCLOUD_TOKEN_FILE")):
+        lines.append('environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it')
+    elif token and not re.fullmatch(r"[\x21-\x7e]+", token):
+        lines.append("HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again")
+    if not re.match(r"https?://[^/\s]+", variables["HCLOUD_ENDPOINT"]):
+        lines.append(f"HCLOUD_ENDPOINT is {variables['HCLOUD_ENDPOINT']!r}: expect an address such as https://host/v1")
+    if variables["HCLOUD_LOAD_BALANCERS_LOCATION"] and variables["HCLOUD_LOAD_BALANCERS_NETWORK_ZONE"]:
+        lines.append("HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other")
+    if variables["ROBOT_ENABLED"]:
+        if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
+            lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
+        if variables["HCLOUD_NETWORK"] and variables["HCLOUD_NETWORK_ROUTES_ENABLED"]:
+            lines.append("using Routes with Robot is not supported: set HCLOUD_NETWORK_ROUTES_ENABLED=false")
+    return lines
+
+
+def _warnings(variables: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = []
+    token = variables.get("HCLOUD_TOKEN")
+    if token and len(token) != _TOKEN_LENGTH:
+        lines.append(f"HCLOUD_TOKEN has {len(token)} characters where Hetzner's tokens have {_TOKEN_LENGTH}")
+    if variables.get("ROBOT_ENABLED"):
+        lines.append("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone")
+    return tuple(lines)

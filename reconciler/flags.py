@@ -1,0 +1,228 @@
+"""Every flag of the command line, in one table; each has an environment variable ``RECONCILER_<FLAG>``.
+
+The table is what ``--help`` prints, what the loader reads and what unknown names are compared with. argparse only
+splits the command line: values are parsed with the environment's, so that all problems are reported together.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from desired.names import LEASE, LEASE_NAMESPACE
+from desired.settings import Controller, Policy
+from reconciler import __version__
+from reconciler.grammar import (
+    parse_address,
+    parse_bool,
+    parse_cidrs,
+    parse_controllers,
+    parse_hashes,
+    parse_int,
+    parse_keys,
+    parse_positive_duration,
+)
+
+BAD_USAGE = 64
+"""Exit code of a command line that cannot be understood (sysexits EX_USAGE); argparse's own 2 means "changes"."""
+PREFIX = "RECONCILER_"
+
+
+class Output(StrEnum):
+    """``--output``: AUTO is text, coloured on a terminal."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+
+
+class Command(StrEnum):
+    """What to do; RUN is the command without a name."""
+
+    RUN = "run"
+    DEMO = "demo"
+    SANDBOX = "sandbox"
+    APPROVE = "approve"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One row of the table."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any
+    meaning: str
+    metavar: str = ""
+    """What stands for the value in ``--help``; "" for a switch, which may also be written ``--flag=false``."""
+    commands: frozenset[Command] = frozenset({Command.RUN})
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that means the same."""
+        return PREFIX + self.name.removeprefix("--").replace("-", "_").upper()
+
+
+def _choice(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
+    def parse(text: str) -> StrEnum:
+        if text not in list(kind):
+            raise ValueError(f"expect one of {', '.join(kind)}")
+        return kind(text)
+
+    return parse
+
+
+def _lock_type(text: str) -> str:
+    if text != "leases":
+        raise ValueError("expect leases: nothing else is supported as a lock")
+    return text
+
+
+_SEVERAL = frozenset({Command.RUN, Command.APPROVE})
+_SANDBOX = frozenset({Command.SANDBOX})
+_INTERVAL = "60s or more"
+
+_ROWS = (
+    Flag("--dry-run", parse_bool, False, "print what would change, touch nothing"),
+    Flag("--once", parse_bool, False, "converge, then exit"),
+    Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT"),
+    Flag("--detailed-exitcode", parse_bool, False, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
+    Flag("--approve", parse_hashes, (), "let these holds pass in this --once run", "HASH[,HASH]"),
+    Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
+    Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST"),
+    Flag("--cluster-cidr", parse_cidrs, (), "the cluster's pod CIDR", "CIDR[,CIDR]"),
+    Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
+    Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
+    Flag("--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY"),
+    Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
+    Flag("--leader-elect", parse_bool, True, "take the Lease before writing"),
+    Flag("--leader-elect-lease-duration", parse_positive_duration, 15.0, "default 15s", "D"),
+    Flag("--leader-elect-renew-deadline", parse_positive_duration, 10.0, "default 10s", "D"),
+    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "default 2s", "D"),
+    Flag("--leader-elect-resource-lock", _lock_type, "leases", "leases", "TYPE"),
+    Flag("--leader-elect-resource-name", str, LEASE, f"default {LEASE}", "NAME"),
+    Flag("--leader-elect-resource-namespace", str, LEASE_NAMESPACE, f"default {LEASE_NAMESPACE}", "NAME", _SEVERAL),
+    Flag("--health-address", parse_address, ("", 10258), "default :10258", "ADDRESS"),
+    Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
+    Flag("--hetzner-port", parse_int, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--kubernetes-port", parse_int, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--robot-port", parse_int, 0, "accepted; Robot is not simulated in this version", "N", _SANDBOX),
+    Flag("--without", str, "", "simulators to leave out: kubernetes, robot", "LIST", _SANDBOX),
+    Flag("--action-ms", parse_int, 300, "how long a Hetzner action takes; default 300", "N", _SANDBOX),
+    Flag("--latency-ms", parse_int, 0, "waited before each answer; default 0", "N", _SANDBOX),
+    Flag("--rate-limit", parse_int, 3600, "Hetzner requests an hour; default 3600", "N", _SANDBOX),
+    Flag("--proxy", str, None, "instead: a fault proxy before this address", "URL", _SANDBOX),
+    Flag("--proxy-ca-file", str, None, "certificate authority of --proxy's https address", "FILE", _SANDBOX),
+    Flag("--proxy-port", parse_int, 0, "default: any free port", "N", _SANDBOX),
+)
+
+FLAGS: Mapping[str, Flag] = {row.name: row for row in _ROWS}
+"""Name → row."""
+
+_DESCRIPTION = {
+    Command.DEMO: "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
+    Command.SANDBOX: "Simulators of Hetzner and Kubernetes on 127.0.0.1; prints the environment that points at them.",
+    Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
+}
+
+
+class _Help(argparse.HelpFormatter):
+    """Wide enough that a flag's meaning stays on one line; a switch is shown without the value it may have."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=110, max_help_position=46)
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        return "" if action.nargs == "?" else super()._format_args(action, default_metavar)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_USAGE, f"reconcile: {message}\nTry 'reconcile --help'.\n")
+
+
+def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str], tuple[str, ...]]:
+    """The command, flag → its text for each flag that was given, and the command's arguments.
+
+    Exits with BAD_USAGE and one line on stderr when the command line cannot be split.
+    """
+    switches = {row.name for row in FLAGS.values() if not row.metavar}
+    given = vars(_parser().parse_args([f"{word}=true" if word in switches else word for word in argv]))
+    command = Command(given.pop("command", None) or Command.RUN)
+    hashes = tuple(given.pop("hash", None) or ())
+    flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
+    return command, {name: _last_or_all(FLAGS[name], texts) for name, texts in flags.items()}, hashes
+
+
+def _last_or_all(flag: Flag, texts: Sequence[str]) -> str:
+    """A flag that takes a list may be given several times; of any other the last one counts."""
+    return ",".join(texts) if "[," in flag.metavar else texts[-1]
+
+
+def read_flags(
+    command: Command, given: Mapping[str, str], environ: Mapping[str, str], usage: list[str], errors: list[str]
+) -> Mapping[str, Any]:
+    """Flag → parsed value: from the command line, else from its variable, else the default.
+
+    Problems of the command line are appended to ``usage``, those of the environment to ``errors``, one line each.
+    """
+    values: dict[str, Any] = {}
+    for row in FLAGS.values():
+        values[row.name] = row.default
+        on_command_line = row.name in given
+        if command not in row.commands:
+            if on_command_line:
+                usage.append(f"{row.name} has no meaning for 'reconcile {'' if command is Command.RUN else command}'")
+            continue
+        text = given[row.name] if on_command_line else environ.get(row.variable)
+        if text is None or (not on_command_line and not text and row.metavar):
+            continue
+        try:
+            values[row.name] = row.parse(text)
+        except ValueError as error:
+            name, problems = (row.name, usage) if on_command_line else (row.variable, errors)
+            problems.append(f"{name} is {text!r}: {error}")
+    return values
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """A line for each ``RECONCILER_*`` name that is none of ours, with the nearest one that is."""
+    known = [row.variable for row in FLAGS.values()]
+    lines = []
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, n=1)
+            lines.append(f"unknown variable {name}" + (f": did you mean {near[0]}?" if near else ""))
+    return lines
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="reconcile",
+        description="A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.",
+        epilog="Every flag may be given as RECONCILER_<FLAG>. Hetzner's settings are HCLOUD_* and ROBOT_* variables, as"
+        " for hcloud-cloud-controller-manager.",
+        allow_abbrev=False,
+        formatter_class=_Help,
+    )
+    parser.add_argument("--version", action="version", version=f"hcloud-reconciler {__version__}")
+    _add(parser, Command.RUN)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
+    for command, description in _DESCRIPTION.items():
+        sub = commands.add_parser(
+            command, help=description, description=description, allow_abbrev=False, formatter_class=_Help
+        )
+        _add(sub, command)
+        if command is Command.APPROVE:
+            sub.add_argument("hash", nargs=1, metavar="HASH", help="sha256:..., as the plan shows it")
+    return parser
+
+
+def _add(parser: argparse.ArgumentParser, command: Command) -> None:
+    for row in FLAGS.values():
+        if command not in row.commands:
+            continue
+        shape: dict[str, Any] = {"metavar": row.metavar} if row.metavar else {"nargs": "?", "const": "true"}
+        parser.add_argument(row.name, action="append", help=row.meaning, default=argparse.SUPPRESS, **shape)

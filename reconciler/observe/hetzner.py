@@ -1,0 +1,175 @@
+"""What the Hetzner Cloud API says, as values of the core. Fields that the API may drop one day are optional here."""
+
+from ipaddress import IPv4Address, IPv6Network
+from typing import Any
+
+import msgspec
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.hetzner_lists import Decoded, read_list
+from actuators.clients.kubernetes import segment
+from actuators.errors import ApiError, Broken, NotFound
+from desired.section import Absent, Present, Section, Unknown
+from desired.snapshot import Network, Server, ServerStatus
+
+
+class _Named(msgspec.Struct, gc=False):
+    name: str
+
+
+class _Address(msgspec.Struct, gc=False):
+    ip: str | None = None
+
+
+class _PublicNet(msgspec.Struct, gc=False):
+    ipv4: _Address | None = None
+    ipv6: _Address | None = None
+
+
+class _PrivateNet(msgspec.Struct, gc=False):
+    network: int
+    ip: str
+
+
+class _Server(msgspec.Struct, gc=False):
+    id: int
+    name: str
+    status: str
+    server_type: _Named
+    location: _Named | None = None
+    public_net: _PublicNet = msgspec.field(default_factory=_PublicNet)
+    private_net: list[_PrivateNet] = msgspec.field(default_factory=list)
+
+
+class _Servers(msgspec.Struct):
+    servers: list[_Server]
+
+
+class _RawServers(msgspec.Struct):
+    servers: list[msgspec.Raw]
+
+
+class _Identified(msgspec.Struct):
+    id: int
+
+
+class _Network(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _NetworkAnswer(msgspec.Struct):
+    network: _Network
+
+
+class _NetworkList(msgspec.Struct):
+    networks: list[_Network]
+
+
+_SERVERS = msgspec.json.Decoder(_Servers)
+_RAW_SERVERS = msgspec.json.Decoder(_RawServers)
+_SERVER = msgspec.json.Decoder(_Server)
+_IDENTIFIED = msgspec.json.Decoder(_Identified)
+
+
+def observe_servers(reader: HetznerReader) -> tuple[Section[int, Server], ApiError | None]:
+    """All servers of the project, and the error that kept it from being all."""
+    return read_list(reader, "/servers", decode_servers)
+
+
+def decode_servers(page: bytes) -> Decoded[Server]:
+    """The servers of one page. Raises Broken for a body that is no page of servers."""
+    try:
+        return Decoded({server.id: _server(server) for server in _SERVERS.decode(page).servers}, {})
+    except (msgspec.MsgspecError, ValueError):  # ValueError is what ipaddress raises
+        return _one_by_one(page)
+
+
+def _one_by_one(page: bytes) -> Decoded[Server]:
+    try:
+        raw_servers = _RAW_SERVERS.decode(page).servers
+    except msgspec.MsgspecError as error:
+        raise Broken(f"Hetzner GET /servers: the answer is no list of servers ({error})") from error
+    items: dict[int, Server] = {}
+    unreadable: dict[int, str] = {}
+    nameless = 0
+    for raw in raw_servers:
+        try:
+            server = _SERVER.decode(raw)
+            items[server.id] = _server(server)
+        except (msgspec.MsgspecError, ValueError) as error:
+            server_id = _id_of(raw)
+            nameless += server_id is None
+            if server_id is not None:
+                unreadable[server_id] = f"server {server_id} could not be read: {error}"
+    return Decoded(items, unreadable, nameless)
+
+
+def observe_network(
+    reader: HetznerReader, wanted: str | None
+) -> tuple[Present[Network | None] | Absent | Unknown, ApiError | None]:
+    """The network that ``HCLOUD_NETWORK`` names, by id when it is a number, else or failing that by name.
+
+    Present with None when nothing is wanted, Absent when the project has no such network; with the error that made it
+    Unknown.
+    """
+    if wanted is None:
+        return Present(None), None
+    try:
+        found = _by_id(reader, wanted) or _by_name(reader, wanted)
+        return (Present(found) if found else Absent()), None
+    except ApiError as error:
+        return Unknown(f"network {wanted!r} could not be read: {error}"), error
+
+
+def _by_id(reader: HetznerReader, wanted: str) -> Network | None:
+    if not (wanted.isascii() and wanted.isdecimal()):
+        return None
+    try:
+        found = _decode(reader.get(f"/networks/{wanted}"), _NetworkAnswer).network
+    except NotFound:
+        return None
+    return Network(found.id, found.name)
+
+
+def _by_name(reader: HetznerReader, wanted: str) -> Network | None:
+    found = _decode(reader.get(f"/networks?name={segment(wanted)}"), _NetworkList).networks
+    return Network(found[0].id, found[0].name) if found else None
+
+
+def _decode(body: bytes, shape: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.MsgspecError as error:
+        raise Broken(f"Hetzner GET /networks: the answer is no network ({error})") from error
+
+
+def _id_of(raw: msgspec.Raw) -> int | None:
+    try:
+        return _IDENTIFIED.decode(raw).id
+    except msgspec.MsgspecError:
+        return None
+
+
+def _server(server: _Server) -> Server:
+    ipv4 = _ipv4(server.public_net.ipv4)
+    ipv6 = server.public_net.ipv6.ip if server.public_net.ipv6 else None
+    return Server(
+        id=server.id,
+        name=server.name,
+        status=_STATUS.get(server.status, ServerStatus.OTHER),
+        type=server.server_type.name,
+        location=server.location.name if server.location else "",
+        ipv4=ipv4,
+        ipv6=IPv6Network(ipv6, strict=False) if ipv6 else None,
+        private_ips=tuple((net.network, IPv4Address(net.ip)) for net in server.private_net),
+    )
+
+
+def _ipv4(address: _Address | None) -> IPv4Address | None:
+    """A public IPv4; ``0.0.0.0`` is how HCCM's fixtures and old answers write that there is none."""
+    ip = IPv4Address(address.ip) if address and address.ip else None
+    return None if ip is None or ip.is_unspecified else ip
+
+
+_STATUS = {status.value: status for status in ServerStatus if status is not ServerStatus.OTHER}

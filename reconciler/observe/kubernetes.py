@@ -1,0 +1,210 @@
+"""What the Kubernetes API says, as values of the core.
+
+Only fields that some rule looks at are decoded. One object that cannot be decoded is isolated: its key becomes
+Unknown, and the list stays whole.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from actuators.clients.kubernetes import Answer, KubernetesReader, segment
+from actuators.errors import ApiError, Broken, NotFound
+from desired.approval import Approval, parse_approvals
+from desired.names import ANNOTATION_PROVIDED_NODE_IP, CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.section import Present, Section, Unknown
+from desired.snapshot import Node, NodeAddress, Readiness, Taint
+
+
+class _Meta(msgspec.Struct, rename="camel", gc=False):
+    name: str
+    uid: str
+    resource_version: str
+    creation_timestamp: datetime
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Taint(msgspec.Struct, rename="camel", gc=False):
+    key: str
+    effect: str
+    value: str | None = None
+    time_added: str | None = None
+
+
+class _Spec(msgspec.Struct, gc=False):
+    provider_id: str = msgspec.field(default="", name="providerID")
+    unschedulable: bool = False
+    taints: list[_Taint] | None = None
+
+
+class _Condition(msgspec.Struct, rename="camel", gc=False):
+    type: str
+    status: str
+    last_transition_time: datetime | None = None
+
+
+class _Address(msgspec.Struct, gc=False):
+    type: str
+    address: str
+
+
+class _Status(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+    addresses: list[_Address] | None = None
+
+
+class _Node(msgspec.Struct, gc=False):
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _NodeList(msgspec.Struct):
+    kind: str
+    metadata: _ListMeta
+    items: list[_Node] | None
+
+
+class _RawList(msgspec.Struct):
+    kind: str
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None
+
+
+class _NameOnly(msgspec.Struct):
+    name: str
+
+
+class _Named(msgspec.Struct):
+    metadata: _NameOnly
+
+
+class _Identified(msgspec.Struct):
+    class _Uid(msgspec.Struct):
+        uid: str
+
+    metadata: _Uid
+
+
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] | None = None
+
+
+_NODE_LIST = msgspec.json.Decoder(_NodeList)
+_RAW_LIST = msgspec.json.Decoder(_RawList)
+_NODE = msgspec.json.Decoder(_Node)
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def observe_nodes(reader: KubernetesReader) -> tuple[Section[str, Node], datetime]:
+    """All Nodes, and the API server's time when the reading began. Raises an ApiError when the list cannot be had."""
+    pages = reader.list_pages("/api/v1/nodes")
+    return decode_nodes([page.body for page in pages]), server_time(pages[0])
+
+
+def decode_nodes(pages: Sequence[bytes]) -> Section[str, Node]:
+    """The Nodes of a list's pages. Raises Broken for a page that is no list of the API server's."""
+    items: dict[str, Node] = {}
+    unreadable: dict[str, str] = {}
+    nameless = 0
+    for page in pages:
+        try:
+            nodes = _checked(_NODE_LIST.decode(page)).items or ()
+        except msgspec.MsgspecError:
+            for raw in _raw_items(page):
+                try:
+                    node = _NODE.decode(raw)
+                    items[node.metadata.name] = _node(node)
+                except msgspec.MsgspecError as error:
+                    name = _name_of(raw)
+                    nameless += name is None
+                    if name is not None:
+                        unreadable[name] = f"the API server's Node could not be read: {error}"
+            continue
+        items.update((node.metadata.name, _node(node)) for node in nodes)
+    if nameless:
+        why = f"{nameless} Nodes could not be read, not even their names"
+        return Section(items, complete=False, why_incomplete=why, unreadable=unreadable)
+    return Section(items, unreadable=unreadable)
+
+
+def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
+    """The cluster's identity: the UID of namespace ``kube-system``. Unknown when it cannot be read, whatever why."""
+    try:
+        body = reader.get(f"/api/v1/namespaces/{IDENTITY_NAMESPACE}").body
+        return Present(msgspec.json.decode(body, type=_Identified).metadata.uid)
+    except (ApiError, msgspec.MsgspecError) as error:
+        return Unknown(str(error))
+
+
+def observe_approvals(reader: KubernetesReader, namespace: str) -> tuple[Approval, ...]:
+    """The approvals in the product's ConfigMap; none when there is no ConfigMap. Raises an ApiError."""
+    try:
+        body = reader.get(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}").body
+        return parse_approvals(msgspec.json.decode(body, type=_ConfigMap).data or {})
+    except NotFound:
+        return ()
+    except msgspec.MsgspecError as error:
+        raise Broken(f"ConfigMap {namespace}/{CONFIG_MAP} could not be read: {error}") from error
+
+
+def server_time(answer: Answer) -> datetime:
+    """The API server's clock, to the second, in UTC. Raises Broken when the answer carries no ``Date``."""
+    try:
+        return parsedate_to_datetime(answer.headers["date"]).astimezone(UTC)
+    except (KeyError, ValueError) as error:
+        raise Broken("the Kubernetes API server's answer has no usable Date header; is that a proxy?") from error
+
+
+def _checked(answer: Any) -> Any:
+    """Null items are an empty list only in an answer that says it is a list of some version."""
+    if not answer.kind.endswith("List") or (answer.items is None and not answer.metadata.resource_version):
+        raise Broken(f"Kubernetes GET /api/v1/nodes: the answer is a {answer.kind}, not a list of Nodes")
+    return answer
+
+
+def _raw_items(page: bytes) -> Sequence[msgspec.Raw]:
+    try:
+        return _checked(_RAW_LIST.decode(page)).items or ()
+    except msgspec.MsgspecError as error:
+        raise Broken(f"Kubernetes GET /api/v1/nodes: the answer is no list ({error})") from error
+
+
+def _name_of(raw: msgspec.Raw) -> str | None:
+    try:
+        return _NAMED.decode(raw).metadata.name
+    except msgspec.MsgspecError:
+        return None
+
+
+def _node(node: _Node) -> Node:
+    meta = node.metadata
+    ready = next((condition for condition in node.status.conditions or () if condition.type == "Ready"), None)
+    readiness = Readiness.MISSING if ready is None else _READINESS.get(ready.status, Readiness.UNKNOWN)
+    return Node(
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        created_at=meta.creation_timestamp,
+        provider_id=node.spec.provider_id or None,
+        labels=meta.labels or {},
+        taints=tuple(Taint(t.key, t.effect, t.value, t.time_added) for t in node.spec.taints or ()),
+        addresses=tuple(NodeAddress(a.type, a.address) for a in node.status.addresses or ()),
+        provided_node_ip=(meta.annotations or {}).get(ANNOTATION_PROVIDED_NODE_IP),
+        ready=readiness,
+        ready_since=ready.last_transition_time if ready else None,
+        unschedulable=node.spec.unschedulable,
+        deleted_at=meta.deletion_timestamp,
+    )
+
+
+_READINESS = {"True": Readiness.TRUE, "False": Readiness.FALSE, "Unknown": Readiness.UNKNOWN}

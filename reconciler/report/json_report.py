@@ -1,0 +1,110 @@
+"""A report as JSON: one shape for plans and for what was applied. ``schema.json`` beside this file describes it."""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.change import Hold
+from desired.plain import plain
+from desired.section import Present, Section
+from reconciler import __version__
+from reconciler.report.fields import field_changes
+from reconciler.result import Line, Report, summary
+
+FORMAT_VERSION = "1.0"
+"""Readers ignore fields they do not know within a major version, and refuse another major version."""
+
+
+def report_as_json(report: Report) -> Mapping[str, Any]:
+    """The report in JSON values, keys in the order in which people read them."""
+    snapshot = report.snapshot
+    uid = snapshot.cluster_uid.value if snapshot and isinstance(snapshot.cluster_uid, Present) else None
+    return {
+        "format_version": FORMAT_VERSION,
+        "result": report.result.value,
+        "tool_version": __version__,
+        "taken_at": snapshot.taken_at.isoformat() if snapshot else None,
+        "cluster": {"uid": uid},
+        "sections": {name: _section(section) for name, section in snapshot.sections().items()} if snapshot else {},
+        "changes": [_change(line) for line in report.lines],
+        "notes": [{"key": note.key, "kind": note.kind.value, "text": note.text} for note in report.notes],
+        "holds": [_hold(hold) for hold in report.holds],
+        "errors": list(report.errors),
+        "requests": {"kubernetes": report.cost.kubernetes, "hetzner": report.cost.hetzner},
+        "summary": summary(report),
+    }
+
+
+def render_json(report: Report, *, compact: bool = False) -> str:
+    """The JSON text with a line break at its end; on one line when ``compact``, for a stream of passes."""
+    return json.dumps(report_as_json(report), indent=None if compact else 2, ensure_ascii=False) + "\n"
+
+
+def schema() -> Mapping[str, Any]:
+    """The published JSON Schema (draft 2020-12)."""
+    loaded: Mapping[str, Any] = json.loads(files("reconciler.report").joinpath("schema.json").read_text("utf-8"))
+    return loaded
+
+
+def _section(section: Section[Any, Any]) -> Mapping[str, Any]:
+    return {
+        "complete": section.complete,
+        "count": len(section),
+        "expected": section.expected,
+        "why_incomplete": section.why_incomplete,
+    }
+
+
+def _change(line: Line) -> Mapping[str, Any]:
+    change = line.change
+    ruling = change.ruling
+    return {
+        "key": change.key,
+        "kind": change.kind,
+        "class": change.verb.value,
+        "before": plain(change.before),
+        "after": plain(change.after),
+        "fields": [{"path": f.path, "before": f.before, "after": f.after} for f in field_changes(change)],
+        "reason": change.reason,
+        "consequences": list(change.consequences),
+        "owner": change.owner,
+        "depends_on": list(change.depends_on),
+        "verdict": ruling.verdict.value,
+        "rule": ruling.rule,
+        "why": ruling.why or None,
+        "due_in_s": ruling.due_in_s,
+        "outcome": _outcome(line.outcome),
+    }
+
+
+def _outcome(outcome: Outcome | None) -> Mapping[str, Any] | None:
+    match outcome:
+        case None:
+            return None
+        case Applied():
+            return {"state": "applied"}
+        case Pending(why, retry_after_s):
+            return {"state": "pending", "why": why, "retry_after_s": retry_after_s}
+        case Skipped(reason):
+            return {"state": "skipped", "why": reason}
+        case Failed(error, retry_after_s):
+            return {"state": "failed", "why": error, "retry_after_s": retry_after_s}
+
+
+def _hold(hold: Hold) -> Mapping[str, Any]:
+    return {
+        "hash": hold.hash,
+        "rule": hold.rule,
+        "value": hold.value,
+        "limit": hold.limit,
+        "keys": list(hold.keys),
+        "why": hold.why,
+        "approve": approve_command(hold),
+    }
+
+
+def approve_command(hold: Hold) -> str:
+    """What a person types to let a hold pass."""
+    return f"reconcile approve {hold.hash}"

@@ -1,0 +1,104 @@
+"""Writing to people: plain text into pipes and files, rich on a terminal; the same words in both."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from actuators.outcome import Outcome
+from desired.change import Change
+from reconciler.flags import Output
+from reconciler.report.json_report import render_json
+from reconciler.report.text_report import Tone, render_lines
+from reconciler.result import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.HEADING: "bold",
+    Tone.DETAIL: "dim",
+    Tone.ADD: "green",
+    Tone.MODIFY: "yellow",
+    Tone.REMOVE: "red",
+    Tone.GOOD: "bold green",
+    Tone.WARNING: "yellow",
+    Tone.BAD: "bold red",
+}
+
+
+class Writer:
+    """Writes reports to one stream in the format that was asked for."""
+
+    def __init__(self, output: Output, stream: TextIO = sys.stdout) -> None:
+        self._json = output is Output.JSON
+        self._stream = stream
+        self._coloured = output is Output.AUTO and is_terminal(stream)
+
+    def write(self, report: Report, *, stream_of_passes: bool = False) -> None:
+        """Write ``report`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
+        if self._json:
+            self._stream.write(render_json(report, compact=stream_of_passes))
+        elif self._coloured:
+            self._write_coloured(report)
+        else:
+            self._stream.write("".join(f"{line.text}\n" for line in render_lines(report)))
+        self._stream.flush()
+
+    def _write_coloured(self, report: Report) -> None:
+        from rich.text import Text  # noqa: PLC0415 - pipes need not pay for rich
+
+        out = console(self._stream)
+        for line in render_lines(report):
+            # Text and not markup: markup would swallow the brackets of label paths. Unwrapped, so that no word is cut.
+            out.print(Text(line.text, style=_STYLES[line.tone]), soft_wrap=True)
+
+
+class TerminalProgress:
+    """A bar on stderr while changes are applied, on a terminal only."""
+
+    def __init__(self, stream: TextIO = sys.stderr) -> None:
+        self._stream = stream
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def begin(self, changes: Sequence[Change]) -> None:
+        """Show the bar."""
+        if not is_terminal(self._stream):
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        self._bar = Progress(*columns, console=console(self._stream), transient=True)
+        self._bar.start()
+        self._task = self._bar.add_task("applying", total=len(changes))
+
+    def done(self, change: Change, outcome: Outcome) -> None:  # noqa: ARG002 - the bar shows only which and how many
+        """Move the bar on."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=1, description=change.key)
+
+    def end(self) -> None:
+        """Take the bar away: the report says the rest."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at ``stream`` on something that understands colours."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def console(stream: TextIO) -> "Console":
+    """A rich console that takes every character as it is. It honours ``NO_COLOR``."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(file=stream, markup=False, highlight=False, emoji=False)

@@ -1,0 +1,194 @@
+"""A report as lines of text, each with the tone in which a terminal shows it. Nothing is only said by colour."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.change import Change, Hold, NoteKind, Verdict
+from desired.kinds import Verb
+from desired.section import Present, Section
+from reconciler.report.fields import field_changes
+from reconciler.report.json_report import approve_command
+from reconciler.result import Line, Report, Result, summary
+
+
+class Tone(Enum):
+    """What a line is about; ``terminal`` gives each a colour."""
+
+    PLAIN = "plain"
+    HEADING = "heading"
+    DETAIL = "detail"
+    ADD = "add"
+    MODIFY = "modify"
+    REMOVE = "remove"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """One line without its line break. Control characters of foreign text have been made visible."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+_SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
+_LEGEND = {
+    "+": "add",
+    "~": "modify",
+    "-": "remove",
+    "!": "held or refused",
+    "?": "waiting",
+}
+_TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
+
+
+def render_lines(report: Report) -> Iterator[TextLine]:
+    """The lines of a report, in the order in which somebody who was woken at night wants them."""
+    for line in _lines(report):
+        yield TextLine(_visible(line.text), line.tone)
+
+
+def _lines(report: Report) -> Iterator[TextLine]:
+    yield from _header(report)
+    symbols = sorted({_symbol(line.change) for line in report.lines}, key=list(_LEGEND).index)
+    if symbols:
+        yield TextLine("Symbols: " + ", ".join(f"{symbol} {_LEGEND[symbol]}" for symbol in symbols), Tone.DETAIL)
+    section = ""
+    for line in report.lines:
+        if (name := line.change.key.split("/", 1)[0]) != section:
+            section = name
+            yield TextLine("")
+            yield TextLine(f"{section}s", Tone.HEADING)
+        yield from _change(line)
+    yield from _holds(report)
+    yield from _notes(report)
+    yield TextLine("")
+    for error in report.errors:
+        yield TextLine(f"Error: {error}", Tone.BAD)
+    yield from _footer(report)
+
+
+def _header(report: Report) -> Iterator[TextLine]:
+    snapshot = report.snapshot
+    if snapshot is None:
+        return
+    uid = snapshot.cluster_uid
+    cluster = f"Cluster {uid.value}" if isinstance(uid, Present) else f"Cluster unknown ({uid.why})"
+    yield TextLine(f"{cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
+    for name, section in snapshot.sections().items():
+        if not section.complete:
+            yield TextLine(f"  {name}: {_size(section)} read, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
+    cost = report.cost
+    left = f", {cost.remaining} of {cost.limit} Hetzner requests left" if cost.remaining is not None else ""
+    yield TextLine(f"Requests: {cost.kubernetes} to Kubernetes, {cost.hetzner} to Hetzner{left}", Tone.DETAIL)
+
+
+def _size(section: Section[Any, Any]) -> str:
+    return f"{len(section)} of {section.expected}" if section.expected is not None else str(len(section))
+
+
+def _change(line: Line) -> Iterator[TextLine]:
+    change, ruling = line.change, line.change.ruling
+    symbol = _symbol(change)
+    yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
+    yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
+    if ruling.why:
+        yield TextLine(f"      {ruling.verdict} by {ruling.rule}: {ruling.why}", _TONES[symbol])
+    for consequence in change.consequences:
+        yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
+    for field in field_changes(change):
+        yield TextLine(f"      {field.path}: {_value(field.before)} -> {_value(field.after)}")
+
+
+def _fate(line: Line) -> str:
+    """What became of a change, or what keeps it from being applied."""
+    match line.outcome:
+        case Applied():
+            return "  applied"
+        case Pending(why):
+            return f"  pending: {why}"
+        case Skipped(reason):
+            return f"  skipped: {reason}"
+        case Failed(error):
+            return f"  FAILED: {error}"
+    verdict = line.change.ruling.verdict
+    return "" if verdict is Verdict.ALLOWED else f"  {verdict}"
+
+
+def _holds(report: Report) -> Iterator[TextLine]:
+    if report.holds:
+        yield TextLine("")
+        yield TextLine("Held until somebody approves", Tone.HEADING)
+    for hold in report.holds:
+        yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {len(hold.keys)} changes", Tone.BAD)
+        yield TextLine(f"      {hold.why}")
+        yield TextLine(f"      changes: {', '.join(hold.keys)}", Tone.DETAIL)
+        yield TextLine(f"      to let exactly these pass once: {approve_command(hold)}", Tone.WARNING)
+
+
+def _measure(hold: Hold) -> str:
+    return f"{hold.value} where the limit is {hold.limit}"
+
+
+def _notes(report: Report) -> Iterator[TextLine]:
+    if report.notes:
+        yield TextLine("")
+        yield TextLine("Notes", Tone.HEADING)
+    for note in report.notes:
+        tone = Tone.BAD if note.kind is NoteKind.ANCHOR else Tone.PLAIN
+        yield TextLine(f"  {note.key}  {note.kind}: {note.text}", tone)
+
+
+def _footer(report: Report) -> Iterator[TextLine]:
+    counts = summary(report)
+    result = report.result
+    snapshot = report.snapshot
+    if result is Result.NO_CHANGES and snapshot is not None:
+        seen = ", ".join(f"{len(section)} {name}" for name, section in snapshot.sections().items())
+        done = f"Applied {counts['applied']} changes. " if counts["applied"] else ""
+        yield TextLine(f"{done}No changes. Observed {seen}.", Tone.GOOD)
+        return
+    if report.lines:
+        words = [f"{counts[verb]} to {verb}" for verb in ("add", "modify", "remove")]
+        words += [
+            f"{counts[word]} {word}" for word in ("held", "waiting", "refused", "applied", "failed") if counts[word]
+        ]
+        yield TextLine(f"Plan: {', '.join(words)}.")
+    tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
+    yield TextLine(f"Result: {result}{_EXPLANATION[result]}", tone)
+
+
+_EXPLANATION = {
+    Result.ERROR: "",
+    Result.NOT_LEADER: ": another holder renewed the Lease meanwhile",
+    Result.INCOMPLETE: ": something could not be read whole; nothing that hangs on it is done",
+    Result.REFUSED: ": a guard stands in the way; nothing that it covers is done",
+    Result.PARTIAL: ": part of it is not done yet",
+    Result.CHANGES: "",
+    Result.NO_CHANGES: "",
+}
+
+
+def _symbol(change: Change) -> str:
+    match change.ruling.verdict:
+        case Verdict.HELD | Verdict.REFUSED:
+            return "!"
+        case Verdict.WAITING:
+            return "?"
+        case _:
+            return _SYMBOLS[change.verb]
+
+
+def _value(value: Any) -> str:
+    return "(none)" if value is None else json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
+
+
+def _visible(text: str) -> str:
+    """``text`` with control characters escaped: names and error bodies come from elsewhere, terminals obey them."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

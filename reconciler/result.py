@@ -1,0 +1,127 @@
+"""What a run came to: the report of a pass, its one result, and the exit code (design section 7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.change import Change, Hold, Note, NoteKind, Verdict
+from desired.section import Unknown
+from desired.snapshot import Snapshot
+
+
+class Result(StrEnum):
+    """The first that applies, in this order."""
+
+    ERROR = "error"
+    NOT_LEADER = "not_leader"
+    INCOMPLETE = "incomplete"
+    REFUSED = "refused"
+    PARTIAL = "partial"
+    CHANGES = "changes"
+    NO_CHANGES = "no_changes"
+
+
+_DETAILED = {
+    Result.ERROR: 1,
+    Result.NOT_LEADER: 1,
+    Result.INCOMPLETE: 5,
+    Result.REFUSED: 3,
+    Result.PARTIAL: 4,
+    Result.CHANGES: 2,
+    Result.NO_CHANGES: 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One change of a report; ``outcome`` is None when it was not to be applied."""
+
+    change: Change
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Requests that a run sent, and what is left of the project's allowance (None when Hetzner did not say)."""
+
+    kubernetes: int = 0
+    hetzner: int = 0
+    remaining: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that is said about a pass. ``lines`` are sorted like a plan; ``errors`` are lines for people."""
+
+    snapshot: Snapshot | None = None
+    lines: tuple[Line, ...] = ()
+    notes: tuple[Note, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    errors: tuple[str, ...] = ()
+    """What ends the run with result ``error``; empty otherwise."""
+    cost: Cost = field(default_factory=Cost)
+
+    @property
+    def result(self) -> Result:
+        """The one word for what happened."""
+        return compute_result(self)
+
+    def outcomes(self, kind: type[Outcome]) -> tuple[Line, ...]:
+        """The lines with an outcome of this kind."""
+        return tuple(line for line in self.lines if isinstance(line.outcome, kind))
+
+
+def compute_result(report: Report) -> Result:
+    """The result of a report."""
+    failed = report.outcomes(Failed)
+    undone = (*failed, *report.outcomes(Pending), *report.outcomes(Skipped))
+    planned = [line.change.ruling.verdict for line in report.lines if line.outcome is None]
+    if report.errors or (failed and not report.outcomes(Applied)):
+        return Result.ERROR
+    if is_incomplete(report):
+        return Result.INCOMPLETE
+    if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.kind is NoteKind.ANCHOR for note in report.notes):
+        return Result.REFUSED
+    if undone:
+        return Result.PARTIAL
+    return Result.CHANGES if planned else Result.NO_CHANGES
+
+
+def is_incomplete(report: Report) -> bool:
+    """Whether something that a decision hangs on could not be read whole."""
+    snapshot = report.snapshot
+    if snapshot is None:
+        return False
+    return (
+        any(not section.complete for section in snapshot.sections().values())
+        or isinstance(snapshot.network, Unknown)
+        or any(line.change.ruling.rule == "incomplete-snapshot" for line in report.lines if line.outcome is None)
+    )
+
+
+def exit_code(report: Report, *, detailed: bool) -> int:
+    """The process's exit code."""
+    result = report.result
+    if detailed:
+        return _DETAILED[result]
+    if result in (Result.ERROR, Result.NOT_LEADER):
+        return 1
+    return 1 if result in (Result.REFUSED, Result.PARTIAL) and report.outcomes(Failed) else 0
+
+
+def summary(report: Report) -> Mapping[str, int]:
+    """Counts for the last line and for machines."""
+    verdicts = [line.change.ruling.verdict for line in report.lines if line.outcome is None]
+    verbs = [line.change.verb.value for line in report.lines]
+    return {
+        "add": verbs.count("add"),
+        "modify": verbs.count("modify"),
+        "remove": verbs.count("remove"),
+        "held": verdicts.count(Verdict.HELD),
+        "waiting": verdicts.count(Verdict.WAITING),
+        "refused": verdicts.count(Verdict.REFUSED),
+        "applied": len(report.outcomes(Applied)),
+        "failed": len(report.outcomes(Failed)),
+    }

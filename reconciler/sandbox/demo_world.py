@@ -1,0 +1,114 @@
+"""The small cluster of ``reconcile demo`` and of a sandbox without a world file: three Nodes run, three just joined,
+and one has a name that no server has."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+_TAINT = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+_NETWORK = 4711
+_SERVERS = (
+    ("control-plane-1", 101, "cpx22", "nbg1"),
+    ("worker-1", 102, "cpx32", "nbg1"),
+    ("worker-2", 103, "cpx32", "fsn1"),
+    ("worker-3", 104, "cpx32", "fsn1"),
+    ("worker-4", 105, "cpx42", "hel1"),
+    ("worker-5", 106, "cpx42", "hel1"),
+    ("worker-6", 107, "cpx42", "hel1"),
+)
+_INITIALISED = 3
+_MISNAMED = {"worker-6": "worker6"}
+"""Server's name → the Node's, which somebody mistyped."""
+
+
+def demo_world(now: datetime) -> dict[str, Any]:
+    """A world file's content. ``now`` is the simulated time; the cluster is three days old."""
+    servers = [_server(name, server_id, kind, location) for name, server_id, kind, location in _SERVERS]
+    nodes = [
+        _initialised_node(server, now) if i < _INITIALISED else _joining_node(server, now)
+        for i, server in enumerate(servers)
+    ]
+    network = {
+        "id": _NETWORK,
+        "name": "cluster",
+        "ip_range": "10.0.0.0/16",
+        "subnets": [{"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}],
+    }
+    return {
+        "format_version": "1.0",
+        "kubernetes": {"nodes": nodes, "services": [], "namespaces": []},
+        "hetzner": {"servers": servers, "networks": [network], "load_balancers": [], "certificates": []},
+    }
+
+
+def _server(name: str, server_id: int, kind: str, location: str) -> dict[str, Any]:
+    host = server_id - 100
+    return {
+        "id": server_id,
+        "name": name,
+        "server_type": kind,
+        "location": location,
+        "public_net": {"ipv4": {"ip": f"203.0.113.{host}"}, "ipv6": {"ip": f"2001:db8:{host:x}::/64"}},
+        "private_net": [{"network": _NETWORK, "ip": f"10.0.0.{host + 1}"}],
+    }
+
+
+def _joining_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """As a kubelet with ``--cloud-provider=external`` registers it."""
+    name = _MISNAMED.get(server["name"], server["name"])
+    return {
+        "metadata": {
+            "name": name,
+            "creationTimestamp": _time(now - timedelta(seconds=40)),
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
+        },
+        "spec": {"taints": [_TAINT]},
+        "status": {
+            "addresses": [{"type": "Hostname", "address": name}],
+            "conditions": [_ready("False", now - timedelta(seconds=40))],
+        },
+    }
+
+
+def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
+    name, kind, location = server["name"], server["server_type"], server["location"]
+    zone = {"nbg1": "nbg1-dc3", "fsn1": "fsn1-dc14"}[location]
+    return {
+        "metadata": {
+            "name": name,
+            "creationTimestamp": _time(now - timedelta(days=3)),
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "beta.kubernetes.io/instance-type": kind,
+                "node.kubernetes.io/instance-type": kind,
+                "failure-domain.beta.kubernetes.io/zone": zone,
+                "topology.kubernetes.io/zone": zone,
+                "failure-domain.beta.kubernetes.io/region": location,
+                "topology.kubernetes.io/region": location,
+                "instance.hetzner.cloud/provided-by": "cloud",
+            },
+        },
+        "spec": {"providerID": f"hcloud://{server['id']}"},
+        "status": {
+            "addresses": [
+                {"type": "Hostname", "address": name},
+                {"type": "ExternalIP", "address": server["public_net"]["ipv4"]["ip"]},
+                {"type": "InternalIP", "address": server["private_net"][0]["ip"]},
+            ],
+            "conditions": [_ready("True", now - timedelta(days=3))],
+        },
+    }
+
+
+def _ready(status: str, since: datetime) -> dict[str, Any]:
+    return {
+        "type": "Ready",
+        "status": status,
+        "reason": "KubeletReady" if status == "True" else "KubeletNotReady",
+        "lastHeartbeatTime": _time(since),
+        "lastTransitionTime": _time(since),
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,91 @@
+"""What the API refuses with: one exception, and the table of its codes.
+
+Belongs here: code → status, and the messages that several resources share. Messages of one resource stand beside its
+rules. Source: reference/hetzner-api.md section 2, which marks what was seen on the live API.
+
+Known differences: messages without a source there are our wording, in the style of those that have one.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+STATUS_BY_CODE = {
+    "json_error": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "resource_limit_exceeded": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "uniqueness_error": 409,
+    "conflict": 409,
+    "deprecated_api_endpoint": 410,
+    "resource_unavailable": 412,
+    "invalid_input": 422,
+    "service_error": 422,
+    "unsupported_error": 422,
+    "invalid_server_type": 422,
+    "server_not_stopped": 422,
+    "server_already_attached": 422,
+    "ip_not_available": 422,
+    "no_subnet_available": 422,
+    "networks_overlap": 422,
+    "locked": 423,
+    "protected": 423,
+    "rate_limit_exceeded": 429,
+}
+
+
+class ApiError(Exception):
+    """A refusal, on its way to become an answer (or, inside an action, the action's error)."""
+
+    def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.status = STATUS_BY_CODE[code]
+        self.code = code
+        self.message = message
+        self.details = details
+
+    def body(self) -> dict[str, Any]:
+        """The error envelope."""
+        return {"error": {"code": self.code, "message": self.message, "details": self.details}}
+
+
+def invalid_field(field: str, problem: str) -> ApiError:
+    """``invalid_input`` about one field; the message repeats what the details say."""
+    details = {"fields": [{"name": field, "messages": [problem]}]}
+    return ApiError("invalid_input", f"invalid input in field '{field}': {problem}", details)
+
+
+def invalid_text(message: str) -> ApiError:
+    """``invalid_input`` with free text and no field, as route checks have it."""
+    return ApiError("invalid_input", message, {"fields": []})
+
+
+def not_found(what: str, object_id: int | str) -> ApiError:
+    """``not_found`` for an object: ``what`` is its name in the singular, ``server``."""
+    return ApiError("not_found", f"{what} with ID '{object_id}' not found")
+
+
+def name_taken(message: str = "name is already used") -> ApiError:
+    """``uniqueness_error`` about the name."""
+    return ApiError("uniqueness_error", message, {"fields": [{"name": "name"}]})
+
+
+def limit_exceeded(message: str, limit: str) -> ApiError:
+    """``resource_limit_exceeded`` naming the limit."""
+    return ApiError("resource_limit_exceeded", message, {"limits": [{"name": limit}]})
+
+
+def removed_endpoint(message: str, announcement: str) -> ApiError:
+    """``deprecated_api_endpoint`` with the link that announced the removal."""
+    return ApiError("deprecated_api_endpoint", message, {"announcement": announcement})
+
+
+def not_simulated(method: str, path: str) -> ApiError:
+    """The loud answer to what the real API can do and this simulator cannot."""
+    return ApiError("unsupported_error", f"the simulator does not simulate {method} {path} yet")
+
+
+def known(names: Sequence[str]) -> str:
+    """The tail of a message that lists what would have been right."""
+    return f"known: {', '.join(names)}"

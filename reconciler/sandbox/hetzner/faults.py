@@ -1,0 +1,123 @@
+"""Simulated faults: what the service does wrong by itself. Faults of transport are the fault proxy's.
+
+==================  ==============================  ===============================================================
+kind                parameters                      what happens, ``count`` times (default 1)
+==================  ==============================  ===============================================================
+``action_fails``    ``command``, ``code``,          the next action (with that command) ends in an error and
+                    ``message``, all optional       changes nothing
+``action_vanishes`` ``command``, optional           the next action is announced but never found again; its change
+                                                    happens all the same
+``stale_read``      ``path``: prefix, ``/v1/...``   a GET answers the state before the last change
+``visible_late``    ``seconds``                     readers see the effect of the next finished action later
+``list_shrinks``    ``path`` of a list              after page 1 of several was served, its first object is gone
+==================  ==============================  ===============================================================
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.sandbox.hetzner.errors import known
+
+_LISTS = ("/v1/servers", "/v1/networks", "/v1/load_balancers", "/v1/certificates")
+_OPTIONAL: dict[str, frozenset[str]] = {
+    "action_fails": frozenset({"command", "code", "message"}),
+    "action_vanishes": frozenset({"command"}),
+    "stale_read": frozenset(),
+    "visible_late": frozenset(),
+    "list_shrinks": frozenset(),
+}
+_REQUIRED: dict[str, frozenset[str]] = {
+    "stale_read": frozenset({"path"}),
+    "visible_late": frozenset({"seconds"}),
+    "list_shrinks": frozenset({"path"}),
+}
+
+
+@dataclass(slots=True)
+class Fault:
+    """One fault that is still to happen ``count`` times."""
+
+    kind: str
+    parameters: Mapping[str, Any]
+    count: int
+
+
+class Faults:
+    """The faults that were set, oldest first; each use counts down."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+
+    def add(self, faults: list[dict[str, Any]]) -> None:
+        """Add faults, all or none. Raises ValueError for one that is not known or not complete."""
+        self._faults += [_parse_fault(fault) for fault in faults]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._faults.clear()
+
+    def action_fails(self, command: str) -> tuple[str, str] | None:
+        """The code and message with which an action that starts now will end, None when it will succeed."""
+        fault = self._take("action_fails", lambda p: p.get("command", command) == command)
+        if fault is None:
+            return None
+        return str(fault.get("code", "action_failed")), str(fault.get("message", "simulated failure of the action"))
+
+    def action_vanishes(self, command: str) -> bool:
+        """Whether an action that starts now will never be found again."""
+        return self._take("action_vanishes", lambda p: p.get("command", command) == command) is not None
+
+    def stale_read(self, path: str) -> bool:
+        """Whether this GET answers the state before the last change."""
+        return self._take("stale_read", lambda p: path.startswith(p["path"])) is not None
+
+    def visible_late_s(self) -> float:
+        """By how much readers see the action that finishes now later."""
+        fault = self._take("visible_late", lambda _: True)
+        return float(fault["seconds"]) if fault else 0.0
+
+    def list_shrinks(self, path: str) -> bool:
+        """Whether an object is to disappear now that page 1 of this list was served."""
+        return self._take("list_shrinks", lambda p: p["path"] == path) is not None
+
+    def _take(self, kind: str, applies: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
+        for fault in self._faults:
+            if fault.kind == kind and applies(fault.parameters):
+                fault.count -= 1
+                if fault.count == 0:
+                    self._faults.remove(fault)
+                return fault.parameters
+        return None
+
+
+def _parse_fault(raw: dict[str, Any]) -> Fault:
+    parameters = dict(raw)
+    kind = parameters.pop("kind", None)
+    count = parameters.pop("count", 1)
+    if not isinstance(kind, str) or kind not in _OPTIONAL:
+        raise ValueError(f"fault kind {kind!r} is not known; {known(sorted(_OPTIONAL))}")
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ValueError(f"fault {kind}: count is {count!r}, give a whole number from 1")
+    required = _REQUIRED.get(kind, frozenset())
+    allowed = required | _OPTIONAL[kind]
+    for name in sorted(parameters.keys() - allowed):
+        raise ValueError(f"fault {kind}: parameter {name!r} is not known; {known([*sorted(allowed), 'count'])}")
+    for name in sorted(required - parameters.keys()):
+        raise ValueError(f"fault {kind}: give {name!r}")
+    if "seconds" in parameters and not (
+        isinstance(parameters["seconds"], int | float) and not isinstance(parameters["seconds"], bool)
+    ):
+        raise ValueError(f"fault {kind}: seconds is {parameters['seconds']!r}, give a number")
+    if "path" in parameters:
+        parameters["path"] = _absolute(kind, parameters["path"])
+    return Fault(kind, parameters, count)
+
+
+def _absolute(kind: str, path: Any) -> str:
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise ValueError(f"fault {kind}: path is {path!r}, give one like '/v1/servers'")
+    absolute = path if path == "/v1" or path.startswith("/v1/") else f"/v1{path}"
+    if kind == "list_shrinks" and absolute not in _LISTS:
+        raise ValueError(f"fault {kind}: {path!r} is no list that can shrink; {known(_LISTS)}")
+    return absolute

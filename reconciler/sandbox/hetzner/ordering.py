@@ -1,0 +1,49 @@
+"""What a request orders: the server type, the location and the image it names, by id or by name.
+
+Known differences: which refusal an unknown type, image or location gets is not established; here it is ``not_found``.
+A server without a wanted location goes to the first place that its type is offered in.
+"""
+
+from reconciler.sandbox.hetzner.bodies import Body
+from reconciler.sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, SERVER_TYPES, find_entry, find_image
+from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
+from reconciler.sandbox.hetzner.store import Object
+
+
+def wanted_server_type(body: Body) -> Object:
+    """The type in ``server_type``. Raises ApiError."""
+    found = find_entry(SERVER_TYPES, _wish(body, "server_type"))
+    if found is None:
+        raise ApiError("not_found", "server type not found")
+    return found
+
+
+def wanted_image(body: Body, server_type: Object) -> Object:
+    """The image in ``image``, for the type's architecture. Raises ApiError."""
+    found = find_image(_wish(body, "image"), server_type["architecture"])
+    if found is None:
+        raise ApiError("not_found", "image not found")
+    return found
+
+
+def wanted_location(body: Body, server_type: Object) -> Object:
+    """The place in ``location``, where the type must be available. Raises ApiError."""
+    wanted = body.id_or_name("location")
+    offered = {place["name"]: place["available"] for place in server_type["locations"]}
+    if wanted is None:
+        wanted = DEFAULT_LOCATION if DEFAULT_LOCATION in offered else next(iter(offered))
+    location = find_entry(LOCATIONS, wanted)
+    if location is None:
+        raise ApiError("not_found", "location not found")
+    if location["name"] not in offered:
+        raise invalid_text("unsupported location for server type")
+    if not offered[location["name"]]:
+        raise ApiError("resource_unavailable", "server type is currently unavailable in the location")
+    return location
+
+
+def _wish(body: Body, field: str) -> str:
+    wanted = body.id_or_name(field)
+    if wanted is None:
+        raise invalid_field(field, "is missing")
+    return wanted

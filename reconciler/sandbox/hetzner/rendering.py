@@ -1,0 +1,60 @@
+"""Stored objects as the API answers them: with the fields that follow from other objects.
+
+A network's ``servers`` and ``load_balancers``, a server's ``load_balancers`` and ``locked`` are not stored, so they
+cannot be out of step.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from reconciler.sandbox.hetzner.actions import Actions
+from reconciler.sandbox.hetzner.objects import fresh_copy
+from reconciler.sandbox.hetzner.store import Kind, Object, View
+
+
+class Renderer:
+    """Renders the objects of one answer; what is derived for all of them is computed once."""
+
+    def __init__(self, view: View, actions: Actions | None) -> None:
+        self._view = view
+        self._actions = actions
+        """None leaves ``locked`` as it is stored: a world file has no running actions."""
+        self._balancers_of: dict[int, list[int]] | None = None
+
+    def render(self, kind: Kind, stored: Object) -> Object:
+        """One object, safe for the caller to change."""
+        rendered = fresh_copy(stored)
+        if kind == "servers":
+            busy = self._actions is not None and self._actions.is_busy(("server", stored["id"]))
+            rendered["locked"] = stored["locked"] or busy
+            rendered["load_balancers"] = self._load_balancers_of(stored["id"])
+        if kind == "networks":
+            rendered["servers"] = [server["id"] for server, _ in attached(self._view, "servers", stored["id"])]
+            balancers = attached(self._view, "load_balancers", stored["id"])
+            rendered["load_balancers"] = [balancer["id"] for balancer, _ in balancers]
+        return rendered
+
+    def _load_balancers_of(self, server_id: int) -> list[int]:
+        if self._balancers_of is None:
+            self._balancers_of = defaultdict(list)
+            for balancer in self._view.all("load_balancers"):
+                for target_id in {target["server"]["id"] for target in server_targets(balancer)}:
+                    self._balancers_of[target_id].append(balancer["id"])
+        return list(self._balancers_of.get(server_id, ()))
+
+
+def attached(view: View, kind: Kind, network_id: int) -> Iterator[tuple[Object, Object]]:
+    """The objects of a kind in the network, each with its ``private_net`` entry."""
+    for holder in view.all(kind):
+        for entry in holder["private_net"]:
+            if entry["network"] == network_id:
+                yield holder, entry
+
+
+def server_targets(load_balancer: Object) -> Iterator[Object]:
+    """The load balancer's targets that are servers, listed or found by a selector."""
+    for target in load_balancer["targets"]:
+        if target["type"] == "server":
+            yield target
+        elif target["type"] == "label_selector":
+            yield from target["targets"]

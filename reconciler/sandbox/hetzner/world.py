@@ -1,0 +1,119 @@
+"""World files: the Hetzner part, from partial raw objects to a store and back.
+
+Belongs here: sections, ids and names. What each kind leaves out is filled in by ``world_servers``,
+``world_networks`` and ``world_balancers``. Known differences: nothing is checked against the rules for requests but
+what the simulator itself depends on, so a world may hold more than the real service would allow (more than 100
+attachments, overlapping routes), as captured worlds and tests need it.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from reconciler.sandbox.hetzner.completing import check_type
+from reconciler.sandbox.hetzner.objects import PublicAddresses
+from reconciler.sandbox.hetzner.project import SINGULAR
+from reconciler.sandbox.hetzner.rendering import Renderer
+from reconciler.sandbox.hetzner.store import KINDS, Kind, Object, Store
+from reconciler.sandbox.hetzner.world_balancers import (
+    complete_certificate,
+    complete_load_balancer,
+    complete_targets,
+)
+from reconciler.sandbox.hetzner.world_networks import complete_network, connect
+from reconciler.sandbox.hetzner.world_servers import complete_server
+
+FORMAT_VERSION = "1.0"
+_CREATED = "2026-01-01T00:00:00Z"
+"""When objects that do not say so were created: fixed, so that a world reads the same on every day."""
+_FILE_KEYS = frozenset({"format_version", "hetzner", "kubernetes", "robot"})
+
+
+def load_world(world: Mapping[str, Any]) -> Store:
+    """A store with the objects of a world. Raises ValueError naming the object and the remedy."""
+    given = {kind: _identified(kind, section) for kind, section in _sections(world).items()}
+    store = Store()
+    addresses = PublicAddresses(store, _public_addresses(given))
+    complete: dict[Kind, Callable[[Object, str], Object]] = {
+        "servers": lambda raw, where: complete_server(raw, _CREATED, where, store, addresses),
+        "networks": lambda raw, where: complete_network(raw, _CREATED, where),
+        "load_balancers": lambda raw, where: complete_load_balancer(raw, _CREATED, where, addresses),
+        "certificates": lambda raw, where: complete_certificate(raw, _CREATED, where),
+    }
+    with store.change():
+        for kind in KINDS:
+            names: dict[str, int] = {}
+            for raw in given[kind]:
+                made = complete[kind](raw, _where(kind, raw))
+                check_type(made["name"], str, "a text as name", _where(kind, raw))
+                other = names.setdefault(made["name"], made["id"])
+                if other != made["id"]:
+                    raise ValueError(f"{_where(kind, raw)} and {other} have the same name; rename one of them")
+                store.put(kind, made)
+        connect(store, {raw["id"] for raw in given["networks"] if "subnets" not in raw})
+        complete_targets(store)
+    store.forget_last_change()
+    return store
+
+
+def dump_world(store: Store) -> dict[str, Any]:
+    """The world file of a store, with raw objects; actions that still run are left out."""
+    view = store.truth()
+    renderer = Renderer(view, None)
+    sections = {kind: [renderer.render(kind, stored) for stored in view.all(kind)] for kind in KINDS}
+    return {"format_version": FORMAT_VERSION, "hetzner": sections}
+
+
+def _sections(world: Mapping[str, Any]) -> dict[Kind, list[Any]]:
+    check_type(world, Mapping, "an object", "world")
+    version = world.get("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise ValueError(f"world: format_version is {version!r}; this simulator reads {FORMAT_VERSION!r}")
+    inner = world.get("hetzner", {}) if _FILE_KEYS & world.keys() else world
+    check_type(inner, Mapping, "an object", "world hetzner")
+    for name in inner:
+        if name not in KINDS:
+            raise ValueError(f"world: section {name!r} is not known; use {', '.join(KINDS)}")
+    sections = {kind: inner.get(kind, []) for kind in KINDS}
+    for kind, section in sections.items():
+        check_type(section, (list, tuple), "a list", f"world {kind}")
+    # A copy, so that a caller who goes on with his world does not change ours; JSON is all that it may hold.
+    copied: dict[Kind, list[Any]] = json.loads(json.dumps(sections))
+    return copied
+
+
+def _identified(kind: Kind, section: list[Any]) -> list[Object]:
+    """The objects of a section by id; those without one get the next free."""
+    seen: set[int] = set()
+    for number, raw in enumerate(section):
+        check_type(raw, dict, "an object", f"world {kind}[{number}]")
+        if "id" not in raw:
+            continue
+        check_type(raw["id"], int, "a whole number as id", f"world {kind}[{number}]")
+        if raw["id"] < 1:
+            raise ValueError(f"world {kind}[{number}]: id is {raw['id']}; give a number from 1")
+        if raw["id"] in seen:
+            raise ValueError(f"{_where(kind, raw)}: another {SINGULAR[kind]} has the same id; change one of them")
+        seen.add(raw["id"])
+    last = max(seen, default=0)
+    numbered = []
+    for raw in section:
+        if "id" not in raw:
+            last += 1
+        numbered.append(raw if "id" in raw else {"id": last, **raw})
+    return sorted(numbered, key=lambda raw: int(raw["id"]))
+
+
+def _where(kind: Kind, raw: Object) -> str:
+    named = f" ({raw['name']})" if "name" in raw else ""
+    return f"{SINGULAR[kind].replace('_', ' ')} {raw['id']}{named}"
+
+
+def _public_addresses(given: dict[Kind, list[Object]]) -> Iterator[str]:
+    for kind in ("servers", "load_balancers"):
+        for raw in given[kind]:
+            public_net = raw.get("public_net")
+            for family in ("ipv4", "ipv6"):
+                address = public_net.get(family) if isinstance(public_net, dict) else None
+                if isinstance(address, dict) and isinstance(address.get("ip"), str):
+                    yield address["ip"]

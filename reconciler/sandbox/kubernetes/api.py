@@ -1,0 +1,301 @@
+"""The API itself: from an HTTP request to the rules of the other modules, and from what they raise to an answer."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Request, Response
+from reconciler.sandbox.kubernetes import world as world_file
+from reconciler.sandbox.kubernetes.auth import Tokens
+from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded
+from reconciler.sandbox.kubernetes.discovery import describe
+from reconciler.sandbox.kubernetes.faults import ReadFaults
+from reconciler.sandbox.kubernetes.lifecycle import Lifecycle
+from reconciler.sandbox.kubernetes.paging import Pages
+from reconciler.sandbox.kubernetes.patch import (
+    PatchCannotBeMerged,
+    PatchDoesNotFit,
+    PatchError,
+    json_patch,
+    merge_patch,
+    strategic_patch,
+)
+from reconciler.sandbox.kubernetes.resources import Resource, resource_for
+from reconciler.sandbox.kubernetes.selectors import field_test, label_test
+from reconciler.sandbox.kubernetes.status import (
+    ApiError,
+    bad_request,
+    broken,
+    invalid_after_patch,
+    method_not_allowed,
+    no_such_path,
+    not_found,
+    unknown_dry_run,
+    unprocessable_patch,
+    unsupported_body,
+    unsupported_patch,
+)
+from reconciler.sandbox.kubernetes.store import Key, Store, Write
+
+_JSON_PATCH = "application/json-patch+json"
+_MERGE_PATCH = "application/merge-patch+json"
+_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a path names: an object, or (without a name) a collection."""
+
+    key: Key
+    subresource: str
+
+    @property
+    def resource(self) -> Resource:
+        return self.key.resource
+
+
+class KubernetesSimulator:
+    """A small Kubernetes API. Implements ``reconciler.sandbox.exchange.Simulator``."""
+
+    TOKEN: ClassVar[str] = "sandbox-admin"  # noqa: S105 - the sandbox has no secrets
+    """The all-powerful token of a simulator that was given no tokens."""
+
+    def __init__(
+        self,
+        clock: SimulatedClock,
+        *,
+        tokens: Mapping[str, Collection[str] | None] | None = None,
+        world: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        """``tokens`` maps each token to its verbs (None: all); ``seed`` decides uids and generated names."""
+        self._clock = clock
+        self._known_tokens = {self.TOKEN: None} if tokens is None else dict(tokens)
+        self._tokens = Tokens(self._known_tokens)
+        self._path = "/"
+        self._faults = ReadFaults(clock)
+        self._pages = Pages(clock)
+        self._store = Store(seed, self._wrote)
+        self._lifecycle = Lifecycle(self._store, clock)
+        world_file.load(self._store, world or {}, clock.now())
+
+    def handle(self, request: Request) -> Response:
+        """Answer one API request and change the state accordingly."""
+        self._path = request.path
+        try:
+            return self._answer(request)
+        except ApiError as error:
+            return error.response
+
+    def world(self) -> dict[str, Any]:
+        """The cluster as a world file."""
+        return world_file.save(self._store)
+
+    def replace_world(self, world: Mapping[str, Any]) -> None:
+        """Forget everything and start from a world file or its ``kubernetes`` part."""
+        world_file.load(self._store, world, self._clock.now())
+        self._faults.clear()
+        self._pages.forget()
+
+    def set_faults(self, faults: list[dict[str, Any]]) -> None:
+        """Add simulated faults: see ``faults``."""
+        self._faults.add(faults)
+
+    def clear_faults(self) -> None:
+        """Forget all simulated faults."""
+        self._faults.clear()
+
+    def kubeconfig(self, url: str, token: str | None = None) -> dict[str, Any]:
+        """A kubeconfig for this API served at ``url``; without a token, for the first one.
+
+        The token is in the server's address too: over plain HTTP kubectl sends no other credentials.
+        """
+        token = next(iter(self._known_tokens), "") if token is None else token
+        scheme, _, rest = url.partition("://")
+        server = f"{scheme}://sandbox:{quote(token, safe='')}@{rest}"
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "sandbox", "cluster": {"server": server}}],
+            "users": [{"name": "sandbox", "user": {"token": token}}],
+            "contexts": [{"name": "sandbox", "context": {"cluster": "sandbox", "user": "sandbox"}}],
+            "current-context": "sandbox",
+        }
+
+    def _wrote(self, write: Write) -> None:
+        self._faults.wrote(write, self._path)
+
+    def _answer(self, request: Request) -> Response:
+        token = self._tokens.authenticate(request)
+        target = _target(request.path)
+        if target is None:
+            self._tokens.authorize_path(token, request.path)
+            if request.method != "GET":
+                raise method_not_allowed()
+            return describe(request.path)
+        verb = _verb(request, target)
+        self._tokens.authorize(token, verb, target.key, target.subresource)
+        if verb == "watch":
+            raise method_not_allowed("the simulator has no watch yet: list instead")
+        if verb not in target.resource.verbs or bool(target.key.name) == (verb in ("list", "create")):
+            raise method_not_allowed()
+        match verb:
+            case "list":
+                return self._list(request, target)
+            case "get":
+                return self._get(request, target)
+            case "create":
+                return self._create(request, target, dry_run=_is_dry_run(request))
+            case "update":
+                return self._update(request, target, dry_run=_is_dry_run(request))
+            case "patch":
+                return self._patch(request, target, dry_run=_is_dry_run(request))
+            case _:
+                return self._delete(request, target)
+
+    def _get(self, request: Request, target: _Target) -> Response:
+        hidden = self._faults.hidden(self._store, request.path, target.key)
+        found = hidden[target.key].before if target.key in hidden else self._store.get(target.key)
+        if found is None:
+            raise not_found(target.resource, target.key.name)
+        return Response(200, found)
+
+    def _list(self, request: Request, target: _Target) -> Response:
+        tests = []
+        if labels := request.first("labelSelector"):
+            tests.append(label_test(labels))
+        if fields := request.first("fieldSelector"):
+            tests.append(field_test(fields, target.resource))
+        limit = request.first("limit") or "0"
+        if request.first("continue") and request.first("resourceVersion"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        if not limit.isdigit():
+            raise bad_request(f'limit: strconv.ParseInt: parsing "{limit}": invalid syntax')
+        hidden = self._faults.hidden(self._store, request.path, target.key)
+        current = self._store.snapshot(target.resource, hidden)
+        page = self._pages.page(target.key, current, tests, int(limit), request.first("continue") or None)
+        return Response(200, {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, **page})
+
+    def _create(self, request: Request, target: _Target, *, dry_run: bool) -> Response:
+        sent = _decoded_body(request, target.resource)
+        stored = self._lifecycle.create(target.resource, target.key.namespace, sent, dry_run=dry_run)
+        return Response(201, stored)
+
+    def _update(self, request: Request, target: _Target, *, dry_run: bool) -> Response:
+        sent = _decoded_body(request, target.resource)
+        stored, created = self._lifecycle.replace(target.key, sent, target.subresource, is_put=True, dry_run=dry_run)
+        return Response(201 if created else 200, stored)
+
+    def _patch(self, request: Request, target: _Target, *, dry_run: bool) -> Response:
+        kind = _media_type(request)
+        if kind not in (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH):
+            raise unsupported_patch()
+        patch = _json(request)
+        old = self._store.get(target.key)
+        if old is None:
+            raise not_found(target.resource, target.key.name)
+        try:
+            new = decoded(target.resource, _patched(kind, old, patch))
+        except PatchDoesNotFit:
+            raise unprocessable_patch() from None
+        except PatchError as wrong:
+            raise bad_request(str(wrong)) from None
+        except PatchCannotBeMerged as wrong:
+            raise broken(str(wrong)) from None
+        except DecodeError as wrong:
+            raise invalid_after_patch(str(wrong)) from None
+        stored, _ = self._lifecycle.replace(target.key, new, target.subresource, is_put=False, dry_run=dry_run)
+        return Response(200, stored)
+
+    def _delete(self, request: Request, target: _Target) -> Response:
+        options = _json(request) if request.body else {}
+        if not isinstance(options, dict):
+            raise bad_request("the body is not a DeleteOptions object")
+        found = self._store.get(target.key)
+        preconditions = options.get("preconditions") or {}
+        # As on the real server: with a body, the query's options do not count.
+        dry_run = options.get("dryRun") == ["All"] if request.body else _is_dry_run(request)
+        lingering = self._lifecycle.delete(target.key, preconditions, dry_run=dry_run)
+        if lingering is not None:
+            return Response(200, lingering)
+        details = {"name": target.key.name, "group": target.resource.group, "kind": target.resource.plural}
+        details["uid"] = (found or {"metadata": {"uid": ""}})["metadata"]["uid"]
+        details = {field: value for field, value in details.items() if value}
+        body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return Response(200, body)
+
+
+def _target(path: str) -> _Target | None:
+    """What a path names, or None for a path about the API. Raises ApiError 404 for a kind that is not served."""
+    match path.strip("/").split("/"):
+        case ["api", "v1", first, *rest]:
+            group, parts = "", [first, *rest]
+        case ["apis", group, "v1", first, *rest]:
+            parts = [first, *rest]
+        case _:
+            return None
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] != "status":
+        namespace, parts = parts[1], parts[2:]
+    resource = resource_for(group, parts[0])
+    name = parts[1] if len(parts) > 1 else ""
+    subresource = "/".join(parts[2:])
+    if (
+        resource is None
+        or (namespace and not resource.namespaced)
+        or (name and resource.namespaced and not namespace)
+        or (subresource and not (resource.has_status and subresource == "status"))
+    ):
+        raise no_such_path()
+    return _Target(Key(resource, namespace, name), subresource)
+
+
+def _verb(request: Request, target: _Target) -> str:
+    if request.method == "GET":
+        if request.first("watch") in ("true", "1"):
+            return "watch"
+        return "get" if target.key.name else "list"
+    if request.method not in _WRITES or (target.subresource and request.method in ("POST", "DELETE")):
+        raise method_not_allowed()
+    if request.method == "POST" and target.resource.namespaced and not target.key.namespace:
+        raise method_not_allowed()
+    return _WRITES[request.method]
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_dry_run(request: Request) -> bool:
+    asked = request.first("dryRun")
+    if asked and asked != "All":
+        raise unknown_dry_run(_WRITES[request.method], asked)
+    return asked == "All"
+
+
+def _json(request: Request) -> Any:
+    try:
+        return json.loads(request.body)
+    except ValueError as wrong:
+        raise bad_request(f"couldn't get version/kind; json parse error: {wrong}") from None
+
+
+def _decoded_body(request: Request, resource: Resource) -> dict[str, Any]:
+    if _media_type(request) not in ("", "application/json"):
+        raise unsupported_body()
+    try:
+        return decoded(resource, _json(request))
+    except DecodeError as wrong:
+        raise bad_request(f'{resource.kind} in version "v1" cannot be handled as a {resource.kind}: {wrong}') from None
+
+
+def _patched(kind: str, old: dict[str, Any], patch: Any) -> Any:
+    if kind == _JSON_PATCH:
+        return json_patch(old, patch)
+    if not isinstance(patch, dict):
+        raise PatchError("the patch is not an object")
+    return merge_patch(old, patch) if kind == _MERGE_PATCH else strategic_patch(old, patch, old["kind"])

@@ -1,0 +1,64 @@
+"""Who asks, and may they: bearer tokens mapped to verbs. It is no more than that; roles and bindings do not exist."""
+
+import base64
+import binascii
+from collections.abc import Collection, Mapping
+
+from reconciler.sandbox.exchange import Request
+from reconciler.sandbox.kubernetes.status import ApiError, failure, forbidden, unauthorized
+from reconciler.sandbox.kubernetes.store import Key
+
+_PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+_ANONYMOUS = "system:anonymous"
+
+
+class Tokens:
+    """The known tokens. Their owners are called ``sandbox-0``, ``sandbox-1`` and so on, in the order given."""
+
+    def __init__(self, tokens: Mapping[str, Collection[str] | None]) -> None:
+        self._verbs = {token: None if verbs is None else frozenset(verbs) for token, verbs in tokens.items()}
+
+    def authenticate(self, request: Request) -> str | None:
+        """The request's token, or None for an anonymous one. Raises ApiError 401 for an unknown token."""
+        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
+        if not kind:
+            return None
+        token = credentials.strip()
+        if kind.lower() == "basic":
+            token = _password(token)
+        if token not in self._verbs:
+            raise unauthorized()
+        return token
+
+    def authorize(self, token: str | None, verb: str, key: Key, subresource: str) -> None:
+        """Raises ApiError 403 unless the token's owner may do that to the object (or the collection)."""
+        if token is not None and self._may(token, verb):
+            return
+        what = f"{key.resource.plural}/{subresource}" if subresource else key.resource.plural
+        where = f'in the namespace "{key.namespace}"' if key.namespace else "at the cluster scope"
+        why = f'User "{self._owner(token)}" cannot {verb} resource "{what}" in API group "{key.resource.group}" {where}'
+        raise forbidden(key.resource, key.name, why)
+
+    def authorize_path(self, token: str | None, path: str) -> None:
+        """Raises ApiError 403 for an anonymous request of a path that is not public."""
+        if token is None and not path.startswith(_PUBLIC_PATHS):
+            raise _forbidden_path(path)
+
+    def _may(self, token: str, verb: str) -> bool:
+        verbs = self._verbs[token]
+        return verbs is None or verb in verbs
+
+    def _owner(self, token: str | None) -> str:
+        return _ANONYMOUS if token is None else f"sandbox-{list(self._verbs).index(token)}"
+
+
+def _password(credentials: str) -> str:
+    """kubectl sends no bearer token over plain HTTP; it does send the password in the server's URL."""
+    try:
+        return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _forbidden_path(path: str) -> ApiError:
+    return failure(403, "Forbidden", f'forbidden: User "{_ANONYMOUS}" cannot get path "{path}"', details={})

@@ -1,0 +1,96 @@
+"""One request on its way through the fault proxy, and what its client gets."""
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from reconciler.sandbox.exchange import Exchange, Journal, readable_body
+from reconciler.sandbox.transport_faults import Subject
+
+# RFC 9110, 7.6.1: these concern one connection only.
+_HOP_BY_HOP = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+
+
+class Passage:
+    """One request, its line in the journal, and the ways in which its answer can go wrong."""
+
+    def __init__(self, incoming: web.Request, body: bytes, journal: Journal) -> None:
+        self.incoming = incoming
+        self.body = body
+        self.status_sent = False
+        self.subject = Subject(
+            incoming.method,
+            incoming.path,
+            incoming.query_string,
+            incoming.headers.get("User-Agent", ""),
+            incoming.headers.get("Authorization", ""),
+        )
+        self._journal = journal
+        self._logged = False
+
+    def log(self, status: int) -> None:
+        """Record the exchange, once: what the client gets first is what counts."""
+        if not self._logged:
+            self._logged = True
+            about = self.subject
+            self._journal.record(
+                Exchange(about.method, about.path, about.query, status, readable_body(self.body), about.user_agent)
+            )
+
+    def answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> web.Response:
+        """An answer of the proxy's own: text as it is, anything else as JSON."""
+        self.log(status)
+        if isinstance(body, str):
+            raw, media_type = body, "text/html" if body.startswith("<") else "text/plain"
+        else:
+            raw, media_type = "" if body is None else json.dumps(body), "application/json"
+        response = web.Response(status=status, body=raw.encode(), headers=headers)
+        response.headers.setdefault("Content-Type", media_type)
+        return response
+
+    async def send_headers(self, outgoing: web.StreamResponse) -> None:
+        """Let the client have status and headers now."""
+        self.log(outgoing.status)
+        self.status_sent = True
+        await outgoing.prepare(self.incoming)
+
+    async def send_half(self, answer: aiohttp.ClientResponse) -> NoReturn:
+        """Promise the whole body, send the first half, close."""
+        whole = await answer.read()
+        outgoing = web.StreamResponse(status=answer.status, headers=end_to_end(answer.headers, {"content-length"}))
+        outgoing.content_length = len(whole)
+        await self.send_headers(outgoing)
+        await outgoing.write(whole[: len(whole) // 2])
+        if self.incoming.transport is not None:
+            self.incoming.transport.close()
+        await until_client_leaves()
+
+    async def reset(self) -> NoReturn:
+        """End the connection with an RST, as a crashed peer or a firewall does."""
+        self.log(0)
+        transport = self.incoming.transport
+        if transport is not None:
+            # Lingering for zero seconds makes the kernel send RST instead of FIN.
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
+        await until_client_leaves()
+
+
+def end_to_end(headers: CIMultiDictProxy[str], but: set[str]) -> CIMultiDict[str]:
+    """The headers that the other side gets too: not those of the connection, nor those named in ``but``."""
+    named = {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
+    left_out = _HOP_BY_HOP | named | but
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
+
+
+async def until_client_leaves() -> NoReturn:
+    """Wait until the client has gone, which cancels the caller."""
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets the event")

@@ -1,0 +1,89 @@
+"""A whole sandbox: the simulators of one world on their ports, and the environment that points a client at them."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+
+FORMAT_VERSION = "1.0"
+"""Version of world files."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxOptions:
+    """What ``reconcile sandbox`` lets people choose. Port 0 is any free one."""
+
+    world: Mapping[str, Any] = field(default_factory=dict)
+    hetzner_port: int = 0
+    kubernetes_port: int = 0
+    without_kubernetes: bool = False
+    action_s: float = 0.3
+    latency_s: float = 0.0
+    rate_limit: int = 3600
+
+
+class Sandbox:
+    """Simulators that share one clock. Use it as a context manager; ``environment`` is known inside."""
+
+    def __init__(self, options: SandboxOptions, clock: SimulatedClock | None = None) -> None:
+        self.clock = clock or SimulatedClock()
+        self._options = options
+        world = options.world
+        if world and world.get("format_version", FORMAT_VERSION).split(".")[0] != "1":
+            raise ValueError(f"world file: format_version {world['format_version']!r} is not known, expect 1.x")
+        hetzner_options = HetznerOptions(action_s=options.action_s, rate_limit=options.rate_limit)
+        self.hetzner = HetznerSimulator(self.clock, hetzner_options, world=world)
+        self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
+        self._folder = tempfile.TemporaryDirectory(prefix="hcloud-reconciler-sandbox-")
+        self._loop = BackgroundLoop()
+        self._servers: list[SimulatorServer] = []
+        self.environment: dict[str, str] = {}
+        """Variable → value: what a client of this sandbox needs."""
+        self.hetzner_server = self._server(self.hetzner, options.hetzner_port)
+        self.kubernetes_server = self._server(self.kubernetes, options.kubernetes_port) if self.kubernetes else None
+
+    def __enter__(self) -> "Sandbox":
+        try:
+            for server in self._servers:
+                server.start()
+        except OSError:
+            self.__exit__()
+            raise
+        self.environment = {
+            "HCLOUD_ENDPOINT": f"{self.hetzner_server.url}/v1",
+            "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
+        }
+        if self.kubernetes is not None and self.kubernetes_server is not None:
+            kubeconfig = Path(self._folder.name) / "kubeconfig"
+            kubeconfig.touch(mode=0o600)
+            kubeconfig.write_text(json.dumps(self.kubernetes.kubeconfig(self.kubernetes_server.url)))
+            self.environment["KUBECONFIG"] = str(kubeconfig)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for server in self._servers:
+            server.stop()
+        self._loop.close()
+        self._folder.cleanup()
+
+    def _server(self, simulator: Any, port: int) -> SimulatorServer:
+        server = SimulatorServer(self._loop, simulator, self.clock, port=port, latency_s=self._options.latency_s)
+        self._servers.append(server)
+        return server
+
+
+def read_world(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The world file at ``path``. Raises ValueError that names the file when it is no JSON object."""
+    try:
+        world = dict(json.loads(Path(path).read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"world file {os.fspath(path)!r} cannot be used: {error}") from error
+    return world

@@ -1,0 +1,145 @@
+"""Simulators on real ports: the thin HTTP layer, and the control API under ``/_sandbox/``.
+
+One background thread runs one event loop for all servers of the process: starting a server takes a millisecond and
+a slow answer costs no thread.
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import Coroutine
+from email.utils import format_datetime
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from aiohttp import web
+
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
+
+T = TypeVar("T")
+_CONTROL = "/_sandbox/"
+
+
+class BackgroundLoop:
+    """An event loop in a daemon thread. ``run`` blocks the caller until the coroutine has ended."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The coroutine's result; its exception is raised here."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """Stop the loop and wait for its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class SimulatorServer:
+    """One simulator on 127.0.0.1. ``port`` 0 lets the system choose; ``url`` is known after ``start``.
+
+    ``latency_s`` is waited before every answer of the API, not before those of the control API.
+    """
+
+    def __init__(
+        self,
+        loop: BackgroundLoop,
+        simulator: Simulator,
+        clock: SimulatedClock,
+        *,
+        port: int = 0,
+        latency_s: float = 0.0,
+    ) -> None:
+        self.simulator = simulator
+        self.journal = Journal()
+        self.url = ""
+        self._loop = loop
+        self._clock = clock
+        self._port = port
+        self._latency_s = latency_s
+        self._runner: web.AppRunner | None = None
+
+    def start(self) -> "SimulatorServer":
+        """Bind the port and begin to answer. Raises OSError when the port is taken."""
+        self._loop.run(self._start())
+        return self
+
+    def stop(self) -> None:
+        """Close the port and all connections."""
+        self._loop.run(self._stop())
+
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}"
+
+    async def _stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, incoming: web.Request) -> web.Response:
+        body = await incoming.read()
+        request = Request(
+            incoming.method,
+            incoming.path,
+            {k: tuple(v) for k, v in parse_qs(incoming.query_string, keep_blank_values=True).items()},
+            {name.lower(): value for name, value in incoming.headers.items()},
+            body,
+        )
+        if request.path.startswith(_CONTROL):
+            return self._outgoing(self._control(request))
+        if self._latency_s:
+            await asyncio.sleep(self._latency_s)
+        response = self.simulator.handle(request)
+        self.journal.record(
+            Exchange(
+                request.method,
+                request.path,
+                incoming.query_string,
+                response.status,
+                readable_body(body),
+                request.headers.get("user-agent", ""),
+            )
+        )
+        return self._outgoing(response)
+
+    def _outgoing(self, response: Response) -> web.Response:
+        headers = {"Date": format_datetime(self._clock.now(), usegmt=True), **response.headers}
+        if response.body is not None and not isinstance(response.body, bytes):
+            headers.setdefault("Content-Type", "application/json")
+        return web.Response(status=response.status, body=response.encoded(), headers=headers)
+
+    def _control(self, request: Request) -> Response:
+        """The control API: ``requests``, ``world``, ``faults``, ``advance``."""
+        try:
+            match request.method, request.path.removeprefix(_CONTROL):
+                case "GET", "requests":
+                    return Response(200, [entry.as_json() for entry in self.journal.entries()])
+                case "DELETE", "requests":
+                    self.journal.clear()
+                case "GET", "world":
+                    return Response(200, self.simulator.world())
+                case "PUT", "world":
+                    self.simulator.replace_world(json.loads(request.body))
+                case "POST", "faults":
+                    sent = json.loads(request.body)
+                    self.simulator.set_faults(sent if isinstance(sent, list) else [sent])
+                case "DELETE", "faults":
+                    self.simulator.clear_faults()
+                case "POST", "advance":
+                    self._clock.advance(float(json.loads(request.body)["seconds"]))
+                case _:
+                    return Response(404, {"error": f"no control {request.method} {request.path}"})
+        except (ValueError, KeyError, TypeError) as wrong:
+            return Response(400, {"error": f"{type(wrong).__name__}: {wrong}"})
+        return Response(200, {})

@@ -1,0 +1,1 @@
+"""What the process says about itself while it runs: logs and Kubernetes events."""

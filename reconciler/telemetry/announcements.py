@@ -1,0 +1,50 @@
+"""Which events follow from a plan and its outcomes: pure, so that the texts are the plan's own."""
+
+from collections.abc import Iterator, Mapping
+
+from actuators.outcome import Applied, Failed, Outcome
+from desired.change import Change, Note, NoteKind, Plan, Verdict
+from desired.nodes import is_joining
+from desired.snapshot import Node, Snapshot
+from reconciler.telemetry.events import Event, EventType
+
+_REASONS: Mapping[NoteKind, str] = {
+    NoteKind.UNMATCHED: "ServerNotFound",
+    NoteKind.AMBIGUOUS: "InstanceLookupFailed",
+    NoteKind.MALFORMED: "InvalidProviderID",
+    NoteKind.UNUSABLE_NODE_IP: "InvalidNodeIP",
+}
+"""Notes that keep a Node from being initialised → the event's reason. Passing trouble of an API is not among them:
+an event on a healthy object would only frighten."""
+
+
+def synced(outcomes: Mapping[str, tuple[Change, Outcome]], snapshot: Snapshot) -> Iterator[Event]:
+    """HCCM's event for each Node that was initialised with all its writes, a warning for each that failed."""
+    for change, outcome in outcomes.values():
+        node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+        if node is None or change.kind != "node.initialise":
+            continue
+        match outcome:
+            case Applied():
+                yield Event(node, EventType.NORMAL, "Synced", "Node synced successfully")
+            case Failed(error):
+                yield Event(node, EventType.WARNING, "InitialisationFailed", error)
+
+
+def uninitialised(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+    """A warning with the cause for each joining Node that cannot be initialised."""
+    for note in plan.notes:
+        node = _joining(note, snapshot)
+        if node is not None and note.kind in _REASONS:
+            yield Event(node, EventType.WARNING, _REASONS[note.kind], note.text)
+    for hold in plan.holds:
+        for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
+            node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+            if node is not None and change.ruling.verdict is Verdict.HELD and change.ruling.rule == hold.rule:
+                text = f"{change.kind} is held by {hold.rule}: {hold.why}. Approve with: reconcile approve {hold.hash}"
+                yield Event(node, EventType.WARNING, "ChangeHeld", text)
+
+
+def _joining(note: Note, snapshot: Snapshot) -> Node | None:
+    node = snapshot.nodes.items.get(note.key.removeprefix("node/"))
+    return node if node is not None and is_joining(node) else None

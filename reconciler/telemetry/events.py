@@ -1,0 +1,105 @@
+"""Kubernetes events: the plan's notes and outcomes, where ``kubectl describe`` shows them.
+
+An event has a name that follows from what it says, so that the same thing said again updates one event instead of
+filling the cluster. Events are lost without harm: they are sent beside the pass, once, and errors are only counted.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from actuators.clients.kubernetes import KubernetesWriter, segment
+from actuators.errors import ApiError, Conflict
+from desired.plain import digest
+from desired.snapshot import Node
+
+_log = logging.getLogger("hcloud-reconciler.events")
+
+COMPONENT = "hcloud-reconciler"
+_NAMESPACE = "default"
+"""Where events on cluster-wide objects live."""
+_SENDERS = 8
+_NAME_LENGTH = 230
+"""Room for the object's name in an event's, which may have 253 characters with the digest."""
+
+
+class EventType(StrEnum):
+    """Kubernetes' two types of events."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to be said on a Node. ``reason`` is one CamelCase word that people search for."""
+
+    node: Node
+    type: EventType
+    reason: str
+    message: str
+
+
+class EventSink:
+    """Sends events from threads of its own, each when what it says begins to hold."""
+
+    def __init__(self, writer: KubernetesWriter) -> None:
+        self._writer = writer
+        self._pool = ThreadPoolExecutor(_SENDERS, thread_name_prefix="events")
+        self._under_way: set[Future[None]] = set()
+        self._holding: frozenset[str] = frozenset()
+
+    def announce(self, events: Collection[Event], now: datetime) -> None:
+        """Hand over what holds after a pass, and return at once. What held after the last one is not said again.
+
+        ``now`` is the API server's time.
+        """
+        named = {f"{event.node.name[:_NAME_LENGTH]}.{_fingerprint(event)}": event for event in events}
+        self._under_way = {future for future in self._under_way if not future.done()}
+        for name in named.keys() - self._holding:
+            self._under_way.add(self._pool.submit(self._send, name, named[name], now))
+        self._holding = frozenset(named)
+
+    def close(self, timeout_s: float) -> None:
+        """Wait for what is under way, at most ``timeout_s``, and drop the rest."""
+        wait(self._under_way, timeout=timeout_s)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _send(self, name: str, event: Event, now: datetime) -> None:
+        path = f"/api/v1/namespaces/{_NAMESPACE}/events"
+        try:
+            try:
+                self._writer.try_create(path, _body(name, event, now))
+            except Conflict:
+                self._writer.try_patch(f"{path}/{segment(name)}", {"lastTimestamp": _time(now)})
+        except ApiError as error:
+            _log.debug("event dropped: %s", error)
+
+
+def _fingerprint(event: Event) -> str:
+    return digest(event.node.uid, event.type, event.reason, event.message).removeprefix("sha256:")
+
+
+def _body(name: str, event: Event, now: datetime) -> Mapping[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": _NAMESPACE},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": event.node.name, "uid": event.node.uid},
+        "type": event.type.value,
+        "reason": event.reason,
+        "message": event.message[:1024],
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "firstTimestamp": _time(now),
+        "lastTimestamp": _time(now),
+        "count": 1,
+    }
+
+
+def _time(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

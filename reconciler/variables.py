@@ -1,0 +1,178 @@
+"""Every environment variable that HCCM reads, in one table: name, grammar, default, meaning (operations 2).
+
+A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+from desired.settings import AddressFamily
+from reconciler.grammar import parse_address, parse_bool, parse_duration, parse_int
+
+
+class _FileProblem(ValueError):
+    """The file that a variable names holds nothing usable; its content is never part of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One row of the table."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any
+    meaning: str
+    empty_is_unset: bool = True
+    """Whether a variable that is set to nothing counts as not set (HCCM: not for booleans and the caches)."""
+    from_file: bool = False
+    """Whether ``<NAME>_FILE`` may name a file that holds the value."""
+    honoured: bool = True
+    """False for what is accepted and has no effect, because this design has no need of it."""
+
+
+def _choice(name: str, *choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f'invalid value for "{name}", expect one of: {",".join(choices)}')
+        return text
+
+    return parse
+
+
+def _cidr(text: str) -> str:
+    ip_network(text)
+    return text
+
+
+def _bool(name: str, default: bool | None, meaning: str) -> Variable:
+    return Variable(name, parse_bool, default, meaning, empty_is_unset=False)
+
+
+def _text(name: str, meaning: str, default: str | None = None, *, from_file: bool = False) -> Variable:
+    return Variable(name, str, default, meaning, from_file=from_file)
+
+
+def _duration(name: str, default_s: float, meaning: str) -> Variable:
+    return Variable(name, parse_duration, default_s, meaning)
+
+
+_FAMILY = "HCLOUD_INSTANCES_ADDRESS_FAMILY"
+_CACHE = "HCLOUD_SERVER_CACHE_MODE"
+_ALGORITHM = "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"
+_LB = "HCLOUD_LOAD_BALANCERS"
+
+_ROWS = (
+    _text("HCLOUD_TOKEN", "API token of the cluster's project", from_file=True),
+    _text("HCLOUD_ENDPOINT", "base address of the Hetzner Cloud API", "https://api.hetzner.cloud/v1"),
+    _bool("HCLOUD_DEBUG", False, "log every request"),
+    _text("HCLOUD_NETWORK", "id or name of the private network of the Nodes"),
+    _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "HCCM asks the metadata service; the snapshot says it here"),
+    _bool("HCLOUD_NETWORK_ROUTES_ENABLED", True, "pod routes in the private network"),
+    Variable(
+        _FAMILY, _choice(_FAMILY, *AddressFamily), "ipv4", "public addresses that a Node gets: ipv4, ipv6 or dualstack"
+    ),
+    _bool("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True, "zone labels on Nodes"),
+    Variable(
+        _CACHE, _choice(_CACHE, "all", "one", "off"), "all", "no cache here", empty_is_unset=False, honoured=False
+    ),
+    Variable(
+        "HCLOUD_SERVER_CACHE_MAX_AGE", parse_duration, 10.0, "no cache here", empty_is_unset=False, honoured=False
+    ),
+    _bool("HCLOUD_METRICS_ENABLED", True, "serve metrics"),
+    Variable("HCLOUD_METRICS_ADDRESS", parse_address, ("", 8233), "address of the metrics"),
+    _bool(f"{_LB}_ENABLED", True, "load balancers for Services"),
+    _text(f"{_LB}_LOCATION", "default location of load balancers"),
+    _text(f"{_LB}_NETWORK_ZONE", "default network zone of load balancers"),
+    _text(f"{_LB}_TYPE", "default type of load balancers"),
+    Variable(
+        _ALGORITHM,
+        lambda text: _choice(_ALGORITHM, "round_robin", "least_connections")(text.strip().lower()),
+        None,
+        "default algorithm of load balancers",
+    ),
+    _bool(f"{_LB}_DISABLE_PUBLIC_NETWORK", None, "load balancers without public interface by default"),
+    _bool(f"{_LB}_DISABLE_PRIVATE_INGRESS", False, "no private address in a Service's status by default"),
+    _bool(f"{_LB}_DISABLE_IPV6", False, "no IPv6 address in a Service's status by default"),
+    _bool(f"{_LB}_USE_PRIVATE_IP", False, "targets by private address by default"),
+    Variable(f"{_LB}_PRIVATE_SUBNET_IP_RANGE", _cidr, None, "default subnet of load balancers"),
+    _bool(f"{_LB}_USES_PROXYPROTOCOL", None, "PROXY protocol by default"),
+    _duration(f"{_LB}_HEALTH_CHECK_INTERVAL", 0.0, "default interval of health checks"),
+    _duration(f"{_LB}_HEALTH_CHECK_TIMEOUT", 0.0, "default time-out of health checks"),
+    Variable(f"{_LB}_HEALTH_CHECK_RETRIES", parse_int, 0, "default retries of health checks"),
+    _bool("ROBOT_ENABLED", False, "Robot (dedicated) servers"),
+    _text("ROBOT_USER", "user of the Robot webservice", from_file=True),
+    _text("ROBOT_PASSWORD", "password of the Robot webservice", from_file=True),
+    _duration("ROBOT_CACHE_TIMEOUT", 300.0, "age up to which a Robot list is used"),
+    _duration("ROBOT_RATE_LIMIT_WAIT_TIME", 0.0, "pause after a Robot rate limit"),
+    _bool("ROBOT_FORWARD_INTERNAL_IPS", True, "keep InternalIPs of Robot Nodes"),
+)
+
+VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
+"""Name → row, in the order in which people read about them."""
+
+_RENAMED = {"HCLOUD_SERVER_CACHE_TTL": "HCLOUD_SERVER_CACHE_MAX_AGE"}
+"""Names that HCCM once had. It ignores them silently now, and people wonder."""
+_SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
+"""What Kubernetes puts into every container for each Service of its namespace."""
+
+
+def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str, Any]:
+    """Name → parsed value of each variable of the table, its default where it is not set.
+
+    Every problem is appended to ``errors`` as one line that names the variable; its value is then the default.
+    """
+    values: dict[str, Any] = {}
+    for row in VARIABLES.values():
+        values[row.name] = row.default
+        try:
+            text = _text_of(row, environ)
+            if text is not None:
+                values[row.name] = row.parse(text)
+        except (ValueError, OSError) as error:
+            errors.append(_problem(row, environ, error))
+    errors += near_misses(environ)
+    return values
+
+
+def near_misses(environ: Mapping[str, str]) -> list[str]:
+    """A line for each ``HCLOUD_*`` or ``ROBOT_*`` name that looks like a misspelt one of ours.
+
+    Other names are none of our business: other software of Hetzner's, and service links, use the same prefix.
+    """
+    known = [*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)]
+    lines = []
+    for name in sorted(environ):
+        if name in known or not name.startswith(("HCLOUD_", "ROBOT_")) or _SERVICE_LINK.search(name):
+            continue
+        meant = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, n=1, cutoff=0.9)
+        lines += [f"unknown variable {name}: did you mean {known_name}?" for known_name in meant]
+    return lines
+
+
+def _text_of(row: Variable, environ: Mapping[str, str]) -> str | None:
+    """The variable's text; None when it is not set. The plain variable wins over its ``_FILE``, even when empty."""
+    if row.name in environ:
+        text = environ[row.name]
+        return None if not text and row.empty_is_unset else text
+    path = environ.get(f"{row.name}_FILE") if row.from_file else None
+    if not path:
+        return None
+    text = Path(path).read_text(encoding="utf-8").strip()
+    if not text:
+        raise _FileProblem("is empty")
+    return text
+
+
+def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str:
+    if isinstance(error, OSError | UnicodeDecodeError | _FileProblem):
+        reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        reason = "is not text" if isinstance(error, UnicodeDecodeError) else reason
+        return f"{row.name}_FILE: {environ[f'{row.name}_FILE']!r} {reason}"
+    if str(error).startswith("invalid value for"):
+        return str(error)
+    return f"{row.name} is {environ.get(row.name, '')!r}: {error}"

@@ -1,0 +1,68 @@
+"""Builds everything once: the only place that knows the concrete classes, and that decides whether a run may write.
+
+In a dry run no object that is able to write is ever constructed, and both connections refuse everything but GET.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from actuators.apply import Actuator
+from actuators.approvals import use_up
+from actuators.clients import hetzner, kubernetes
+from actuators.nodes import initialise
+from reconciler import __version__
+from reconciler.config import Config, Mode
+from reconciler.cycle import Acting, Looking, Progress
+from reconciler.observe.world import Eyes
+from reconciler.telemetry.events import EventSink
+
+APPLICATION = "hcloud-reconciler"
+_USER_AGENT = f"{APPLICATION}/{__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The parts of a run. ``acting`` is None in a dry run; ``events`` has to be closed at the end."""
+
+    looking: Looking
+    acting: Acting | None
+    events: EventSink | None
+
+
+def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
+    """The parts of a run as configured. Raises ConnectionProblem when the cluster cannot be addressed."""
+    read_only = config.mode is Mode.DRY_RUN
+    cluster = open_cluster(config, stop, read_only=read_only)
+    cloud = hetzner.connect(
+        config.token,
+        config.endpoint,
+        application=(APPLICATION, __version__),
+        stop=stop,
+        timeout_s=config.request_timeout_s,
+        read_only=True,
+    )
+    eyes = Eyes(kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud))
+    looking = Looking(eyes, config.settings, config.lease_namespace, config.approved)
+    if read_only:
+        return Wired(looking, None, None)
+    writer = kubernetes.KubernetesWriter(cluster)
+    events = EventSink(writer)
+    return Wired(
+        looking,
+        Acting(_actuators(writer), partial(use_up, writer, config.lease_namespace), events, progress, stop),
+        events,
+    )
+
+
+def open_cluster(config: Config, stop: threading.Event, *, read_only: bool) -> kubernetes.KubernetesConnection:
+    """The connection to the cluster alone. Raises ConnectionProblem."""
+    return kubernetes.connect(
+        config.kubeconfig, user_agent=_USER_AGENT, stop=stop, timeout_s=config.request_timeout_s, read_only=read_only
+    )
+
+
+def _actuators(writer: kubernetes.KubernetesWriter) -> Mapping[str, Actuator]:
+    """Kind → what carries it out."""
+    return {"node.initialise": partial(initialise, writer)}
