@@ -1,0 +1,108 @@
+"""A Kubernetes API as the contract tests see it: the same raw HTTP for the simulator and for the real API server."""
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+NODES = "/api/v1/nodes"
+NAMESPACES = "/api/v1/namespaces"
+SERVICES = "/api/v1/namespaces/default/services"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+EVENTS = "/api/v1/namespaces/default/events"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status and decoded body of one answer."""
+
+    status: int
+    body: Any
+
+    @property
+    def refusal(self) -> tuple[int, str | None, str]:
+        """Code, reason and message of a ``Status`` body; fails for any other body."""
+        assert (self.body["kind"], self.body["status"], self.body["code"]) == ("Status", "Failure", self.status)
+        return self.status, self.body.get("reason"), self.body["message"]
+
+    @property
+    def causes(self) -> set[tuple[str, str]]:
+        """Reason and field of every cause. A set: the real API server repeats causes of updates."""
+        return {(cause["reason"], cause["field"]) for cause in self.body["details"]["causes"]}
+
+    def good(self, status: int = 200) -> Any:
+        """The body, after a check of the status."""
+        assert self.status == status, self.body
+        return self.body
+
+
+class KubernetesApi:
+    """One server under test. ``nobody`` is a token that is known and may do nothing."""
+
+    def __init__(
+        self, url: str, token: str, nobody: str, kubeconfig: Callable[[], Path], ca_file: Path | None = None
+    ) -> None:
+        self.url = url
+        self.token = token
+        self.nobody = nobody
+        self.kubeconfig = kubeconfig
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = True if ca_file is None else str(ca_file)
+
+    def request(
+        self, method: str, path: str, body: Any = None, content_type: str | None = None, token: str | None = ""
+    ) -> Answer:
+        """Send a request. ``token`` is the powerful one unless given; None sends none. Bytes go as they are."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token or self.token}"}
+        if content_type or body is not None:
+            headers["Content-Type"] = content_type or JSON
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        got = self._session.request(method, self.url + path, data=data, headers=headers, timeout=30)
+        try:
+            return Answer(got.status_code, got.json())
+        except ValueError:
+            return Answer(got.status_code, got.text)
+
+    def get(self, path: str) -> Answer:
+        """GET."""
+        return self.request("GET", path)
+
+    def create(self, path: str, body: Any) -> Any:
+        """POST that succeeds; answers the object."""
+        return self.request("POST", path, body).good(201)
+
+    def merge(self, path: str, patch: Any) -> Answer:
+        """JSON merge patch."""
+        return self.request("PATCH", path, patch, MERGE)
+
+    def strategic(self, path: str, patch: Any) -> Answer:
+        """Strategic merge patch."""
+        return self.request("PATCH", path, patch, STRATEGIC)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+
+def new_name() -> str:
+    """A name that no other test has."""
+    return f"contract-{secrets.token_hex(6)}"
+
+
+def without_versions(found: Any) -> Any:
+    """An object or list without what differs between two servers or two moments."""
+    ignored = ("managedFields", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
+    if isinstance(found, dict):
+        return {k: without_versions(v) for k, v in found.items() if v is not None and k not in ignored}
+    return [without_versions(item) for item in found] if isinstance(found, list) else found

@@ -1,0 +1,90 @@
+"""The real API server of the tests is what the other tests take it for."""
+
+import shutil
+from urllib.error import URLError
+
+import pytest
+
+from tests.support.apiserver import USERS, ApiServer, OwnApiServer
+from tests.support.shared_apiserver import shared_api_server
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def test_it_is_the_version_that_the_module_file_names(api_server: ApiServer) -> None:
+    """The stamp is right, so clients that look at the version behave as with a released server."""
+    status, version = api_server.request("GET", "/version")
+    assert (status, version["gitVersion"], version["major"], version["minor"]) == (200, "v1.36.3", "1", "36")
+
+
+def test_the_system_namespaces_are_there(api_server: ApiServer) -> None:
+    """Leases of controllers live in kube-system; no test has to wait for it."""
+    _, namespaces = api_server.request("GET", "/api/v1/namespaces")
+    assert {"default", "kube-system"} <= {item["metadata"]["name"] for item in namespaces["items"]}
+
+
+@pytest.mark.parametrize("user", sorted(set(USERS) - {"admin"}))
+def test_nobody_may_anything_before_a_role_is_bound(api_server: ApiServer, user: str) -> None:
+    """Known to the server, and refused: 403 and not 401."""
+    status, answer = api_server.request("GET", "/api/v1/nodes", token=api_server.token(user))
+    assert status == 403
+    assert f'User "{user}" cannot list resource "nodes"' in answer["message"]
+
+
+def test_a_wrong_token_is_not_taken_for_anonymous(api_server: ApiServer) -> None:
+    """A client with a revoked token sees 401."""
+    assert api_server.request("GET", "/api/v1/nodes", token="revoked")[0] == 401
+
+
+def test_a_bound_role_gives_its_rights_and_no_others(api_server: ApiServer) -> None:
+    """RBAC is evaluated, for the users of the token file as for any other."""
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    name = {"metadata": {"name": "apiserver-itself"}}
+    assert api_server.request("POST", roles, {**name, "rules": rules})[0] == 201
+    binding = {
+        **name,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "apiserver-itself"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "apiserver-itself"}],
+    }
+    assert api_server.request("POST", bindings, binding)[0] == 201
+    review = {"spec": {"user": "apiserver-itself", "resourceAttributes": {"verb": "list", "resource": "nodes"}}}
+    reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    _, allowed = api_server.request("POST", reviews, review)
+    review["spec"]["resourceAttributes"] = {"verb": "delete", "resource": "nodes"}
+    _, refused = api_server.request("POST", reviews, review)
+    assert (allowed["status"]["allowed"], refused["status"]["allowed"]) == (True, False)
+
+
+def test_kubectl_works_with_the_kubeconfig(api_server: ApiServer) -> None:
+    """An independent client accepts file, certificate and token."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    manifest = (
+        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-kubectl"}, "data": {"key": "value"}}'
+    )
+    api_server.kubectl("apply", "-f", "-", input=manifest)
+    assert api_server.kubectl("get", "configmap", "from-kubectl", "-o", "jsonpath={.data.key}") == "value"
+    with pytest.raises(RuntimeError, match="Forbidden"):
+        api_server.kubectl("get", "nodes", token=api_server.token("nobody"))
+
+
+def test_a_second_user_gets_the_same_server(api_server: ApiServer) -> None:
+    """Workers of one run share it, and one that leaves does not end it for the others."""
+    with shared_api_server(api_server.directory) as second:
+        assert (second.url, second.admin_token) == (api_server.url, api_server.admin_token)
+    assert api_server.request("GET", "/readyz") == (200, "ok")
+
+
+def test_a_restart_keeps_address_tokens_and_data(own_api_server: OwnApiServer) -> None:
+    """A crash and a new start look to clients like an outage, not like another cluster."""
+    before = own_api_server.url, own_api_server.admin_token, own_api_server.ca_file.read_bytes()
+    created = own_api_server.request("POST", CONFIG_MAPS, {"metadata": {"name": "kept"}})[1]
+    own_api_server.kill()
+    with pytest.raises(URLError, match="refused"):
+        own_api_server.request("GET", CONFIG_MAPS)
+    own_api_server.restart()
+    after = own_api_server.url, own_api_server.admin_token, own_api_server.ca_file.read_bytes()
+    status, found = own_api_server.request("GET", f"{CONFIG_MAPS}/kept")
+    assert (status, found["metadata"]["uid"], after) == (200, created["metadata"]["uid"], before)

@@ -1,0 +1,133 @@
+"""Clients that others wrote work with the simulator as with the real API server."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kubernetes import client, config
+
+from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, NODES, SERVICES, KubernetesApi
+
+Kubectl = Callable[..., str]
+
+
+@pytest.fixture
+def kubectl(api: KubernetesApi, tmp_path: Path) -> Kubectl:
+    """Runs kubectl and answers what it printed; fails with what it complained about."""
+    program = shutil.which("kubectl")
+    if program is None:
+        pytest.skip("kubectl is not installed")
+
+    def run(*arguments: str, stdin: str = "") -> str:
+        command = [program, "--kubeconfig", str(api.kubeconfig()), "--cache-dir", str(tmp_path), *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def core(api: KubernetesApi) -> Iterator[client.CoreV1Api]:
+    """The typed client of the kubernetes package."""
+    with config.new_client_from_config(config_file=str(api.kubeconfig())) as connection:
+        yield client.CoreV1Api(connection)
+
+
+def test_kubectl_labels_taints_and_deletes_a_node(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """Each with the kind of patch that kubectl chose for it."""
+    api.create(NODES, {"metadata": {"name": name}})
+    assert kubectl("label", "node", name, "a=b") == f"node/{name} labeled\n"
+    assert kubectl("annotate", "node", name, "c=d") == f"node/{name} annotated\n"
+    assert kubectl("taint", "node", name, "e=f:NoExecute") == f"node/{name} tainted\n"
+    assert kubectl("taint", "node", name, "node.kubernetes.io/not-ready-") == f"node/{name} untainted\n"
+    assert kubectl("cordon", name) == f"node/{name} cordoned\n"
+    shown = json.loads(kubectl("get", "node", name, "-o", "json"))
+    assert (shown["kind"], shown["metadata"]["labels"]) == ("Node", {"a": "b"})
+    assert shown["metadata"]["annotations"] == {"c": "d"}
+    taints = {(taint["key"], taint["effect"]) for taint in shown["spec"]["taints"]}
+    assert ("e", "NoExecute") in taints
+    assert ("node.kubernetes.io/not-ready", "NoSchedule") not in taints
+    assert kubectl("label", "node", name, "a-") == f"node/{name} unlabeled\n"
+    assert "deleted" in kubectl("delete", "node", name)
+    assert api.get(f"{NODES}/{name}").status == 404
+
+
+def test_kubectl_lists_by_label(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """The name is in the first column of whatever table is printed."""
+    api.create(SERVICES, {"metadata": {"name": name, "labels": {"test": name}}, "spec": {"ports": [{"port": 80}]}})
+    heading, row = kubectl("get", "services", "-l", f"test={name}").splitlines()
+    assert (heading.split()[0], row.split()[0]) == ("NAME", name)
+    listed = json.loads(kubectl("get", "svc", "-A", "-l", f"test={name}", "-o", "json"))
+    assert [item["kind"] for item in listed["items"]] == ["Service"]
+
+
+def test_kubectl_describes_a_node_with_its_events(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """That reads Pods, Leases and Events as well."""
+    addresses = {"addresses": [{"type": "InternalIP", "address": "10.0.0.7"}]}
+    uid = api.create(NODES, {"metadata": {"name": name}, "status": addresses})["metadata"]["uid"]
+    about = {"kind": "Node", "name": name, "uid": uid}
+    # kubectl before 1.33 looks for events by the Node's name in place of its uid
+    for number, value in enumerate((uid, name)):
+        body = {"metadata": {"name": f"{name}-{number}"}, "involvedObject": {**about, "uid": value}}
+        api.create(EVENTS, {**body, "reason": "Tested", "message": "it works", "type": "Normal"})
+    described = kubectl("describe", "node", name)
+    assert "10.0.0.7" in described
+    assert "it works" in described
+
+
+def test_kubectl_describes_a_service(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """With the address that a controller published."""
+    api.create(SERVICES, {"metadata": {"name": name}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}})
+    ingress = {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}
+    api.merge(f"{SERVICES}/{name}/status", {"status": ingress}).good()
+    assert "192.0.2.7" in kubectl("describe", "service", name)
+
+
+def test_kubectl_applies_twice_and_deletes(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """The second time with a three-way strategic patch."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 443}]},
+    }
+    apply = ("apply", "--validate=false", "-f", "-")
+    assert kubectl(*apply, stdin=json.dumps(service)) == f"service/{name} created\n"
+    first = api.get(f"{SERVICES}/{name}").good()["spec"]
+    service["spec"] = {"type": "LoadBalancer", "ports": [{"name": "b", "port": 443}, {"name": "c", "port": 8080}]}
+    assert kubectl(*apply, stdin=json.dumps(service)) == f"service/{name} configured\n"
+    second = api.get(f"{SERVICES}/{name}").good()["spec"]
+    assert [port["name"] for port in second["ports"]] == ["b", "c"]
+    assert second["ports"][0] == first["ports"][1]
+    assert kubectl(*apply, stdin=json.dumps(service)) == f"service/{name} unchanged\n"
+    assert "deleted" in kubectl("delete", "service", name)
+
+
+def test_kubectl_applies_a_configmap(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """What is no longer in the file is removed."""
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    for data in ({"a": "1", "b": "2"}, {"b": "3"}):
+        kubectl("apply", "--validate=false", "-f", "-", stdin=json.dumps({**config_map, "data": data}))
+        assert api.get(f"{CONFIG_MAPS}/{name}").good()["data"] == data
+
+
+def test_the_typed_client_lists_patches_and_reads(api: KubernetesApi, core: client.CoreV1Api, name: str) -> None:
+    """Its models accept what is answered, page by page."""
+    for number in range(3):
+        metadata = {"name": f"{name}-{number}", "labels": {"test": name}}
+        api.create(NODES, {"metadata": metadata, "status": {"addresses": [{"type": "Hostname", "address": "x"}]}})
+    first = core.list_node(label_selector=f"test={name}", limit=2)
+    rest = core.list_node(label_selector=f"test={name}", limit=2, _continue=first.metadata._continue)
+    assert [node.metadata.name for node in (*first.items, *rest.items)] == [f"{name}-{n}" for n in range(3)]
+    patched = core.patch_node(f"{name}-0", {"metadata": {"labels": {"a": "b", "test": None}}})
+    assert patched.metadata.labels == {"a": "b"}
+    assert patched.status.addresses[0].address == "x"
+    assert core.read_namespace("kube-system").metadata.uid
+    core.delete_node(f"{name}-0")
+    with pytest.raises(client.ApiException) as caught:
+        core.read_node(f"{name}-0")
+    assert caught.value.status == 404

@@ -1,0 +1,123 @@
+"""Who may ask, which paths there are, and how refusals look."""
+
+import pytest
+
+from tests.contract.kubernetes_api import LEASES, MERGE, NODES, SERVICES, KubernetesApi
+
+
+def test_an_unknown_token_is_unauthorized(api: KubernetesApi) -> None:
+    """401 without details."""
+    answer = api.request("GET", NODES, token="wrong")
+    assert answer.body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "Unauthorized",
+        "reason": "Unauthorized",
+        "code": 401,
+    }
+    assert answer.status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "text", "details"),
+    [
+        ("GET", NODES, 'nodes is forbidden: User "U" cannot list resource "nodes" in API group "" at the cluster scope', {"kind": "nodes"}),
+        ("GET", f"{NODES}/x", 'nodes "x" is forbidden: User "U" cannot get resource "nodes" in API group "" at the cluster scope', {"name": "x", "kind": "nodes"}),
+        ("PATCH", f"{NODES}/x/status", 'nodes "x" is forbidden: User "U" cannot patch resource "nodes/status" in API group "" at the cluster scope', {"name": "x", "kind": "nodes"}),
+        ("POST", NODES, 'nodes is forbidden: User "U" cannot create resource "nodes" in API group "" at the cluster scope', {"kind": "nodes"}),
+        ("DELETE", f"{SERVICES}/x", 'services "x" is forbidden: User "U" cannot delete resource "services" in API group "" in the namespace "default"', {"name": "x", "kind": "services"}),
+        ("PUT", f"{LEASES}/x", 'leases.coordination.k8s.io "x" is forbidden: User "U" cannot update resource "leases" in API group "coordination.k8s.io" in the namespace "default"', {"name": "x", "group": "coordination.k8s.io", "kind": "leases"}),
+    ],
+)  # fmt: skip
+def test_what_is_not_allowed_is_forbidden(
+    api: KubernetesApi, method: str, path: str, text: str, details: dict[str, str]
+) -> None:
+    """Before the body is read and whether or not the object exists."""
+    answer = api.request(method, path, None if method == "GET" else {}, MERGE, token=api.nobody)
+    code, reason, message = answer.refusal
+    user = message.partition('User "')[2].partition('"')[0]
+    assert (code, reason, message.replace(f'User "{user}"', 'User "U"')) == (403, "Forbidden", text)
+    assert answer.body["details"] == details
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (NODES, 'nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope'),
+        ("/api", 'forbidden: User "system:anonymous" cannot get path "/api"'),
+    ],
+)  # fmt: skip
+def test_without_a_token_one_is_anonymous(api: KubernetesApi, path: str, text: str) -> None:
+    """403, not 401."""
+    assert api.request("GET", path, token=None).refusal == (403, "Forbidden", text)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_health_is_public(api: KubernetesApi, path: str) -> None:
+    """Plain text."""
+    assert api.request("GET", path, token=None).good() == "ok"
+
+
+def test_the_version_is_public(api: KubernetesApi) -> None:
+    """The simulator takes after the release that the tests run."""
+    version = api.request("GET", "/version", token=None).good()
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"].startswith("v1.36.")
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v2", "/api/v1/things", f"{NODES}/x/thing", "/apis/coordination.k8s.io/v3", f"{LEASES}/x/status"]
+)
+def test_an_unknown_path_below_an_api_is_not_found(api: KubernetesApi, path: str) -> None:
+    """A Status that names no object: it must not be taken for an absent one."""
+    answer = api.get(path)
+    assert answer.refusal == (404, "NotFound", "the server could not find the requested resource")
+    assert answer.body["details"] == {}
+
+
+@pytest.mark.parametrize("path", ["/thing", "/apis/example.com", "/apis/example.com/v1"])
+def test_any_other_unknown_path_is_plain_text(api: KubernetesApi, path: str) -> None:
+    """404 without a Status."""
+    answer = api.get(path)
+    assert (answer.status, answer.body) == (404, "404 page not found\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", f"{NODES}/x"), ("PUT", NODES), ("POST", "/api/v1/services"), ("DELETE", f"{NODES}/x/status")],
+)
+def test_a_method_that_a_path_does_not_have_is_refused(api: KubernetesApi, method: str, path: str) -> None:
+    """405 with a Status."""
+    text = "the server does not allow this method on the requested resource"
+    assert api.request(method, path, {}).refusal == (405, "MethodNotAllowed", text)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/configmaps/x", "/api/v1/namespaces/default/nodes"])
+def test_namespaced_kinds_and_others_have_their_own_paths(api: KubernetesApi, path: str) -> None:
+    """One is not found where the other would be."""
+    assert api.get(path).refusal[:2] == (404, "NotFound")
+
+
+def test_kinds_are_announced(api: KubernetesApi) -> None:
+    """What kubectl and the client libraries discover; the simulator's list is shorter, never different."""
+    assert api.get("/api").good()["versions"] == ["v1"]
+    (group,) = (g for g in api.get("/apis").good()["groups"] if g["name"] == "coordination.k8s.io")
+    assert group["preferredVersion"] == {"groupVersion": "coordination.k8s.io/v1", "version": "v1"}
+    rows = {row["name"]: row for row in api.get("/api/v1").good()["resources"]}
+    rows |= {row["name"]: row for row in api.get("/apis/coordination.k8s.io/v1").good()["resources"]}
+    expected = {
+        "nodes": ("node", "Node", False, ["no"]),
+        "nodes/status": ("", "Node", False, None),
+        "services": ("service", "Service", True, ["svc"]),
+        "services/status": ("", "Service", True, None),
+        "namespaces": ("namespace", "Namespace", False, ["ns"]),
+        "events": ("event", "Event", True, ["ev"]),
+        "configmaps": ("configmap", "ConfigMap", True, ["cm"]),
+        "leases": ("lease", "Lease", True, None),
+        "pods": ("pod", "Pod", True, ["po"]),
+    }
+    fields = ("singularName", "kind", "namespaced", "shortNames")
+    assert {name: tuple(rows[name].get(field) for field in fields) for name in expected} == expected
+    assert {"create", "delete", "get", "list", "patch", "update"} <= set(rows["nodes"]["verbs"])

@@ -1,0 +1,460 @@
+"""What is particular to a kind: defaults, validation, admission."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.kubernetes_api import (
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    SERVICES,
+    KubernetesApi,
+    without_versions,
+)
+
+LABEL_VALUE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+NODE_INFO = (
+    "machineID systemUUID bootID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion "
+    "operatingSystem architecture"
+)
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+
+
+# --- metadata of any kind ---
+
+
+@pytest.mark.parametrize(
+    ("metadata", "cause"),
+    [
+        pytest.param({"name": "Upper"}, ("FieldValueInvalid", "metadata.name"), id="name"),
+        pytest.param({"labels": {"a": "b c"}}, ("FieldValueInvalid", "metadata.labels"), id="label value"),
+        pytest.param({"labels": {"a": "x" * 64}}, ("FieldValueInvalid", "metadata.labels"), id="long label value"),
+        pytest.param({"labels": {"-a": "b"}}, ("FieldValueInvalid", "metadata.labels"), id="label key"),
+        pytest.param({"labels": {"UP/a": "b"}}, ("FieldValueInvalid", "metadata.labels"), id="label prefix"),
+        pytest.param({"annotations": {"a b": "c"}}, ("FieldValueInvalid", "metadata.annotations"), id="annotation key"),
+        pytest.param({"finalizers": ["plain"]}, ("FieldValueInvalid", "metadata.finalizers[0]"), id="finalizer"),
+    ],
+)
+def test_metadata_is_validated(api: KubernetesApi, name: str, metadata: Any, cause: tuple[str, str]) -> None:
+    """On creation, and in a patch wherever the field can be patched."""
+    answer = api.request("POST", NODES, {"metadata": {"name": name, **metadata}})
+    assert answer.refusal[:2] == (422, "Invalid")
+    assert answer.causes == {cause}
+    if "name" not in metadata:
+        api.create(NODES, {"metadata": {"name": name}})
+        assert api.merge(f"{NODES}/{name}", {"metadata": metadata}).causes == {cause}
+
+
+def test_an_invalid_label_value_is_explained(api: KubernetesApi, name: str) -> None:
+    """The whole sentence, for whoever shows it to a person."""
+    answer = api.request("POST", NODES, {"metadata": {"name": name, "labels": {"a": "b c"}}})
+    text = f'Node "{name}" is invalid: metadata.labels: Invalid value: "b c": {LABEL_VALUE}'
+    assert answer.refusal == (422, "Invalid", text)
+    assert {k: v for k, v in answer.body["details"].items() if k != "causes"} == {"name": name, "kind": "Node"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"metadata": {"labels": {"a": 1}}}, id="number for text"),
+        pytest.param({"metadata": {"labels": "a"}}, id="text for a map"),
+        pytest.param({"metadata": {}, "spec": {"taints": {}}}, id="map for a list"),
+        pytest.param({"metadata": {}, "kind": "Service", "apiVersion": "v1"}, id="another kind"),
+        pytest.param([], id="a list"),
+        pytest.param(b"{a", id="no JSON"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
+def test_a_body_that_is_no_such_object_is_a_bad_request(api: KubernetesApi, name: str, body: Any) -> None:
+    """Before any validation."""
+    if isinstance(body, dict):
+        body["metadata"] = {"name": name, **body["metadata"]}
+    assert api.request("POST", NODES, body).refusal[:2] == (400, "BadRequest")
+
+
+def test_nulls_and_empty_values_are_left_out(api: KubernetesApi, name: str) -> None:
+    """But a null in a map of strings is an empty string."""
+    metadata = {"name": name, "annotations": {}, "finalizers": [], "labels": {"a": None}}
+    created = api.create(CONFIG_MAPS, {"metadata": metadata, "data": {"k": None}, "immutable": None})
+    assert without_versions(created) == {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "namespace": "default", "labels": {"a": ""}},
+        "data": {"k": ""},
+    }
+
+
+def test_unknown_body_types_are_unsupported(api: KubernetesApi, name: str) -> None:
+    """A POST needs JSON, YAML or protobuf."""
+    answer = api.request("POST", NODES, {"metadata": {"name": name}}, "text/plain")
+    accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    assert answer.refusal == (415, "UnsupportedMediaType", text)
+
+
+# --- nodes ---
+
+
+def test_a_new_node_keeps_its_status_and_gets_a_taint(api: KubernetesApi, name: str) -> None:
+    """A kubelet registers with a status; admission adds not-ready; empty values are left out."""
+    status = {"addresses": [{"type": "Hostname", "address": name}]}
+    sent = {"spec": {"providerID": "", "taints": [UNINITIALIZED]}, "status": status}
+    created = api.create(NODES, {"metadata": {"name": name}, **sent})
+    assert without_versions(created) == {
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {"name": name},
+        "spec": {"taints": [UNINITIALIZED, NOT_READY]},
+        "status": {
+            **status,
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "nodeInfo": dict.fromkeys(NODE_INFO.split(), ""),
+        },
+    }
+
+
+def test_a_provider_id_is_set_once(api: KubernetesApi, name: str) -> None:
+    """From nothing to something; never to something else, and never back."""
+    api.create(NODES, {"metadata": {"name": name}})
+    api.merge(f"{NODES}/{name}", {"spec": {"providerID": "hcloud://1"}}).good()
+    api.merge(f"{NODES}/{name}", {"spec": {"providerID": "hcloud://1"}}).good()
+    why = 'Forbidden: node updates may not change providerID except from "" to valid'
+    for value in ("hcloud://2", None):
+        answer = api.merge(f"{NODES}/{name}", {"spec": {"providerID": value}})
+        assert answer.refusal == (422, "Invalid", f'Node "{name}" is invalid: spec.providerID: {why}')
+        assert answer.causes == {("FieldValueForbidden", "spec.providerID")}
+
+
+@pytest.mark.parametrize(
+    ("taints", "causes"),
+    [
+        pytest.param([{"key": "a", "effect": "Never"}], {("FieldValueNotSupported", "metadata.taints[0].effect")}, id="effect"),
+        pytest.param([{"key": "a"}], {("FieldValueRequired", "metadata.taints[0].effect")}, id="no effect"),
+        pytest.param([{"effect": "NoExecute"}], {("FieldValueInvalid", "metadata.taints[0].key")}, id="no key"),
+        pytest.param([{"key": "a b", "effect": "NoExecute"}], {("FieldValueInvalid", "metadata.taints[0].key")}, id="key"),
+        pytest.param(
+            [{"key": "a", "value": "b c", "effect": "NoExecute"}],
+            {("FieldValueInvalid", "metadata.taints[0].value")},
+            id="value",
+        ),
+        pytest.param(
+            [{"key": "a", "effect": "NoExecute"}, {"key": "a", "value": "b", "effect": "NoExecute"}],
+            {("FieldValueDuplicate", "metadata.taints[1]")},
+            id="twice",
+        ),
+    ],
+)  # fmt: skip
+def test_taints_are_validated(api: KubernetesApi, name: str, taints: Any, causes: Any) -> None:
+    """The server calls the field ``metadata.taints``; one key may come with several effects, not twice with one."""
+    api.create(NODES, {"metadata": {"name": name}})
+    answer = api.merge(f"{NODES}/{name}", {"spec": {"taints": taints}})
+    assert answer.refusal[:2] == (422, "Invalid")
+    assert answer.causes == causes
+
+
+def test_an_address_is_there_once(api: KubernetesApi, name: str) -> None:
+    """Two of a type are fine, two of the same are not."""
+    api.create(NODES, {"metadata": {"name": name}})
+    twice = [{"type": "InternalIP", "address": "10.0.0.1"}] * 2
+    answer = api.merge(f"{NODES}/{name}/status", {"status": {"addresses": twice}})
+    why = 'Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}'
+    assert answer.refusal == (422, "Invalid", f'Node "{name}" is invalid: status.addresses[1]: {why}')
+
+
+def test_times_are_kept_in_seconds_and_utc(api: KubernetesApi, name: str) -> None:
+    """Fractions are cut off; a malformed time makes the patch invalid."""
+    api.create(NODES, {"metadata": {"name": name}})
+    moment = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:30:00.9+01:00"}
+    patched = api.strategic(f"{NODES}/{name}/status", {"status": {"conditions": [moment]}}).good()
+    assert patched["status"]["conditions"][0]["lastHeartbeatTime"] == "2025-12-31T23:30:00Z"
+    wrong = {"status": {"conditions": [{**moment, "lastHeartbeatTime": "yesterday"}]}}
+    assert api.strategic(f"{NODES}/{name}/status", wrong).causes == {("FieldValueInvalid", "patch")}
+
+
+# --- services ---
+
+
+def load_balancer(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}], **spec}}
+
+
+def test_a_load_balancer_service_gets_its_defaults(api: KubernetesApi, name: str) -> None:
+    """A sent status is dropped; address and nodePort are allocated."""
+    ingress = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    created = api.create(SERVICES, {**load_balancer(name), "status": ingress})
+    address, node_port = created["spec"]["clusterIP"], created["spec"]["ports"][0]["nodePort"]
+    assert address.startswith("10.96.")
+    assert 30000 <= node_port <= 32767
+    assert without_versions(created) == {
+        "kind": "Service",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "type": "LoadBalancer",
+            "allocateLoadBalancerNodePorts": True,
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "externalTrafficPolicy": "Cluster",
+            "internalTrafficPolicy": "Cluster",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": node_port}],
+            "sessionAffinity": "None",
+        },
+        "status": {"loadBalancer": {}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        pytest.param({"externalTrafficPolicy": "Local"}, {"healthCheckNodePort", "nodePort"}, id="local"),
+        pytest.param({"allocateLoadBalancerNodePorts": False}, set(), id="no allocation"),
+        pytest.param({"type": "NodePort"}, {"nodePort"}, id="NodePort"),
+        pytest.param({"type": "ClusterIP"}, set(), id="ClusterIP"),
+    ],
+)
+def test_node_ports_are_allocated_where_needed(
+    api: KubernetesApi, name: str, spec: dict[str, Any], fields: set[str]
+) -> None:
+    """One for each port, and one for health checks where traffic stays local."""
+    created = api.create(SERVICES, load_balancer(name, **spec))["spec"]
+    allocated = {field for field in ("healthCheckNodePort",) if field in created}
+    assert allocated | ({"nodePort"} & set(created["ports"][0])) == fields
+
+
+def test_an_update_keeps_what_was_allocated(api: KubernetesApi, name: str) -> None:
+    """A PUT without them does not lose address and nodePort."""
+    created = api.create(SERVICES, load_balancer(name))
+    assert api.request("PUT", f"{SERVICES}/{name}", load_balancer(name)).good() == created
+
+
+def test_a_service_that_is_no_load_balancer_any_more_loses_ports_and_ingress(api: KubernetesApi, name: str) -> None:
+    """All at once: its controller sees an empty status."""
+    api.create(SERVICES, load_balancer(name))
+    status = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    api.merge(f"{SERVICES}/{name}/status", {"status": status}).good()
+    changed = api.merge(f"{SERVICES}/{name}", {"spec": {"type": "ClusterIP"}}).good()
+    assert changed["status"] == {"loadBalancer": {}}
+    assert not {"externalTrafficPolicy", "allocateLoadBalancerNodePorts"} & set(changed["spec"])
+    assert "nodePort" not in changed["spec"]["ports"][0]
+
+
+def test_an_ingress_with_an_ip_gets_a_mode(api: KubernetesApi, name: str) -> None:
+    """``ipMode: VIP`` unless said otherwise; so what is read differs from what was written."""
+    api.create(SERVICES, load_balancer(name))
+    ingress = [{"ip": "192.0.2.1"}, {"ip": "2001:db8::1", "ipMode": "Proxy"}, {"hostname": "lb.example.com"}]
+    patched = api.merge(f"{SERVICES}/{name}/status", {"status": {"loadBalancer": {"ingress": ingress}}}).good()
+    assert patched["status"]["loadBalancer"]["ingress"] == [{"ip": "192.0.2.1", "ipMode": "VIP"}, *ingress[1:]]
+    emptied = api.merge(f"{SERVICES}/{name}/status", {"status": {"loadBalancer": None}}).good()
+    assert emptied["status"] == {"loadBalancer": {}}
+
+
+@pytest.mark.parametrize(
+    ("ingress", "cause"),
+    [
+        pytest.param({"ip": "192.0.2"}, ("FieldValueInvalid", "ip"), id="ip"),
+        pytest.param({"hostname": "a_b"}, ("FieldValueInvalid", "hostname"), id="hostname"),
+        pytest.param({"hostname": "192.0.2.1"}, ("FieldValueInvalid", "hostname"), id="an ip as hostname"),
+        pytest.param({"hostname": "a.b", "ipMode": "VIP"}, ("FieldValueForbidden", "ipMode"), id="mode without ip"),
+        pytest.param({"ip": "192.0.2.1", "ipMode": "Via"}, ("FieldValueNotSupported", "ipMode"), id="unknown mode"),
+    ],
+)
+def test_ingresses_are_validated(api: KubernetesApi, name: str, ingress: Any, cause: tuple[str, str]) -> None:
+    """Whatever a controller publishes."""
+    api.create(SERVICES, load_balancer(name))
+    answer = api.merge(f"{SERVICES}/{name}/status", {"status": {"loadBalancer": {"ingress": [ingress]}}})
+    assert answer.refusal[:2] == (422, "Invalid")
+    assert answer.causes == {(cause[0], f"status.loadBalancer.ingress[0].{cause[1]}")}
+
+
+def test_only_a_load_balancer_has_ingresses(api: KubernetesApi, name: str) -> None:
+    """Publishing an address comes too late once the type has changed."""
+    api.create(SERVICES, load_balancer(name, type="NodePort"))
+    ingress = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    why = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
+    answer = api.merge(f"{SERVICES}/{name}/status", {"status": ingress})
+    assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: status.loadBalancer.ingress: {why}')
+
+
+def test_a_cluster_ip_stays(api: KubernetesApi, name: str) -> None:
+    """It can be neither changed nor given up."""
+    api.create(SERVICES, load_balancer(name))
+    answer = api.merge(f"{SERVICES}/{name}", {"spec": {"clusterIP": "10.96.250.250"}})
+    text = 'spec.clusterIPs[0]: Invalid value: ["10.96.250.250"]: may not change once set'
+    assert answer.refusal == (422, "Invalid", f'Service "{name}" is invalid: {text}')
+
+
+@pytest.mark.parametrize(
+    ("name_part", "spec", "cause"),
+    [
+        pytest.param("", {"ports": None}, ("FieldValueRequired", "spec.ports"), id="no ports"),
+        pytest.param("", {"ports": [{"port": 70000, "targetPort": 1}]}, ("FieldValueInvalid", "spec.ports[0].port"), id="port"),
+        pytest.param(".b", {}, ("FieldValueInvalid", "metadata.name"), id="a dot in the name"),
+    ],
+)  # fmt: skip
+def test_services_are_validated(
+    api: KubernetesApi, name: str, name_part: str, spec: dict[str, Any], cause: tuple[str, str]
+) -> None:
+    """Only the rules that a test is likely to meet."""
+    answer = api.request("POST", SERVICES, load_balancer(name + name_part, **spec))
+    assert answer.refusal[:2] == (422, "Invalid")
+    assert answer.causes == {cause}
+
+
+# --- namespaces ---
+
+
+def test_a_namespace_is_labelled_with_its_name_and_active(api: KubernetesApi, name: str) -> None:
+    """The label cannot be removed."""
+    created = api.create(NAMESPACES, {"metadata": {"name": name}})
+    label = {"kubernetes.io/metadata.name": name}
+    assert (created["metadata"]["labels"], created["spec"], created["status"]) == (
+        label,
+        {"finalizers": ["kubernetes"]},
+        {"phase": "Active"},
+    )
+    patched = api.merge(f"{NAMESPACES}/{name}", {"metadata": {"labels": {**dict.fromkeys(label), "a": "b"}}}).good()
+    assert patched["metadata"]["labels"] == {**label, "a": "b"}
+
+
+def test_a_deleted_namespace_takes_nothing_new(api: KubernetesApi, name: str) -> None:
+    """It stays, since nobody runs the controller that would empty it; what is there can still be changed."""
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    path = f"{NAMESPACES}/{name}/configmaps"
+    api.create(path, {"metadata": {"name": "a"}})
+    deleted = api.request("DELETE", f"{NAMESPACES}/{name}").good()
+    assert deleted["status"]["phase"] == "Terminating"
+    assert "deletionGracePeriodSeconds" not in deleted["metadata"]
+    assert api.get(f"{NAMESPACES}/{name}").good()["metadata"]["deletionTimestamp"]
+    answer = api.request("POST", path, {"metadata": {"name": "b"}})
+    why = f"unable to create new content in namespace {name} because it is being terminated"
+    assert answer.refusal == (403, "Forbidden", f'configmaps "b" is forbidden: {why}')
+    assert answer.causes == {("NamespaceTerminating", "metadata.namespace")}
+    api.merge(f"{path}/a", {"data": {"k": "v"}}).good()
+
+
+@pytest.mark.parametrize("eternal", ["default", "kube-system"])
+def test_the_system_namespaces_stay(api: KubernetesApi, eternal: str) -> None:
+    """Their uid is the cluster's identity."""
+    assert api.get(f"{NAMESPACES}/{eternal}").good()["metadata"]["uid"]
+    answer = api.request("DELETE", f"{NAMESPACES}/{eternal}")
+    text = f'namespaces "{eternal}" is forbidden: this namespace may not be deleted'
+    assert answer.refusal == (403, "Forbidden", text)
+
+
+def test_nothing_is_created_in_an_absent_namespace(api: KubernetesApi, name: str) -> None:
+    """The namespace is what is not found."""
+    answer = api.request("POST", f"{NAMESPACES}/{name}/configmaps", {"metadata": {"name": "a"}})
+    assert answer.refusal == (404, "NotFound", f'namespaces "{name}" not found')
+
+
+# --- configmaps, leases, events ---
+
+
+def test_keys_of_a_configmap_are_validated(api: KubernetesApi, name: str) -> None:
+    """Hashes with a colon do not do."""
+    answer = api.request("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"sha256:00": "x"}})
+    assert answer.refusal[:2] == (422, "Invalid")
+    assert answer.causes == {("FieldValueInvalid", "data[sha256:00]")}
+
+
+MOMENT = "2026-01-01T00:00:00"
+
+
+def test_a_lease_keeps_micro_times(api: KubernetesApi, name: str) -> None:
+    """In UTC; an empty holder is kept, so that a lease can be given back."""
+    spec = {"holderIdentity": "", "renewTime": f"{MOMENT}.123456+01:00", "acquireTime": None, "leaseTransitions": 0}
+    created = api.create(LEASES, {"metadata": {"name": name}, "spec": spec})
+    expected = {"holderIdentity": "", "renewTime": "2025-12-31T23:00:00.123456Z", "leaseTransitions": 0}
+    assert created["spec"] == expected
+
+
+@pytest.mark.parametrize("value", [f"{MOMENT}Z", f"{MOMENT}.123Z", f"{MOMENT}.1234567Z", f"{MOMENT}.123456", "", 5])
+def test_a_micro_time_has_six_digits(api: KubernetesApi, name: str, value: Any) -> None:
+    """400 for a POST or PUT, 422 for a patch."""
+    version = api.create(LEASES, {"metadata": {"name": name}})["metadata"]["resourceVersion"]
+    body = {"metadata": {"name": name, "resourceVersion": version}, "spec": {"renewTime": value}}
+    assert api.request("PUT", f"{LEASES}/{name}", body).refusal[:2] == (400, "BadRequest")
+    assert api.merge(f"{LEASES}/{name}", {"spec": {"renewTime": value}}).refusal[:2] == (422, "Invalid")
+    body["metadata"] = {"name": f"{name}-2"}
+    assert api.request("POST", LEASES, body).refusal[:2] == (400, "BadRequest")
+
+
+def test_a_lease_is_replaced_only_with_a_version(api: KubernetesApi, name: str) -> None:
+    """Unlike all other kinds here; the message names the path, not the kind."""
+    api.create(LEASES, {"metadata": {"name": name}})
+    answer = api.request("PUT", f"{LEASES}/{name}", {"metadata": {"name": name}})
+    where = f'leases.coordination.k8s.io "{name}" is invalid: metadata.resourceVersion'
+    assert answer.refusal == (422, "Invalid", f"{where}: Invalid value: 0: must be specified for an update")
+    api.merge(f"{LEASES}/{name}", {"spec": {"holderIdentity": "me"}}).good()
+
+
+def test_numbers_of_a_lease_are_validated(api: KubernetesApi, name: str) -> None:
+    """Both broken rules are told at once."""
+    spec = {"leaseDurationSeconds": 0, "leaseTransitions": -1}
+    answer = api.request("POST", LEASES, {"metadata": {"name": name}, "spec": spec})
+    fields = ("spec.leaseDurationSeconds", "spec.leaseTransitions")
+    assert answer.causes == {("FieldValueInvalid", field) for field in fields}
+    code, reason, message = answer.refusal
+    assert (code, reason) == (422, "Invalid")
+    assert message.startswith(f'Lease.coordination.k8s.io "{name}" is invalid: [spec.leaseDurationSeconds: ')
+
+
+def test_an_event_is_kept_as_sent(api: KubernetesApi, name: str) -> None:
+    """Times of the old form are seconds; empty fields are filled in; a patch counts up."""
+    about = {"kind": "Node", "name": name, "uid": name}
+    times = {"firstTimestamp": f"{MOMENT}Z", "lastTimestamp": f"{MOMENT}.9Z"}
+    details = {"reason": "Tested", "message": "m", "type": "Normal", "source": {"component": "tester"}, "count": 1}
+    created = api.create(EVENTS, {"metadata": {"name": name}, "involvedObject": about, **times, **details})
+    del about["uid"]
+    assert without_versions(created) == {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "namespace": "default"},
+        "involvedObject": about,
+        **details,
+        **dict.fromkeys(times, f"{MOMENT}Z"),
+        "reportingComponent": "",
+        "reportingInstance": "",
+    }
+    assert api.merge(f"{EVENTS}/{name}", {"count": 2}).good()["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("namespace", "involved", "is_valid"),
+    [
+        ("default", None, True),
+        ("default", "default", True),
+        ("default", "kube-system", False),
+        ("kube-system", None, False),
+        ("kube-system", "kube-system", True),
+    ],
+)
+def test_an_event_is_in_the_namespace_of_what_it_is_about(
+    api: KubernetesApi, name: str, namespace: str, involved: str | None, is_valid: bool
+) -> None:
+    """Those about Nodes are in ``default``."""
+    body = {"metadata": {"name": name}, "involvedObject": {"kind": "Service", "name": name, "namespace": involved}}
+    answer = api.request("POST", f"{NAMESPACES}/{namespace}/events", body)
+    assert answer.status == (201 if is_valid else 422)
+    if not is_valid:
+        assert answer.causes == {("FieldValueInvalid", "involvedObject.namespace")}
+
+
+def test_an_event_with_an_event_time_needs_more_fields(api: KubernetesApi, name: str) -> None:
+    """``eventTime`` makes it one of the new form."""
+    body: dict[str, Any] = {"metadata": {"name": name}, "eventTime": f"{MOMENT}.000000Z"}
+    answer = api.request("POST", EVENTS, body)
+    assert {field for _, field in answer.causes} == {"reportingComponent", "reportingInstance", "action", "reason"}
+    assert api.request("POST", EVENTS, {**body, "eventTime": f"{MOMENT}Z"}).refusal[:2] == (400, "BadRequest")
+    new = {"reportingComponent": "example.com/tester", "reportingInstance": "1", "action": "Test", "reason": "Tested"}
+    assert api.create(EVENTS, {**body, **new})["eventTime"] == f"{MOMENT}.000000Z"

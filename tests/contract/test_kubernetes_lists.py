@@ -1,0 +1,207 @@
+"""Lists: their form, pages, selectors."""
+
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+
+from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, KubernetesApi
+
+TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@pytest.fixture
+def numbered(api: KubernetesApi, name: str) -> str:
+    """A namespace of its own with the configmaps c0 to c4, labelled with their number."""
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    path = f"{NAMESPACES}/{name}/configmaps"
+    for number in (3, 1, 4, 0, 2):
+        labels = {"number": str(number), **({"odd": "yes"} if number % 2 else {})}
+        api.create(path, {"metadata": {"name": f"c{number}", "labels": labels}})
+    return path
+
+
+def names(listed: dict[str, list[dict[str, dict[str, str]]]]) -> list[str]:
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+def test_a_list_says_its_kind_once(api: KubernetesApi, name: str) -> None:
+    """Items carry neither kind nor apiVersion; nothing found is an empty list, not null."""
+    api.create(NODES, {"metadata": {"name": name, "labels": {"test": name}}})
+    listed = api.get(f"{NODES}?labelSelector=test={name}").good()
+    assert (listed["kind"], listed["apiVersion"]) == ("NodeList", "v1")
+    assert int(listed["metadata"]["resourceVersion"]) > 0
+    (item,) = listed["items"]
+    assert not {"kind", "apiVersion"} & set(item)
+    assert {"metadata", "spec", "status"} <= set(item)
+    empty = api.get(f"{LEASES}?labelSelector=test={name}").good()
+    assert (empty["kind"], empty["apiVersion"], empty["items"]) == ("LeaseList", "coordination.k8s.io/v1", [])
+    assert api.get(f"{NAMESPACES}/{name}-absent/services").good()["items"] == []
+
+
+def test_a_list_is_sorted_by_name(api: KubernetesApi, numbered: str) -> None:
+    """As the keys in etcd are."""
+    assert names(api.get(numbered).good()) == ["c0", "c1", "c2", "c3", "c4"]
+
+
+def test_pages_are_of_one_moment(api: KubernetesApi, numbered: str) -> None:
+    """What is deleted meanwhile is still there, what is created is not; all pages have the first one's version."""
+    first = api.get(f"{numbered}?limit=2").good()
+    assert first["metadata"]["remainingItemCount"] == 3
+    api.request("DELETE", f"{numbered}/c3").good()
+    api.create(numbered, {"metadata": {"name": "c10"}})
+    second = api.get(f"{numbered}?limit=2&continue={first['metadata']['continue']}").good()
+    assert second["metadata"]["remainingItemCount"] == 1
+    third = api.get(f"{numbered}?limit=2&continue={second['metadata']['continue']}").good()
+    assert [names(page) for page in (first, second, third)] == [["c0", "c1"], ["c2", "c3"], ["c4"]]
+    assert {page["metadata"]["resourceVersion"] for page in (first, second, third)} == {
+        first["metadata"]["resourceVersion"]
+    }
+    assert not {"continue", "remainingItemCount"} & set(third["metadata"])
+
+
+def test_selected_pages_do_not_count_what_remains(api: KubernetesApi, numbered: str) -> None:
+    """With a selector the server does not know."""
+    page = api.get(f"{numbered}?limit=1&labelSelector=odd").good()
+    assert names(page) == ["c1"]
+    assert "remainingItemCount" not in page["metadata"]
+    rest = api.get(f"{numbered}?limit=9&labelSelector=odd&continue={page['metadata']['continue']}").good()
+    assert names(rest) == ["c3"]
+
+
+def test_an_unreadable_token_is_a_bad_request(api: KubernetesApi, numbered: str) -> None:
+    """So is a version beside a token."""
+    code, reason, message = api.get(f"{numbered}?continue=!").refusal
+    assert (code, reason) == (400, "BadRequest")
+    assert message.startswith("invalid continue token: continue key is not valid: ")
+    token = api.get(f"{numbered}?limit=2").good()["metadata"]["continue"]
+    text = "specifying resource version is not allowed when using continue"
+    assert api.get(f"{numbered}?resourceVersion=1&continue={token}").refusal == (400, "BadRequest", text)
+
+
+def test_a_limit_is_a_number(api: KubernetesApi) -> None:
+    """Anything else is refused."""
+    assert api.get(f"{CONFIG_MAPS}?limit=many").refusal[:2] == (400, "BadRequest")
+
+
+def test_a_token_expires(aging_api: tuple[KubernetesApi, Callable[[], None]]) -> None:
+    """410 with a token that carries on from there with what is stored now."""
+    api, age = aging_api
+    for number in range(4):
+        api.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}})
+    token = api.get(f"{CONFIG_MAPS}?limit=2").good()["metadata"]["continue"]
+    api.request("DELETE", f"{CONFIG_MAPS}/c2").good()
+    deadline = time.monotonic() + 60
+    while (answer := api.get(f"{CONFIG_MAPS}?limit=2&continue={token}")).status == 200:
+        assert time.monotonic() < deadline
+        age()
+        api.merge(f"{CONFIG_MAPS}/c0", {"data": {"now": str(time.monotonic())}}).good()
+    assert answer.refusal == (410, "Expired", TOO_OLD)
+    assert "details" not in answer.body
+    assert names(api.get(f"{CONFIG_MAPS}?continue={answer.body['metadata']['continue']}").good()) == ["c3"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("number=1", ["c1"]),
+        ("number==1", ["c1"]),
+        ("number!=1", ["c0", "c2", "c3", "c4"]),
+        ("odd!=yes", ["c0", "c2", "c4"]),
+        ("odd", ["c1", "c3"]),
+        ("!odd", ["c0", "c2", "c4"]),
+        ("number in (1,2, 9)", ["c1", "c2"]),
+        ("number notin (1,2)", ["c0", "c3", "c4"]),
+        ("odd notin (yes)", ["c0", "c2", "c4"]),
+        ("odd=yes,number in (1,2),number!=7", ["c1"]),
+        ("example.com/odd", []),
+        ("odd=", []),
+        ("", ["c0", "c1", "c2", "c3", "c4"]),
+    ],
+)
+def test_labels_select(api: KubernetesApi, numbered: str, selector: str, expected: list[str]) -> None:
+    """Every form that kubectl knows but ``<`` and ``>``; an absent label is not equal to anything."""
+    assert names(api.get(f"{numbered}?labelSelector={quote(selector)}").good()) == expected
+
+
+@pytest.mark.parametrize("selector", ["a b", "a in 1", "a/b/c=1", "=a", "a=b c"])
+def test_an_unreadable_label_selector_is_a_bad_request(api: KubernetesApi, selector: str) -> None:
+    """It does not select everything."""
+    assert api.get(f"{NODES}?labelSelector={quote(selector)}").refusal[:2] == (400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("metadata.name=c1", ["c1"]),
+        ("metadata.name!=c1,metadata.name!=c2", ["c0", "c3", "c4"]),
+        ("metadata.name=c1,metadata.namespace=default", []),
+        ("metadata.name=absent", []),
+    ],
+)
+def test_names_select(api: KubernetesApi, numbered: str, selector: str, expected: list[str]) -> None:
+    """Every kind can be selected by name."""
+    assert names(api.get(f"{numbered}?fieldSelector={selector}").good()) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (CONFIG_MAPS, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
+        (LEASES, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
+        (NODES, "field label not supported: spec.x"),
+        (SERVICES, "field label not supported: spec.x"),
+        (EVENTS, "field label not supported: spec.x"),
+    ],
+)
+def test_other_fields_do_not_select(api: KubernetesApi, path: str, text: str) -> None:
+    """They are not ignored either."""
+    assert api.get(f"{path}?fieldSelector=spec.x=1").refusal == (400, "BadRequest", text)
+
+
+def test_an_unreadable_field_selector_is_a_bad_request(api: KubernetesApi) -> None:
+    """A field without a value is no test."""
+    assert api.get(f"{NODES}?fieldSelector=metadata.name").refusal[:2] == (400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("involvedObject.name=NAME", True),
+        ("involvedObject.kind=Node,involvedObject.uid=NAME,involvedObject.name=NAME", True),
+        ("involvedObject.name=NAME,involvedObject.namespace=", True),
+        ("involvedObject.name=NAME,reason=Tested,type=Normal,source=tester", True),
+        ("involvedObject.name=NAME,type=Warning", False),
+        ("involvedObject.name=NAME,involvedObject.apiVersion=v1", False),
+    ],
+)
+def test_events_are_selected_by_what_they_are_about(api: KubernetesApi, name: str, selector: str, found: bool) -> None:
+    """As ``kubectl describe`` does."""
+    about = {"kind": "Node", "name": name, "uid": name}
+    details = {"reason": "Tested", "type": "Normal", "source": {"component": "tester"}}
+    api.create(EVENTS, {"metadata": {"name": name}, "involvedObject": about, **details})
+    listed = api.get(f"{EVENTS}?fieldSelector={selector.replace('NAME', name)}").good()
+    assert names(listed) == ([name] if found else [])
+
+
+def test_nodes_are_selected_by_being_cordoned(api: KubernetesApi, name: str) -> None:
+    """The field is false where it is absent."""
+    api.create(NODES, {"metadata": {"name": name, "labels": {"test": name}}})
+    assert names(api.get(f"{NODES}?labelSelector=test={name}&fieldSelector=spec.unschedulable=false").good()) == [name]
+    assert names(api.get(f"{NODES}?labelSelector=test={name}&fieldSelector=spec.unschedulable=true").good()) == []
+
+
+def test_services_are_selected_by_type(api: KubernetesApi, name: str) -> None:
+    """In one namespace and in all."""
+    labels = {"labels": {"test": name}}
+    api.create(SERVICES, {"metadata": {"name": name, **labels}, "spec": {"ports": [{"port": 80}]}})
+    query = f"labelSelector=test={name}&fieldSelector=spec.type=ClusterIP"
+    assert names(api.get(f"{SERVICES}?{query}").good()) == [name]
+    assert names(api.get(f"/api/v1/services?{query}").good()) == [name]
+    assert names(api.get(f"{NAMESPACES}/kube-system/services?{query}").good()) == []

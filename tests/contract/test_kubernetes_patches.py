@@ -1,0 +1,305 @@
+"""The three kinds of patch, on the objects that the product patches."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.kubernetes_api import (
+    CONFIG_MAPS,
+    JSON_PATCH,
+    MERGE,
+    NODES,
+    SERVICES,
+    STRATEGIC,
+    KubernetesApi,
+    without_versions,
+)
+
+UNPROCESSABLE = "the server rejected our request due to an error in our request"
+
+
+def condition(kind: str, status: str = "True", reason: str = "R") -> dict[str, Any]:
+    return {"type": kind, "status": status, "reason": reason}
+
+
+def address(kind: str, value: str) -> dict[str, Any]:
+    return {"type": kind, "address": value}
+
+
+INTERNAL_1, INTERNAL_2, INTERNAL_3 = (address("InternalIP", f"10.0.0.{n}") for n in (1, 2, 3))
+HOST, EXTERNAL = address("Hostname", "web-1"), address("ExternalIP", "192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        pytest.param({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}, id="added"),
+        pytest.param({"a": "1", "b": "2"}, {"a": None, "c": None}, {"b": "2"}, id="null removes"),
+        pytest.param({"a": "1"}, {"a": None}, None, id="the empty map is left out"),
+        pytest.param({"a": "1"}, None, None, id="null removes the map"),
+        pytest.param({"a": "1"}, {}, {"a": "1"}, id="an empty map changes nothing"),
+        pytest.param({}, {"a": None, "b": "2"}, {"b": "2"}, id="null where nothing is"),
+    ],
+)
+@pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
+def test_maps_are_merged(api: KubernetesApi, name: str, content_type: str, before: Any, patch: Any, after: Any) -> None:
+    """The same for both kinds of merge patch."""
+    api.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": before})
+    patched = api.request("PATCH", f"{CONFIG_MAPS}/{name}", {"data": patch}, content_type).good()
+    assert patched.get("data") == after
+
+
+@pytest.mark.parametrize(
+    ("patch", "after"),
+    [
+        pytest.param({"$patch": "replace", "z": "1"}, {"z": "1"}, id="replaced"),
+        pytest.param({"$patch": "delete"}, None, id="deleted"),
+    ],
+)
+def test_a_strategic_patch_has_directives_for_maps(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
+    """``$patch`` in a map."""
+    api.create(NODES, {"metadata": {"name": name, "labels": {"a": "1"}}})
+    patched = api.strategic(f"{NODES}/{name}", {"metadata": {"labels": patch}}).good()
+    assert patched["metadata"].get("labels") == after
+
+
+def test_a_merge_patch_replaces_lists(api: KubernetesApi, name: str) -> None:
+    """Which is why addresses are written with it."""
+    api.create(NODES, {"metadata": {"name": name}, "status": {"addresses": [INTERNAL_1, HOST]}})
+    patched = api.merge(f"{NODES}/{name}/status", {"status": {"addresses": [INTERNAL_2, INTERNAL_3]}}).good()
+    assert patched["status"]["addresses"] == [INTERNAL_2, INTERNAL_3]
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        pytest.param([], [INTERNAL_1, INTERNAL_2], [INTERNAL_1, INTERNAL_2], id="taken where none is"),
+        pytest.param([HOST], [EXTERNAL], [EXTERNAL, HOST], id="new ones come first"),
+        pytest.param([HOST, INTERNAL_1], [INTERNAL_2], [HOST, INTERNAL_2], id="one of a type is replaced"),
+        pytest.param([INTERNAL_1], [INTERNAL_2, INTERNAL_3], [INTERNAL_3], id="defect: two become one"),
+        pytest.param(
+            [INTERNAL_1, INTERNAL_2, HOST],
+            [INTERNAL_3, EXTERNAL],
+            [INTERNAL_3, INTERNAL_2, EXTERNAL, HOST],
+            id="defect: the second one stays",
+        ),
+        pytest.param(
+            [INTERNAL_1, HOST], [{"$patch": "replace"}, INTERNAL_2, INTERNAL_3], [INTERNAL_2, INTERNAL_3], id="replaced"
+        ),
+        pytest.param([INTERNAL_1, HOST], [INTERNAL_2, {"$patch": "replace"}], [INTERNAL_2], id="replaced, said last"),
+        pytest.param(
+            [INTERNAL_1, INTERNAL_2, HOST],
+            [{"type": "InternalIP", "$patch": "delete"}, EXTERNAL],
+            [EXTERNAL, HOST],
+            id="deleted by type",
+        ),
+    ],
+)
+def test_a_strategic_patch_merges_addresses_by_type(
+    api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
+) -> None:
+    """With the well-known defect: of several addresses of one type only the first is ever found."""
+    api.create(NODES, {"metadata": {"name": name}, "status": {"addresses": before}})
+    patched = api.strategic(f"{NODES}/{name}/status", {"status": {"addresses": patch}}).good()
+    assert patched["status"]["addresses"] == after
+
+
+READY, MEMORY, NETWORK = condition("Ready"), condition("MemoryPressure", "False"), condition("NetworkUnavailable")
+
+
+@pytest.mark.parametrize(
+    ("patch", "after"),
+    [
+        pytest.param({"conditions": [NETWORK]}, [NETWORK, READY, MEMORY], id="a new one comes first"),
+        pytest.param(
+            {"conditions": [{"type": "MemoryPressure", "status": "True"}]},
+            [READY, condition("MemoryPressure", "True")],
+            id="one is merged in its place",
+        ),
+        pytest.param({"conditions": [{"type": "Ready", "$patch": "delete"}]}, [MEMORY], id="one is deleted"),
+        pytest.param({"conditions": None}, None, id="all are removed"),
+        pytest.param(
+            {
+                "conditions": [NETWORK],
+                "$setElementOrder/conditions": [{"type": "Ready"}, {"type": "NetworkUnavailable"}],
+            },
+            [READY, NETWORK, MEMORY],
+            id="an order is given",
+        ),
+        pytest.param(
+            {"$setElementOrder/conditions": [{"type": "MemoryPressure"}, {"type": "Ready"}]},
+            [MEMORY, READY],
+            id="only an order is given",
+        ),
+    ],
+)
+def test_a_strategic_patch_merges_conditions_by_type(api: KubernetesApi, name: str, patch: Any, after: Any) -> None:
+    """Nobody else's condition is touched."""
+    api.create(NODES, {"metadata": {"name": name}, "status": {"conditions": [READY, MEMORY]}})
+    patched = api.strategic(f"{NODES}/{name}/status", {"status": patch}).good()
+    assert without_versions(patched["status"].get("conditions")) == after
+
+
+def test_a_strategic_patch_replaces_taints(api: KubernetesApi, name: str) -> None:
+    """There is no merge key: whoever writes taints needs the whole list and a version."""
+    taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "value": "c", "effect": "NoExecute"}]
+    api.create(NODES, {"metadata": {"name": name}, "spec": {"taints": taints}})
+    patched = api.strategic(f"{NODES}/{name}", {"spec": {"taints": taints[:1]}}).good()
+    assert patched["spec"]["taints"] == taints[:1]
+    assert "taints" not in api.strategic(f"{NODES}/{name}", {"spec": {"taints": []}}).good()["spec"]
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        pytest.param(["e.c/1"], {"finalizers": ["e.c/2"]}, ["e.c/2", "e.c/1"], id="added, in front"),
+        pytest.param(["e.c/1", "e.c/2"], {"finalizers": ["e.c/2"]}, ["e.c/1", "e.c/2"], id="there already"),
+        pytest.param(["e.c/1"], {"finalizers": ["e.c/2", "e.c/1"]}, ["e.c/2", "e.c/1"], id="in the patch's order"),
+        pytest.param(
+            ["e.c/1", "e.c/2"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1", "e.c/3"]}, ["e.c/2"], id="removed"
+        ),
+        pytest.param(["e.c/1"], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None, id="the last one removed"),
+        pytest.param([], {"$deleteFromPrimitiveList/finalizers": ["e.c/1"]}, None, id="removed where none is"),
+        pytest.param(
+            ["e.c/1", "e.c/2"],
+            {"$deleteFromPrimitiveList/finalizers": ["e.c/1"], "$setElementOrder/finalizers": ["e.c/2"]},
+            ["e.c/2"],
+            id="removed, with an order",
+        ),
+        pytest.param([], {"$setElementOrder/finalizers": ["e.c/2"]}, None, id="an order where none is"),
+    ],
+)
+def test_a_strategic_patch_treats_finalizers_as_a_set(
+    api: KubernetesApi, name: str, before: Any, patch: Any, after: Any
+) -> None:
+    """Nobody else's finalizer is touched."""
+    api.create(NODES, {"metadata": {"name": name, "finalizers": before}})
+    assert api.strategic(f"{NODES}/{name}", {"metadata": patch}).good()["metadata"].get("finalizers") == after
+
+
+def test_a_strategic_patch_merges_service_ports_by_port(api: KubernetesApi, name: str) -> None:
+    """As ``kubectl apply`` sends it; the port that is there keeps its nodePort."""
+    spec = {"type": "LoadBalancer", "ports": [{"name": "a", "port": 80}]}
+    path = f"{SERVICES}/{name}"
+    before = api.create(SERVICES, {"metadata": {"name": name}, "spec": spec})["spec"]["ports"][0]
+    ports = [{"name": "b", "port": 443}]
+    patched = api.strategic(path, {"spec": {"$setElementOrder/ports": [{"port": 80}, {"port": 443}], "ports": ports}})
+    first, second = patched.good()["spec"]["ports"]
+    assert first == before
+    assert (second["name"], second["port"], second["targetPort"], second["protocol"]) == ("b", 443, 443, "TCP")
+    turned = {"spec": {"$setElementOrder/ports": [{"port": 443}, {"port": 80}], "ports": [spec["ports"][0], *ports]}}
+    assert api.strategic(path, turned).status == 500
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param({"status": {"addresses": [{"address": "10.0.0.1"}]}}, id="an item without its merge key"),
+        pytest.param({"status": {"$patch": "merge"}}, id="an unknown directive"),
+    ],
+)
+def test_a_strategic_patch_that_cannot_be_merged_is_an_internal_error(
+    api: KubernetesApi, name: str, patch: Any
+) -> None:
+    """500 without a reason, which looks transient and is not."""
+    api.create(NODES, {"metadata": {"name": name}, "status": {"addresses": [HOST]}})
+    assert api.strategic(f"{NODES}/{name}/status", patch).refusal[:2] == (500, None)
+
+
+@pytest.mark.parametrize(
+    ("operations", "after"),
+    [
+        pytest.param([{"op": "add", "path": "/metadata/labels/b", "value": "2"}], {"a": "1", "b": "2"}, id="add"),
+        pytest.param([{"op": "add", "path": "/metadata/labels/x~1y", "value": ""}], {"a": "1", "x/y": ""}, id="escape"),
+        pytest.param([{"op": "replace", "path": "/metadata/labels/a", "value": "2"}], {"a": "2"}, id="replace"),
+        pytest.param([{"op": "remove", "path": "/metadata/labels/a"}], None, id="remove"),
+        pytest.param(
+            [{"op": "copy", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}],
+            {"a": "1", "b": "1"},
+            id="copy",
+        ),
+        pytest.param(
+            [{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/b"}], {"b": "1"}, id="move"
+        ),
+        pytest.param(
+            [
+                {"op": "test", "path": "/metadata/labels/a", "value": "1"},
+                {"op": "replace", "path": "/metadata/labels", "value": {"c": "d"}},
+            ],
+            {"c": "d"},
+            id="test that holds",
+        ),
+        pytest.param([{"op": "test", "path": "/metadata/labels/x", "value": None}], {"a": "1"}, id="absent is null"),
+    ],
+)
+def test_a_json_patch_is_applied(api: KubernetesApi, name: str, operations: Any, after: Any) -> None:
+    """RFC 6902."""
+    api.create(CONFIG_MAPS, {"metadata": {"name": name, "labels": {"a": "1"}}})
+    patched = api.request("PATCH", f"{CONFIG_MAPS}/{name}", operations, JSON_PATCH).good()
+    assert patched["metadata"].get("labels") == after
+
+
+def test_a_json_patch_inserts_into_lists(api: KubernetesApi, name: str) -> None:
+    """At an index or at the end."""
+    api.create(NODES, {"metadata": {"name": name, "finalizers": ["e.c/1"]}})
+    operations = [
+        {"op": "add", "path": "/metadata/finalizers/-", "value": "e.c/2"},
+        {"op": "add", "path": "/metadata/finalizers/0", "value": "e.c/0"},
+        {"op": "remove", "path": "/metadata/finalizers/1"},
+    ]
+    patched = api.request("PATCH", f"{NODES}/{name}", operations, JSON_PATCH).good()
+    assert patched["metadata"]["finalizers"] == ["e.c/0", "e.c/2"]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param({"op": "test", "path": "/metadata/name", "value": "x"}, id="test that fails"),
+        pytest.param({"op": "replace", "path": "/metadata/nothing/here", "value": "x"}, id="replace of nothing"),
+        pytest.param({"op": "remove", "path": "/metadata/labels/x"}, id="remove of nothing"),
+        pytest.param({"op": "add", "path": "/metadata/annotations/x", "value": "y"}, id="add to nothing"),
+        pytest.param({"op": "turn", "path": "/metadata/name"}, id="unknown operation"),
+        pytest.param({"op": "remove"}, id="no path"),
+        pytest.param({"op": "remove", "path": ""}, id="remove everything"),
+    ],
+)
+def test_a_json_patch_that_does_not_fit_is_unprocessable(api: KubernetesApi, name: str, operation: Any) -> None:
+    """Without a word about what is wrong."""
+    api.create(CONFIG_MAPS, {"metadata": {"name": name}})
+    answer = api.request("PATCH", f"{CONFIG_MAPS}/{name}", [operation], JSON_PATCH)
+    assert answer.refusal == (422, "Invalid", UNPROCESSABLE)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "patch"),
+    [
+        pytest.param(MERGE, [], id="merge: a list"),
+        pytest.param(MERGE, b"{a", id="merge: no JSON"),
+        pytest.param(STRATEGIC, [], id="strategic: a list"),
+        pytest.param(STRATEGIC, b"{a", id="strategic: no JSON"),
+        pytest.param(JSON_PATCH, {}, id="JSON patch: an object"),
+    ],
+)
+def test_an_unreadable_patch_is_a_bad_request(api: KubernetesApi, name: str, content_type: str, patch: Any) -> None:
+    """The body itself is wrong, whatever the object."""
+    api.create(CONFIG_MAPS, {"metadata": {"name": name}})
+    assert api.request("PATCH", f"{CONFIG_MAPS}/{name}", patch, content_type).refusal[:2] == (400, "BadRequest")
+
+
+@pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
+@pytest.mark.parametrize("labels", [{"a": 1}, "x"], ids=["number", "text for a map"])
+def test_a_patch_to_a_wrong_type_is_invalid(api: KubernetesApi, name: str, content_type: str, labels: Any) -> None:
+    """422 where a POST or PUT has 400; the object is not named."""
+    api.create(NODES, {"metadata": {"name": name}})
+    answer = api.request("PATCH", f"{NODES}/{name}", {"metadata": {"labels": labels}}, content_type)
+    code, reason, message = answer.refusal
+    assert (code, reason) == (422, "Invalid")
+    assert message.startswith(' "" is invalid: patch: Invalid value: ')
+    assert answer.causes == {("FieldValueInvalid", "patch")}
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain"])
+def test_an_unknown_kind_of_patch_is_unsupported(api: KubernetesApi, name: str, content_type: str) -> None:
+    """There is no default."""
+    answer = api.request("PATCH", f"{NODES}/{name}", {}, content_type)
+    assert answer.refusal == (415, "UnsupportedMediaType", "415: Unsupported Media Type")

@@ -1,0 +1,48 @@
+"""A run that dies at any single write is finished by the next one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.objects import joining_node, server
+from tests.support.stage import Stage, is_initialised, killed_at_the_end, wait_for
+
+NAMES = ("web-1", "web-2", "web-3")
+WRITES = 2 * len(NAMES)
+"""Two for each Node; Events are no part of the state."""
+
+
+def _end_state(stage: Stage) -> Mapping[str, Any]:
+    """Everything of the Nodes that does not differ from run to run."""
+    return {
+        name: (
+            node["metadata"]["labels"],
+            node["spec"],
+            node["status"]["addresses"],
+        )
+        for name, node in stage.nodes().items()
+    }
+
+
+@pytest.mark.parametrize("fault", ["hang", "half_open"], ids=["before it is carried out", "after it is carried out"])
+@pytest.mark.parametrize("number", range(WRITES))
+def test_kill_9_at_any_write_then_once_ends_in_the_same_state(stage: Stage, number: int, fault: str) -> None:
+    """Killed at its n-th write, carried out or not, a run leaves a world that the next run brings to the same end."""
+    stage.servers(*(server(i, name) for i, name in enumerate(NAMES, 1)))
+    stage.register(*map(joining_node, NAMES))
+    stage.proxy.set_faults([{"kind": fault, "method": "PATCH", "path": "/api/v1/nodes", "skip": number, "count": None}])
+
+    with killed_at_the_end(stage.start("--once")):
+        wait_for(lambda: len(stage.writes()) > number, f"write number {number + 1}")
+    stage.proxy.clear_faults()
+
+    assert not all(is_initialised(node) for node in stage.nodes().values()) or fault == "half_open"
+    assert stage.reconcile("--once", "--output", "json").report["result"] == "no_changes"
+    crashed = _end_state(stage)
+    assert all(is_initialised(node) for node in stage.nodes().values())
+
+    stage.remove_nodes()
+    stage.register(*map(joining_node, NAMES))
+    stage.reconcile("--once")
+    assert crashed == _end_state(stage)

@@ -1,0 +1,56 @@
+"""The command running for ever: it notices, it goes on through trouble, it stops when asked to."""
+
+import signal
+
+import pytest
+
+from tests.support.objects import joining_node, server
+from tests.support.stage import Stage, is_initialised, killed_at_the_end, wait_for
+
+
+def test_a_node_that_joins_later_is_initialised_and_sigterm_ends_the_loop(stage: Stage) -> None:
+    """The loop initialises what joins while it runs; SIGTERM ends it with exit code 0."""
+    stage.servers(server(1, "early"), server(2, "late"))
+    stage.register(joining_node("early"))
+
+    with killed_at_the_end(stage.start("--interval", "100ms")) as process:
+        wait_for(lambda: is_initialised(stage.nodes()["early"]), "the first Node")
+        stage.register(joining_node("late"))
+        wait_for(lambda: is_initialised(stage.nodes()["late"]), "the second Node")
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert "Traceback" not in stderr
+    assert "node/late  node.initialise  applied" in stdout
+
+
+@pytest.mark.parametrize("fault", [{"kind": "status", "code": 503}, {"kind": "reset"}, {"kind": "status", "code": 401}])
+def test_the_loop_outlives_an_api_server_that_fails(stage: Stage, fault: dict[str, object]) -> None:
+    """Whatever the API server answers for a while, the loop goes on and does its work afterwards."""
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    stage.proxy.set_faults([{**fault, "count": 7}])
+
+    with killed_at_the_end(stage.start("--interval", "100ms")):
+        wait_for(lambda: is_initialised(stage.nodes()["web-1"]), "the Node in spite of the trouble")
+
+
+def test_a_signal_between_changes_leaves_whole_nodes(stage: Stage) -> None:
+    """SIGTERM while many Nodes are being initialised: none is left half done, and the next run does the rest."""
+    names = [f"n-{i:03}" for i in range(60)]
+    stage.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    stage.register(*map(joining_node, names))
+    stage.proxy.set_faults([{"kind": "delay", "seconds": 0.05, "method": "PATCH", "count": None}])
+
+    with killed_at_the_end(stage.start("--once", "--output", "json")) as process:
+        wait_for(lambda: len(stage.writes()) > 8, "the first writes")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    stage.proxy.clear_faults()
+
+    done = [name for name, node in stage.nodes().items() if is_initialised(node)]
+    touched = {entry.path.split("/")[4] for entry in stage.writes()}
+    assert 0 < len(done) < len(names)
+    assert touched == set(done)
+    assert stage.reconcile("--once", "--output", "json").report["summary"]["applied"] == len(names) - len(done)

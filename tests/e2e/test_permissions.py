@@ -1,0 +1,104 @@
+"""The shipped roles suffice: each mode works with exactly the RBAC under ``deploy/rbac``, and no more."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.apiserver import ROOT, OwnApiServer
+from tests.support.objects import joining_node, server, settled_node
+from tests.support.stage import Stage, is_initialised
+
+ROLES = Path(ROOT) / "deploy" / "rbac"
+READ_ONLY_TOKEN = "r" * 64
+
+
+def _grant(cluster: OwnApiServer, user: str, *files: str) -> None:
+    """Create the roles of ``files`` and bind them to ``user``."""
+    for role in (role for file in files for role in yaml.safe_load_all((ROLES / file).read_text())):
+        kind, name, namespace = role["kind"], role["metadata"]["name"], role["metadata"].get("namespace")
+        api = f"/apis/rbac.authorization.k8s.io/v1{f'/namespaces/{namespace}' if namespace else ''}"
+        cluster.request("POST", f"{api}/{kind.lower()}s", role)
+        binding: dict[str, Any] = {
+            "apiVersion": role["apiVersion"],
+            "kind": f"{kind}Binding",
+            "metadata": {"name": f"{name}-{user}"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        }
+        status, answer = cluster.request("POST", f"{api}/{kind.lower()}bindings", binding)
+        assert status in (201, 409), answer
+
+
+@pytest.fixture
+def held(stage: Stage) -> Stage:
+    """A stage on which every mode has something to do: one Node that joins, and approvals to look at."""
+    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.register(settled_node("web-2", 2), joining_node("web-1"))
+    return stage
+
+
+def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, real_cluster: OwnApiServer) -> None:
+    """The observer's role and a read-only Hetzner token give the same plan as all rights do."""
+    _grant(real_cluster, "observer", "observe.yaml")
+    loop = BackgroundLoop()
+    project = HetznerSimulator(held.clock, tokens={READ_ONLY_TOKEN: "ro"}, world=held.project.world())
+    read_only = SimulatorServer(loop, project, held.clock).start()
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("observer"), server=held.proxy.url))
+
+    full = held.reconcile("--dry-run", "--output", "json").report
+    least = held.reconcile(
+        "--dry-run",
+        "--output",
+        "json",
+        KUBECONFIG=kubeconfig,
+        HCLOUD_ENDPOINT=f"{read_only.url}/v1",
+        HCLOUD_TOKEN=READ_ONLY_TOKEN,
+    ).report
+    read_only.stop()
+    loop.close()
+
+    assert full["result"] == "changes"
+    assert least["notes"] == []
+    assert {**least, "taken_at": None} == {**full, "taken_at": None}
+
+
+def test_once_works_with_the_shipped_role(held: Stage, real_cluster: OwnApiServer) -> None:
+    """The reconciler's role suffices to initialise a Node, to say so in an Event, and to use an approval up."""
+    _grant(real_cluster, "reconciler", "observe.yaml", "reconcile.yaml")
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=held.proxy.url))
+    held.servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
+    (hold,) = held.reconcile("--dry-run", "--output", "json", KUBECONFIG=kubeconfig).report["holds"]
+    held.reconcile("approve", hold["hash"])
+    held.forget()
+
+    report = held.reconcile("--once", "--output", "json", KUBECONFIG=kubeconfig).report
+
+    assert report["summary"]["applied"] == 1
+    assert is_initialised(held.nodes()["web-1"])
+    assert {entry.status for entry in held.proxy.journal.entries()} <= {200, 201}
+    assert any(entry.path.endswith("/configmaps/hcloud-reconciler") for entry in held.writes())
+
+
+def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiServer) -> None:
+    """A person with the approver's role can approve, whether the ConfigMap exists or not."""
+    _grant(real_cluster, "reader", "approve.yaml")
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reader"), server=stage.proxy.url))
+    stage.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
+
+    codes = [stage.reconcile("approve", f"sha256:{i:016x}", KUBECONFIG=kubeconfig).code for i in (1, 2)]
+
+    assert codes == [0, 0]
+
+
+def test_a_missing_permission_is_named(held: Stage, real_cluster: OwnApiServer) -> None:
+    """Without any right the run ends with one line that says which verb on which resource is missing."""
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("nobody"), server=held.proxy.url))
+
+    ran = held.reconcile("--dry-run", KUBECONFIG=kubeconfig)
+
+    assert (ran.code, len(ran.stderr.splitlines())) == (1, 1)
+    assert 'cannot list resource "nodes"' in ran.stderr

@@ -1,0 +1,108 @@
+"""A token of the wrong project changes nothing, and the words say what is probably wrong."""
+
+from tests.support.objects import joining_node, server, settled_node
+from tests.support.stage import Stage, is_initialised
+
+SETTLED = [settled_node(f"old-{i}", 100 + i) for i in range(3)]
+
+
+def test_a_token_of_an_empty_project_is_refused_though_the_plan_is_empty(stage: Stage) -> None:
+    """Initialised Nodes of which none is in the project: refused, nothing written, and a hint at the token."""
+    stage.register(*SETTLED)
+    before = stage.nodes()
+
+    ran = stage.reconcile("--once", "--output", "json")
+    told = stage.reconcile("--once")
+
+    assert (ran.report["result"], ran.report["changes"], ran.code) == ("refused", [], 0)
+    assert [note["kind"] for note in ran.report["notes"]] == ["project-anchor"]
+    assert "token of another project" in told.stdout
+    assert "warning" in told.stderr
+    assert "No changes" not in told.stdout
+    assert [e.method for e in stage.proxy.journal.entries() if e.method != "GET"] == []
+    assert stage.nodes() == before
+    assert stage.reconcile("--once", "--detailed-exitcode").code == 3
+
+
+def test_an_empty_project_is_refused_even_when_it_lacks_the_network_too(stage: Stage) -> None:
+    """The missing network is a symptom of the wrong project, not a second error."""
+    stage.register(*SETTLED)
+
+    ran = stage.reconcile("--once", "--output", "json", HCLOUD_NETWORK="cluster")
+
+    assert (ran.report["result"], ran.code) == ("refused", 0)
+
+
+def test_servers_of_another_project_that_bear_the_names_of_joining_nodes_are_held(stage: Stage) -> None:
+    """Each initialisation is held by the anchor, and the Nodes stay as they are."""
+    names = ("new-1", "new-2")
+    stage.register(*SETTLED, *map(joining_node, names))
+    stage.servers(*(server(900 + i, name) for i, name in enumerate(names)))
+    before = stage.nodes()
+
+    report = stage.reconcile("--once", "--output", "json").report
+
+    assert report["result"] == "refused"
+    assert [(c["key"], c["kind"], c["verdict"], c["rule"]) for c in report["changes"]] == [
+        (f"node/{name}", "node.initialise", "held", "project-anchor") for name in names
+    ]
+    (hold,) = report["holds"]
+    assert (hold["keys"], hold["value"], hold["limit"]) == (["node/new-1", "node/new-2"], "0", "2")
+    assert hold["approve"] == f"reconcile approve {hold['hash']}"
+    assert stage.writes() == []
+    assert stage.nodes() == before
+
+
+def test_an_empty_project_and_a_cluster_just_being_born_get_a_note_for_each_node(stage: Stage) -> None:
+    """No Node is initialised yet, so there is no anchor to violate: notes, no hold, and only Events are written."""
+    names = ("first", "second")
+    stage.register(*map(joining_node, names))
+
+    ran = stage.reconcile("--once", "--output", "json")
+
+    assert (ran.report["result"], ran.report["holds"], ran.code) == ("no_changes", [], 0)
+    assert [(note["key"], note["kind"]) for note in ran.report["notes"]] == [
+        (f"node/{name}", "unmatched") for name in names
+    ]
+    assert stage.writes() == []
+    _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events?fieldSelector=reason=ServerNotFound")
+    assert {event["involvedObject"]["name"] for event in events["items"]} >= set(names)
+
+
+def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
+    """An approval in the cluster lets exactly the held changes pass; it does not fit a hold that changed meanwhile."""
+    stage.register(*SETTLED, joining_node("new-1"))
+    stage.servers(server(900, "new-1"))
+    first = stage.reconcile("--dry-run", "--output", "json").report["holds"][0]["hash"]
+
+    approved = stage.reconcile("approve", first)
+    assert (approved.code, first in approved.stdout) == (0, True)
+
+    stage.register(joining_node("new-2"))
+    stage.servers(server(900, "new-1"), server(901, "new-2"))
+    both = stage.reconcile("--once", "--output", "json").report
+    assert (both["summary"]["held"], both["summary"]["applied"]) == (2, 0)
+
+    stage.reconcile("approve", both["holds"][0]["hash"])
+    done = stage.reconcile("--once", "--output", "json").report
+    assert done["summary"]["applied"] == 2
+    assert sum(is_initialised(node) for node in stage.nodes().values()) == 2
+
+    stage.cluster.request("DELETE", "/api/v1/nodes/new-1")
+    stage.cluster.request("DELETE", "/api/v1/nodes/new-2")
+    stage.register(joining_node("new-1"), joining_node("new-2"))
+    again = stage.reconcile("--once", "--output", "json").report
+    assert again["summary"]["applied"] == 0
+
+
+def test_approve_on_the_command_line_lets_a_hold_pass_in_that_run(stage: Stage) -> None:
+    """``--approve`` is for one run, and leaves nothing in the cluster."""
+    stage.register(*SETTLED, joining_node("new-3"))
+    stage.servers(server(900, "new-3"))
+    (hold,) = stage.reconcile("--dry-run", "--output", "json").report["holds"]
+
+    report = stage.reconcile("--once", "--approve", hold["hash"], "--output", "json").report
+
+    assert report["summary"]["applied"] == 1
+    assert is_initialised(stage.nodes()["new-3"])
+    assert [entry.path for entry in stage.writes()] == ["/api/v1/nodes/new-3/status", "/api/v1/nodes/new-3"]

@@ -1,0 +1,78 @@
+"""Processes that tests start: none of them outlives the test, however that ends."""
+
+import itertools
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+# Linux kills the child when the thread that started it ends. A wrapper instead of ``preexec_fn``, which is unsafe in a
+# process with threads. If the parent has ended before the wrapper asked for the signal, the wrapper ends by itself.
+_DIE_WITH_PARENT = """
+import ctypes, os, signal, sys
+prctl = getattr(ctypes.CDLL(None), "prctl", None)
+if prctl is not None:
+    prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+Process = subprocess.Popen[bytes]
+
+
+def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Process:
+    """Start a program, named by its path, with all output appended to ``log``.
+
+    ``environment`` is added to this process's own. On Linux the program is killed when the calling thread ends; other
+    systems leave that to the caller's ``end``.
+    """
+    wrapped = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            wrapped,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+
+
+def end(process: Process) -> None:
+    """Kill it and wait until it is gone."""
+    process.kill()
+    process.wait()
+
+
+def wait_until(is_ready: Callable[[], bool], processes: Sequence[Process], deadline_s: float) -> bool:
+    """Whether the condition came true before the deadline and before one of the processes ended."""
+    deadline = time.monotonic() + deadline_s
+    while not is_ready():
+        if any(process.poll() is not None for process in processes) or time.monotonic() > deadline:
+            return False
+        try:
+            # Not a sleep: it returns at once when the process ends.
+            processes[0].wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+    return True
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports that nobody listens on, below those that the system hands out: nobody takes one in a restart."""
+    candidates = random.SystemRandom().sample(range(20000, 30000), 1000)
+    return list(itertools.islice(filter(_is_free, candidates), count))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

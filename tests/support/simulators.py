@@ -1,0 +1,178 @@
+"""Both simulators on real ports, a fault proxy before each, and the product's own connections to them.
+
+Belongs here: what unit tests of clients, actuators and passes share. Journals of the proxies have what a client sent,
+those of the servers what arrived.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from actuators.clients import hetzner, kubernetes
+from actuators.retry import Patience
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Exchange, Simulator
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.proxy import FaultProxy
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+
+USER_AGENT = "tests/1.0"
+READ_ONLY_TOKEN = "r" * 64
+TIMEOUT_S = 5.0
+
+
+class ImpatientStop(threading.Event):
+    """A stop event that nobody waits for: ``waits`` has the seconds that would have been waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Note the wait and return at once."""
+        self.waits.append(timeout or 0.0)
+        return self.is_set()
+
+
+@dataclass
+class Simulation:
+    """A small world on ports of its own."""
+
+    clock: SimulatedClock
+    hetzner: HetznerSimulator
+    kubernetes: KubernetesSimulator
+    hetzner_server: SimulatorServer
+    kubernetes_server: SimulatorServer
+    hetzner_proxy: FaultProxy
+    kubernetes_proxy: FaultProxy
+    folder: Path
+    stop: ImpatientStop = field(default_factory=ImpatientStop)
+
+    @property
+    def endpoint(self) -> str:
+        """``HCLOUD_ENDPOINT``, behind the fault proxy."""
+        return f"{self.hetzner_proxy.url}/v1"
+
+    def kubeconfig(self, token: str | None = None) -> Path:
+        """A kubeconfig for the API server behind the fault proxy."""
+        file = self.folder / f"kubeconfig-{token or 'admin'}"
+        file.write_text(json.dumps(self.kubernetes.kubeconfig(self.kubernetes_proxy.url, token)))
+        return file
+
+    def kubernetes_connection(
+        self, *, token: str | None = None, read_only: bool = False, timeout_s: float = TIMEOUT_S, attempts: int = 5
+    ) -> kubernetes.KubernetesConnection:
+        """The product's connection to the API server; it never really waits between tries."""
+        return kubernetes.connect(
+            str(self.kubeconfig(token)),
+            user_agent=USER_AGENT,
+            stop=self.stop,
+            timeout_s=timeout_s,
+            read_only=read_only,
+            patience=Patience(attempts=attempts),
+        )
+
+    def hetzner_connection(
+        self,
+        *,
+        token: str = HetznerSimulator.TOKEN,
+        read_only: bool = False,
+        timeout_s: float = TIMEOUT_S,
+        attempts: int = 5,
+    ) -> hetzner.HetznerConnection:
+        """The product's connection to Hetzner; it never really waits between tries."""
+        return hetzner.connect(
+            token,
+            self.endpoint,
+            application=("tests", "1.0"),
+            stop=self.stop,
+            timeout_s=timeout_s,
+            read_only=read_only,
+            patience=Patience(attempts=attempts),
+        )
+
+    def kubernetes_reader(self) -> kubernetes.KubernetesReader:
+        """A reader of the API server."""
+        return kubernetes.KubernetesReader(self.kubernetes_connection(read_only=True))
+
+    def kubernetes_writer(self) -> kubernetes.KubernetesWriter:
+        """A writer to the API server."""
+        return kubernetes.KubernetesWriter(self.kubernetes_connection())
+
+    def hetzner_reader(self) -> hetzner.HetznerReader:
+        """A reader of Hetzner."""
+        return hetzner.HetznerReader(self.hetzner_connection(read_only=True))
+
+    def spoil_kubernetes(self, kind: str, **members: Any) -> None:
+        """Add a fault of transport before the API server."""
+        self.kubernetes_proxy.set_faults([{"kind": kind, **members}])
+
+    def spoil_hetzner(self, kind: str, **members: Any) -> None:
+        """Add a fault of transport before Hetzner."""
+        self.hetzner_proxy.set_faults([{"kind": kind, **members}])
+
+    def sent_to_kubernetes(self, *methods: str) -> list[Exchange]:
+        """What clients sent to the API server, with these methods only when some are given."""
+        return [entry for entry in self.kubernetes_proxy.journal.entries() if not methods or entry.method in methods]
+
+    def sent_to_hetzner(self) -> list[Exchange]:
+        """What clients sent to Hetzner."""
+        return self.hetzner_proxy.journal.entries()
+
+    def written(self) -> list[Exchange]:
+        """Writes that clients sent to the API server, Events left out."""
+        return [e for e in self.kubernetes_proxy.journal.entries() if e.method != "GET" and "/events" not in e.path]
+
+    def objects(self, section: str) -> dict[str, dict[str, Any]]:
+        """Name → object of one section of the Kubernetes world, as it truly is."""
+        listed = self.kubernetes.world()["kubernetes"].get(section, [])
+        return {found["metadata"]["name"]: found for found in listed}
+
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """Name → Node, as it truly is."""
+        return self.objects("nodes")
+
+
+@contextmanager
+def simulation(
+    loop: BackgroundLoop,
+    folder: Path,
+    *,
+    nodes: list[Any] | None = None,
+    project: Mapping[str, Any] | None = None,
+    kubernetes_tokens: Mapping[str, Any] | None = None,
+    rate_limit: int = 3600,
+) -> Iterator[Simulation]:
+    """Everything running. Raises AssertionError at the end when a Hetzner answer did not fit the vendor's document.
+
+    ``project`` is the Hetzner part of a world file. The clock stands at one moment until it is advanced.
+    """
+    clock = SimulatedClock(source=lambda: 1_800_000_000.0)
+    cloud = HetznerSimulator(
+        clock,
+        HetznerOptions(rate_limit=rate_limit),
+        tokens={HetznerSimulator.TOKEN: "rw", READ_ONLY_TOKEN: "ro"},
+        world=project or {},
+    )
+    cluster = KubernetesSimulator(clock, tokens=kubernetes_tokens, world={"nodes": nodes or []})
+    spec = load_spec()
+    judge = ValidatingSimulator(cloud, spec, collect=True) if spec else None
+    served: Simulator = judge or cloud
+    hetzner_server = SimulatorServer(loop, served, clock).start()
+    kubernetes_server = SimulatorServer(loop, cluster, clock).start()
+    hetzner_proxy = FaultProxy(loop, hetzner_server.url).start()
+    kubernetes_proxy = FaultProxy(loop, kubernetes_server.url).start()
+    try:
+        yield Simulation(
+            clock, cloud, cluster, hetzner_server, kubernetes_server, hetzner_proxy, kubernetes_proxy, folder
+        )
+    finally:
+        for port in (hetzner_proxy, kubernetes_proxy, hetzner_server, kubernetes_server):
+            port.stop()
+    assert judge is None or judge.problems == []

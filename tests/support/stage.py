@@ -1,0 +1,166 @@
+"""A stage for end-to-end tests: a Kubernetes API behind a fault proxy, a Hetzner simulator, and the shipped command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Exchange
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.proxy import FaultProxy
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+
+DEADLINE_S = 60.0
+
+
+class Cluster(Protocol):
+    """An API server, real or simulated."""
+
+    url: str
+
+    def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and decoded JSON of one request with all rights."""
+
+    def kubeconfig(self, token: str | None = None, *, server: str | None = None) -> Path:
+        """A kubeconfig file, for another address of the same server if ``server`` is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a run of the command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The JSON report on stdout."""
+        loaded: dict[str, Any] = json.loads(self.stdout)
+        return loaded
+
+
+class Stage:
+    """Everything around one run of the command. ``world`` is the Hetzner part of a world file."""
+
+    def __init__(self, cluster: Cluster, folder: Path, ca_file: Path | None) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.clock = SimulatedClock()
+        self._loop = BackgroundLoop()
+        self.proxy = FaultProxy(self._loop, cluster.url, ca_file=str(ca_file) if ca_file else None).start()
+        self.project = HetznerSimulator(self.clock, HetznerOptions())
+        spec = load_spec()
+        self._judge = ValidatingSimulator(self.project, spec, collect=True) if spec else None
+        self.hetzner = SimulatorServer(self._loop, self._judge or self.project, self.clock).start()
+        self.environment: dict[str, str] = {
+            "HCLOUD_ENDPOINT": f"{self.hetzner.url}/v1",
+            "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
+            "KUBECONFIG": str(cluster.kubeconfig(server=self.proxy.url)),
+        }
+
+    def close(self) -> None:
+        """Close the ports. Raises AssertionError when an answer of the simulator did not fit the vendor's document."""
+        self.proxy.stop()
+        self.hetzner.stop()
+        self._loop.close()
+        assert self._judge is None or self._judge.problems == []
+
+    def reconcile(self, *arguments: str, **variables: str | None) -> Ran:
+        """Run the shipped command to its end. A variable of None is taken out of the environment."""
+        process = self.start(*arguments, **variables)
+        stdout, stderr = process.communicate(timeout=DEADLINE_S)
+        return Ran(process.returncode, stdout, stderr)
+
+    def start(self, *arguments: str, **variables: str | None) -> "subprocess.Popen[str]":
+        """Start the shipped command and return at once."""
+        merged: Mapping[str, str | None] = {**clean_environment(), **self.environment, **variables}
+        return subprocess.Popen(
+            [sys.executable, "-m", "reconciler", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={name: value for name, value in merged.items() if value is not None},
+        )
+
+    def writes(self) -> list[Exchange]:
+        """What was sent to Kubernetes other than reads and Events."""
+        return [
+            entry for entry in self.proxy.journal.entries() if entry.method != "GET" and "/events" not in entry.path
+        ]
+
+    def forget(self) -> None:
+        """Empty both request logs."""
+        self.proxy.journal.clear()
+        self.hetzner.journal.clear()
+
+    def nodes(self) -> dict[str, Any]:
+        """Name → Node, as the API server has them."""
+        _, listed = self.cluster.request("GET", "/api/v1/nodes")
+        return {node["metadata"]["name"]: node for node in listed["items"]}
+
+    def register(self, *nodes: Mapping[str, Any]) -> None:
+        """Create Nodes and write their status, as kubelets do."""
+        for node in nodes:
+            name = node["metadata"]["name"]
+            status, answer = self.cluster.request("POST", "/api/v1/nodes", node)
+            assert status == 201, answer
+            status, answer = self.cluster.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": node["status"]})
+            assert status == 200, answer
+
+    def remove_nodes(self) -> None:
+        """Empty the cluster of Nodes."""
+        for name in self.nodes():
+            self.cluster.request("DELETE", f"/api/v1/nodes/{name}")
+
+    def servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Make these the project's servers and networks."""
+        self.project.replace_world({"servers": list(servers), "networks": list(networks)})
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's environment without anything that configures the product or a proxy."""
+    ours = ("HCLOUD_", "ROBOT_", "RECONCILER_", "KUBE")
+    return {k: v for k, v in os.environ.items() if not k.startswith(ours) and not k.lower().endswith("_proxy")}
+
+
+def is_initialised(node: Mapping[str, Any]) -> bool:
+    """Whether a Node has all that initialisation gives it."""
+    taints = [taint["key"] for taint in node["spec"].get("taints", [])]
+    return (
+        node["spec"].get("providerID", "").startswith("hcloud://")
+        and "node.cloudprovider.kubernetes.io/uninitialized" not in taints
+        and "topology.kubernetes.io/region" in node["metadata"]["labels"]
+        and any(address["type"] == "ExternalIP" for address in node["status"]["addresses"])
+    )
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Return as soon as ``condition`` holds. Raises AssertionError when it does not within the deadline."""
+    pause = threading.Event()
+    until = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until, f"waited {DEADLINE_S:.0f} s for {what}"
+        pause.wait(0.01)
+
+
+@contextmanager
+def killed_at_the_end(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    """The process, which does not outlive the block."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
