@@ -49,7 +49,7 @@ def _precondition(node: Node, version: str) -> dict[str, Any]:
 def _version(answer: Answer) -> str:
     try:
         return msgspec.json.decode(answer.body, type=_Written).metadata.resource_version
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Broken(f"the API server's answer to a write of a Node could not be read: {error}") from error
 
 

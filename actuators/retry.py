@@ -71,9 +71,16 @@ class Retry:
         """
         started = time.monotonic()
         patience = self.patience
+        last: list[BaseException] = []
 
         def worth_repeating(error: BaseException) -> bool:
+            last[:] = [error]
             return isinstance(error, Throttled) or (repeatable and isinstance(error, Transient))
+
+        def pause(seconds: float) -> None:
+            self.wait(seconds)
+            if self.stop.is_set():  # tenacity would try once more, and that try may hang
+                raise last[0]
 
         retrying = Retrying(
             retry=retry_if_exception(worth_repeating),
@@ -83,7 +90,7 @@ class Retry:
                 stop_before_delay(patience.deadline_s),
                 stop_when_event_set(self.stop),
             ),
-            sleep=self.wait,
+            sleep=pause,
             reraise=True,
         )
 

@@ -9,8 +9,9 @@ from desired.snapshot import AddressType, Network, NodeAddress, Server
 
 IPAddress = IPv4Address | IPv6Address
 
-_PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9]+(?:\.|$))", re.ASCII)
-"""Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous."""
+_PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9])", re.ASCII)
+"""Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous. In an
+IPv6 address they mean nothing. The pattern is linear in the text, as any Node may carry 256 KiB of annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def cloud_addresses(server: Server, family: AddressFamily, network: Network | No
     if server.ipv4 and family is not AddressFamily.IPV6:
         addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)))
     if server.ipv6 and family is not AddressFamily.IPV4:
-        addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv6.network_address + 1)))
+        addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(IPv6Address(int(server.ipv6.network_address) | 1))))
     if network:
         addresses += [
             NodeAddress(AddressType.INTERNAL_IP, str(ip))
@@ -43,7 +44,7 @@ def cloud_addresses(server: Server, family: AddressFamily, network: Network | No
 def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UnusableNodeIP:
     """The addresses of the provided-node-ip annotation: one, or two of different families (kubelet ``--node-ip``)."""
     try:
-        ips = tuple(ip_address(_PADDING.sub("", text)) for text in annotation.split(","))
+        ips = tuple(_parse_ip(text) for text in annotation.split(","))
     except ValueError:
         return UnusableNodeIP(
             f"annotation provided-node-ip is {annotation!r}, which is no IP address or pair of them without blanks:"
@@ -74,23 +75,34 @@ def choose_addresses(
     chosen: list[NodeAddress] = []
     for ip in ips:
         found = _matching(ip, addresses, ipv6)
-        if found is None:
+        if not found:
             offered = ", ".join(f"{a.type} {a.address}" for a in addresses if a.type != AddressType.HOSTNAME) or "none"
             return UnusableNodeIP(
                 f"the kubelet's --node-ip {ip} is none of the server's addresses ({offered}): correct it, or set"
                 " HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address"
             )
-        chosen.append(found)
+        chosen += found
     exclusive = {address.type for address in chosen}
     return (*chosen, *(address for address in addresses if address.type not in exclusive))
 
 
-def _matching(ip: IPAddress, addresses: tuple[NodeAddress, ...], ipv6: IPv6Network | None) -> NodeAddress | None:
-    """The address that ``ip`` means, with ``ip`` itself as its text."""
+def _parse_ip(text: str) -> IPAddress:
+    """One address as the kubelet reads it: IPv4 written as ``::ffff:10.0.0.2`` is IPv4, a zone is an error."""
+    ip = ip_address(_PADDING.sub("", text))
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip.scope_id is not None:
+        raise ValueError(f"{text!r} has a zone")
+    return ip.ipv4_mapped or ip
+
+
+def _matching(ip: IPAddress, addresses: tuple[NodeAddress, ...], ipv6: IPv6Network | None) -> list[NodeAddress]:
+    """Every address that ``ip`` means, with ``ip`` itself as its text."""
+    found: list[NodeAddress] = []
     for address in addresses:
         if address.type == AddressType.HOSTNAME:
             continue
         known = ip_address(address.address)
         if known == ip or (ipv6 and known in ipv6 and ip in ipv6):
-            return NodeAddress(address.type, str(ip))
-    return None
+            found.append(NodeAddress(address.type, str(ip)))
+    return found

@@ -63,8 +63,8 @@ def _parse(text: str, value: str) -> Approval | None:
             text,
             str(fields["approver"]),
             datetime.fromisoformat(fields["approved_at"]),
-            datetime.fromisoformat(used_at) if used_at else None,
+            None if used_at is None else datetime.fromisoformat(used_at),
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):  # the last is what json raises on deep nesting
         return None
     return approval if approval.approved_at.tzinfo else None

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
 
-_NUMBER = re.compile(r"[1-9][0-9]*", re.ASCII)
+_NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+"""No more digits than the largest has: ``int`` raises on thousands of them."""
 _LARGEST = 2**63 - 1
 
 

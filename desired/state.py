@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from desired.change import Note
+from desired.change import Note, NoteKind
 from desired.nodes import JoiningNode, desired_nodes
+from desired.section import Present
 from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
 
@@ -19,7 +20,16 @@ class DesiredState:
 
 def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
     """The desired state of the whole world. Pure: the snapshot and the settings decide alone."""
+    notes = _notes_on_identity(snapshot)
     if Controller.NODE not in settings.controllers:
-        return DesiredState({})
-    nodes, notes = desired_nodes(snapshot, settings)
-    return DesiredState(nodes, notes)
+        return DesiredState({}, notes)
+    nodes, node_notes = desired_nodes(snapshot, settings)
+    return DesiredState(nodes, (*notes, *node_notes))
+
+
+def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
+    """A cluster without a known identity may own nothing in the cloud: worth a word before it matters."""
+    if isinstance(snapshot.cluster_uid, Present):
+        return ()
+    why = f"the cluster's identity could not be read, so nothing is written to Hetzner: {snapshot.cluster_uid.why}"
+    return (Note("cluster", NoteKind.UNKNOWN, why),)

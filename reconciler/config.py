@@ -125,7 +125,7 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str]) -> list[str
     if variables["ROBOT_ENABLED"]:
         if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
             lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
-        if variables["HCLOUD_NETWORK"] and variables["HCLOUD_NETWORK_ROUTES_ENABLED"]:
+        if variables["HCLOUD_NETWORK_ROUTES_ENABLED"]:
             lines.append("using Routes with Robot is not supported: set HCLOUD_NETWORK_ROUTES_ENABLED=false")
     return lines
 

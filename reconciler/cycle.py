@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from actuators.apply import Actuator, apply
-from actuators.errors import ApiError, Broken, Denied, Transient
+from actuators.errors import ApiError, Denied, Throttled
 from actuators.outcome import Applied, Outcome, Pending, Skipped
 from desired.approval import Approval
 from desired.change import Change, Hold, Note, NoteKind, Plan
@@ -115,7 +115,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
             (*events, *uninitialised(judged.plan, observation.snapshot)), observation.snapshot.taken_at
         )
     except ApiError as error:
-        report = Report(lines=_lines(Plan(), written), errors=(str(error),), cost=_cost(looking.eyes))
+        report = Report(lines=_lines(None, written), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)
     return _report(looking, observation, judged.plan, written)
 
@@ -130,7 +130,7 @@ def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
         str(error)
         for part, error in observation.failures.items()
         if isinstance(error, Denied)
-        or (isinstance(error, Transient | Broken) and part == "servers" and not observation.snapshot.servers)
+        or (part == "servers" and not observation.snapshot.servers and not isinstance(error, Throttled))
     ]
     if isinstance(observation.snapshot.network, Absent) and not any(n.kind is NoteKind.ANCHOR for n in plan.notes):
         errors.append(
@@ -200,10 +200,18 @@ def _report(
     )
 
 
-def _lines(plan: Plan, written: Mapping[str, tuple[Change, Outcome]]) -> tuple[Line, ...]:
-    """What was written, with outcomes, and what is planned still. Applied and planned again: it has not settled."""
-    lines = {key: Line(change, outcome) for key, (change, outcome) in written.items()}
-    for change in plan.changes:
+def _lines(plan: Plan | None, written: Mapping[str, tuple[Change, Outcome]]) -> tuple[Line, ...]:
+    """What was written, with outcomes, and what is planned still. Applied and planned again: it has not settled.
+
+    What was overtaken and is not planned any more is done: by somebody else, or by a write whose answer got lost.
+    Without a plan nothing is known of that.
+    """
+    lines = {
+        key: Line(change, outcome)
+        for key, (change, outcome) in written.items()
+        if plan is None or key in plan.by_key or not isinstance(outcome, Pending)
+    }
+    for change in plan.changes if plan else ():
         done, outcome = written.get(change.key, (None, None))
         if done is None:
             lines[change.key] = Line(change)

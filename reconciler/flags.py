@@ -158,7 +158,7 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
 
 def _last_or_all(flag: Flag, texts: Sequence[str]) -> str:
     """A flag that takes a list may be given several times; of any other the last one counts."""
-    return ",".join(texts) if "[," in flag.metavar else texts[-1]
+    return ",".join(texts) if "[," in flag.metavar or flag.metavar == "LIST" else texts[-1]
 
 
 def read_flags(

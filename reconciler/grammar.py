@@ -12,6 +12,7 @@ from desired.settings import Controller
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 _DURATION = re.compile(r"(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)(?P<unit>ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_CIDR = re.compile(r"[0-9a-fA-F.:]+/[0-9]{1,3}", re.ASCII)
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 CONTROLLERS = {
@@ -65,10 +66,17 @@ def parse_int(text: str) -> int:
     return int(text)
 
 
+def parse_cidr(text: str, *, strict: bool = True) -> IPv4Network | IPv6Network:
+    """An address with the length of its prefix; ``strict`` refuses host bits, which Go's ``net.ParseCIDR`` ignores."""
+    if not _CIDR.fullmatch(text):
+        raise ValueError(f"{text!r} is no address with the length of a prefix")
+    return ip_network(text, strict=strict)
+
+
 def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     """One CIDR, or an IPv4 and an IPv6 one separated by a comma."""
     try:
-        networks = tuple(ip_network(part.strip()) for part in text.split(","))
+        networks = tuple(parse_cidr(part.strip()) for part in text.split(","))
     except ValueError as error:
         raise ValueError(f"expect a CIDR such as 10.244.0.0/16, or one of each family ({error})") from error
     if len(networks) > 2 or len({network.version for network in networks}) != len(networks):
@@ -94,7 +102,7 @@ def parse_controllers(text: str) -> frozenset[Controller]:
 def parse_keys(text: str) -> tuple[str, ...]:
     """Keys of a plan, separated by commas."""
     keys = tuple(key.strip().rstrip("/") for key in text.split(","))
-    if not all(re.fullmatch(r"[a-z_]+(/\S+)+", key) for key in keys):
+    if not all(re.fullmatch(r"[a-z_]+/\S+", key) for key in keys):
         raise ValueError("expect keys as a plan shows them, such as node/web-1")
     return keys
 

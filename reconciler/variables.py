@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 from desired.settings import AddressFamily
-from reconciler.grammar import parse_address, parse_bool, parse_duration, parse_int
+from reconciler.grammar import parse_address, parse_bool, parse_cidr, parse_duration, parse_int
 
 
 class _FileProblem(ValueError):
@@ -31,6 +30,8 @@ class Variable:
     """Whether a variable that is set to nothing counts as not set (HCCM: not for booleans and the caches)."""
     from_file: bool = False
     """Whether ``<NAME>_FILE`` may name a file that holds the value."""
+    needs: str | None = None
+    """A variable without which this one is off, and not even parsed, as HCCM has it."""
     honoured: bool = True
     """False for what is accepted and has no effect, because this design has no need of it."""
 
@@ -45,7 +46,7 @@ def _choice(name: str, *choices: str) -> Callable[[str], str]:
 
 
 def _cidr(text: str) -> str:
-    ip_network(text)
+    parse_cidr(text, strict=False)
     return text
 
 
@@ -72,7 +73,14 @@ _ROWS = (
     _bool("HCLOUD_DEBUG", False, "log every request"),
     _text("HCLOUD_NETWORK", "id or name of the private network of the Nodes"),
     _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "HCCM asks the metadata service; the snapshot says it here"),
-    _bool("HCLOUD_NETWORK_ROUTES_ENABLED", True, "pod routes in the private network"),
+    Variable(
+        "HCLOUD_NETWORK_ROUTES_ENABLED",
+        parse_bool,
+        True,
+        "pod routes in the private network",
+        empty_is_unset=False,
+        needs="HCLOUD_NETWORK",
+    ),
     Variable(
         _FAMILY, _choice(_FAMILY, *AddressFamily), "ipv4", "public addresses that a Node gets: ipv4, ipv6 or dualstack"
     ),
@@ -129,6 +137,9 @@ def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str
     values: dict[str, Any] = {}
     for row in VARIABLES.values():
         values[row.name] = row.default
+        if row.needs and not environ.get(row.needs):
+            values[row.name] = False
+            continue
         try:
             text = _text_of(row, environ)
             if text is not None:

@@ -4,6 +4,8 @@ The package's own retries are bypassed: they send a POST again after a time-out 
 its rate limit. This is the only module that touches the private parts of ``hcloud`` that this needs.
 """
 
+import logging
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +21,10 @@ from actuators.retry import PATIENT, Patience, Retry
 if TYPE_CHECKING:
     import hcloud
     import requests
+
+_USER_INFO = re.compile(r"//[^/]*@")
+"""Credentials in an address, which no message may hold."""
+_log = logging.getLogger("hcloud-reconciler.clients")
 
 _POOL_SIZE = 16
 _CONNECT_TIMEOUT_S = 3.0
@@ -60,6 +66,7 @@ class HetznerConnection:
         self._headers = dict(base._headers)  # noqa: SLF001
         self._mount(self._session)
         self._endpoint = endpoint
+        self._shown = _USER_INFO.sub("//", endpoint)
         self._retry = retry
         self._timeout_s = timeout_s
         self._read_only = read_only
@@ -99,15 +106,18 @@ class HetznerConnection:
                 allow_redirects=False,
             )
         except requests.exceptions.SSLError as error:
-            raise Broken(f"Hetzner API {self._endpoint}: its certificate is not trusted ({_cause(error)})") from error
+            raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({_cause(error)})") from error
         except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
-            raise Transient(f"Hetzner API {self._endpoint} does not answer: {_cause(error)}") from error
+            raise Transient(f"Hetzner API {self._shown} does not answer: {_cause(error)}") from error
         except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError) as error:
-            raise Transient(f"Hetzner API {self._endpoint}: the answer was cut off ({_cause(error)})") from error
+            raise Transient(f"Hetzner API {self._shown}: the answer was cut off ({_cause(error)})") from error
+        except (requests.exceptions.InvalidHeader, UnicodeError):  # the error's text holds the token: not chained
+            raise Broken(f"Hetzner API {self._shown} cannot be called: the token has a forbidden character") from None
         except (requests.exceptions.RequestException, ValueError) as error:
-            raise Broken(f"Hetzner API {self._endpoint} cannot be called: {_cause(error)}") from error
+            raise Broken(f"Hetzner API {self._shown} cannot be called: {_cause(error)}") from error
+        _log.debug("hetzner %s %s %s", method, path, response.status_code)
         self._observe(response.headers)
-        if response.ok and not response.is_redirect:
+        if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
             return response.content
         raise self._error(f"{method} {path.partition('?')[0]}", response)
 
@@ -128,9 +138,9 @@ class HetznerConnection:
         status = response.status_code
         try:
             said = msgspec.json.decode(response.content, type=_ErrorBody).error
-        except msgspec.MsgspecError:
+        except ValueError:
             said = None
-        detail = said.message if said else _one_line(response.content[:120].decode("utf-8", "replace"))
+        detail = _one_line(said.message if said else response.content[:120].decode("utf-8", "replace"))
         trace = response.headers.get("X-Correlation-Id")
         message = f"Hetzner {call}: {status} {detail or response.reason}"
         message += f" ({', '.join(filter(None, (said.code if said else None, trace)))})" if said or trace else ""

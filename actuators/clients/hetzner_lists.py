@@ -125,7 +125,7 @@ def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, 
 def _pagination(path: str, body: bytes) -> _Pagination:
     try:
         return msgspec.json.decode(body, type=_Envelope).meta.pagination
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         looks_like = re.sub(rb"\s+", b" ", body[:60]).decode("utf-8", "replace")
         raise Broken(f"Hetzner GET {path}: the answer is no list of the Hetzner API ({looks_like!r})") from error
 

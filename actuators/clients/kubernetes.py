@@ -5,13 +5,16 @@ The typed API is not used: importing it costs more than a whole pass, and one ma
 everything but GET, so that a dry run holds nothing that can write.
 """
 
+import logging
 import os
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.client import responses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -22,6 +25,8 @@ from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
+
+_log = logging.getLogger("hcloud-reconciler.clients")
 
 PAGE_SIZE = 500
 """Objects a page, as client-go's pager asks for."""
@@ -47,6 +52,7 @@ class Answer:
 class _Status(msgspec.Struct):
     """The API server's error body (meta/v1 Status)."""
 
+    kind: Literal["Status"]
     message: str = ""
     reason: str = ""
 
@@ -71,7 +77,7 @@ class KubernetesConnection:
         self._once = Retry(retry.stop, NO_PATIENCE)
         self._timeout_s = timeout_s
         self._read_only = read_only
-        self.host = str(api_client.configuration.host)
+        self.host = _USER_INFO.sub("//", str(api_client.configuration.host))
         self.requests = RequestCount()
 
     def send(
@@ -108,8 +114,14 @@ class KubernetesConnection:
             data = response.read()
         except ApiException as error:
             raise Broken(f"Kubernetes API server {self.host}: {_one_line(error.reason)}; {_TLS_REMEDY}") from error
+        except ValueError:  # the error's text may hold the token, so it is not chained
+            raise Broken(
+                f"Kubernetes API server {self.host} cannot be called: its address or the token is malformed;"
+                " check server and user in the kubeconfig"
+            ) from None
         except HTTPError as error:
             raise Transient(f"Kubernetes API server {self.host} does not answer: {_one_line(error)}") from error
+        _log.debug("kubernetes %s %s %s", method, path, response.status)
         headers_of_answer = {name.lower(): value for name, value in response.headers.items()}
         if response.status < 300:
             return Answer(data, headers_of_answer)
@@ -117,6 +129,8 @@ class KubernetesConnection:
 
 
 _TLS_REMEDY = "check certificate-authority and server in the kubeconfig"
+_USER_INFO = re.compile(r"//[^/]*@")
+"""Credentials in an address, which no message may hold."""
 
 
 class KubernetesReader:
@@ -165,7 +179,7 @@ class KubernetesReader:
             pages.append(answer)
             try:
                 token = msgspec.json.decode(answer.body, type=_ListHead).metadata.continue_
-            except msgspec.MsgspecError as error:
+            except ValueError as error:
                 raise Broken(f"Kubernetes GET {path}: the answer is no list ({error})") from error
             if not token:
                 return pages
@@ -230,6 +244,7 @@ def connect(
 def _load(configuration: Any, kubeconfig: str | None) -> None:
     from kubernetes import config  # noqa: PLC0415
     from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
+    from yaml import YAMLError  # noqa: PLC0415 - what the kubernetes package reads files with
 
     given = kubeconfig or os.environ.get("KUBECONFIG")
     in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
@@ -239,7 +254,7 @@ def _load(configuration: Any, kubeconfig: str | None) -> None:
             config.load_incluster_config(client_configuration=configuration)
         else:
             config.load_kube_config(config_file=given, client_configuration=configuration)
-    except (ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ConfigException, YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         remedy = "give one with --kubeconfig or KUBECONFIG"
         raise ConnectionProblem(f"{name} cannot be used: {_one_line(error)}; {remedy}") from error
 
@@ -248,10 +263,10 @@ def _error(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> A
     """The API server's refusal in our terms (Kubernetes API conventions, HTTP status codes)."""
     try:
         said = msgspec.json.decode(data, type=_Status)
-    except msgspec.MsgspecError:
+    except ValueError:
         said = None
-    detail = _one_line(said.message) if said else _one_line(data[:120].decode("utf-8", "replace"))
-    message = f"Kubernetes {call}: {status} {detail or HTTPStatus(status).phrase}"
+    detail = _one_line(said.message if said else data[:120].decode("utf-8", "replace"))
+    message = f"Kubernetes {call}: {status} {detail or responses.get(status, 'without a word')}"
     code = said.reason if said else None
     match status:
         case 401:

@@ -15,6 +15,7 @@ from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import Report, Result, exit_code
 from reconciler.telemetry import logs
+from reconciler.telemetry.logs import pairs
 from reconciler.wiring import Wired, wire
 
 _log = logging.getLogger("hcloud-reconciler.run")
@@ -61,6 +62,7 @@ def _run(wired: Wired, config: Config, writer: Writer, stop: threading.Event) ->
             return _finish(converge(wired.looking, acting), config, writer)
         finally:
             deadline.cancel()
+    _log.info("started: no Lease is taken in this version, run one copy %s", pairs(policy=config.settings.policy))
     run_loop(
         lambda: converge(wired.looking, acting),
         pace=_pace(config),

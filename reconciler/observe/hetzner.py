@@ -1,4 +1,7 @@
-"""What the Hetzner Cloud API says, as values of the core. Fields that the API may drop one day are optional here."""
+"""What the Hetzner Cloud API says, as values of the core. Fields that the API may drop one day are optional here.
+
+What cannot be decoded raises ValueError, whether it is msgspec, ipaddress or the text's encoding that objects.
+"""
 
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
@@ -81,14 +84,14 @@ def decode_servers(page: bytes) -> Decoded[Server]:
     """The servers of one page. Raises Broken for a body that is no page of servers."""
     try:
         return Decoded({server.id: _server(server) for server in _SERVERS.decode(page).servers}, {})
-    except (msgspec.MsgspecError, ValueError):  # ValueError is what ipaddress raises
+    except ValueError:
         return _one_by_one(page)
 
 
 def _one_by_one(page: bytes) -> Decoded[Server]:
     try:
         raw_servers = _RAW_SERVERS.decode(page).servers
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Broken(f"Hetzner GET /servers: the answer is no list of servers ({error})") from error
     items: dict[int, Server] = {}
     unreadable: dict[int, str] = {}
@@ -97,7 +100,7 @@ def _one_by_one(page: bytes) -> Decoded[Server]:
         try:
             server = _SERVER.decode(raw)
             items[server.id] = _server(server)
-        except (msgspec.MsgspecError, ValueError) as error:
+        except ValueError as error:
             server_id = _id_of(raw)
             nameless += server_id is None
             if server_id is not None:
@@ -140,14 +143,14 @@ def _by_name(reader: HetznerReader, wanted: str) -> Network | None:
 def _decode(body: bytes, shape: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=shape)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Broken(f"Hetzner GET /networks: the answer is no network ({error})") from error
 
 
 def _id_of(raw: msgspec.Raw) -> int | None:
     try:
         return _IDENTIFIED.decode(raw).id
-    except msgspec.MsgspecError:
+    except ValueError:
         return None
 
 

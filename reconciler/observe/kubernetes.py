@@ -1,7 +1,7 @@
 """What the Kubernetes API says, as values of the core.
 
 Only fields that some rule looks at are decoded. One object that cannot be decoded is isolated: its key becomes
-Unknown, and the list stays whole.
+Unknown, and the list stays whole. msgspec's errors are ValueErrors, and so is that of text that is not UTF-8.
 """
 
 from collections.abc import Sequence
@@ -119,12 +119,12 @@ def decode_nodes(pages: Sequence[bytes]) -> Section[str, Node]:
     for page in pages:
         try:
             nodes = _checked(_NODE_LIST.decode(page)).items or ()
-        except msgspec.MsgspecError:
+        except ValueError:
             for raw in _raw_items(page):
                 try:
                     node = _NODE.decode(raw)
                     items[node.metadata.name] = _node(node)
-                except msgspec.MsgspecError as error:
+                except ValueError as error:
                     name = _name_of(raw)
                     nameless += name is None
                     if name is not None:
@@ -142,7 +142,7 @@ def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
     try:
         body = reader.get(f"/api/v1/namespaces/{IDENTITY_NAMESPACE}").body
         return Present(msgspec.json.decode(body, type=_Identified).metadata.uid)
-    except (ApiError, msgspec.MsgspecError) as error:
+    except (ApiError, ValueError) as error:
         return Unknown(str(error))
 
 
@@ -153,7 +153,7 @@ def observe_approvals(reader: KubernetesReader, namespace: str) -> tuple[Approva
         return parse_approvals(msgspec.json.decode(body, type=_ConfigMap).data or {})
     except NotFound:
         return ()
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Broken(f"ConfigMap {namespace}/{CONFIG_MAP} could not be read: {error}") from error
 
 
@@ -175,14 +175,14 @@ def _checked(answer: Any) -> Any:
 def _raw_items(page: bytes) -> Sequence[msgspec.Raw]:
     try:
         return _checked(_RAW_LIST.decode(page)).items or ()
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise Broken(f"Kubernetes GET /api/v1/nodes: the answer is no list ({error})") from error
 
 
 def _name_of(raw: msgspec.Raw) -> str | None:
     try:
         return _NAMED.decode(raw).metadata.name
-    except msgspec.MsgspecError:
+    except ValueError:
         return None
 
 

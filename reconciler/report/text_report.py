@@ -186,7 +186,10 @@ def _symbol(change: Change) -> str:
 
 
 def _value(value: Any) -> str:
-    return "(none)" if value is None else json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
+    """``(none)`` for what is not there; an empty text in quotes, so that it can be seen."""
+    if isinstance(value, str) and value:
+        return value
+    return "(none)" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _visible(text: str) -> str:

@@ -32,8 +32,12 @@ def synced(outcomes: Mapping[str, tuple[Change, Outcome]], snapshot: Snapshot) -
 
 
 def uninitialised(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
-    """A warning with the cause for each joining Node that cannot be initialised."""
-    for note in plan.notes:
+    """A warning with the cause for each joining Node that cannot be initialised.
+
+    While the token seems to be another project's, what was not found there says nothing about a Node.
+    """
+    wrong_project = any(note.kind is NoteKind.ANCHOR for note in plan.notes)
+    for note in plan.notes if not wrong_project else ():
         node = _joining(note, snapshot)
         if node is not None and note.kind in _REASONS:
             yield Event(node, EventType.WARNING, _REASONS[note.kind], note.text)

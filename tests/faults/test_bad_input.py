@@ -1,0 +1,177 @@
+"""Bad configuration: one clear line that names the thing and the remedy, the right exit code, no traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import SimulatedCluster
+from tests.support.objects import joining_node, server
+from tests.support.stage import Stage, clean_environment
+
+
+def _one_line(stderr: str) -> str:
+    lines = stderr.splitlines()
+    assert len(lines) == 1, stderr
+    assert "Traceback" not in stderr
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        pytest.param({"HCLOUD_TOKEN": None}, 'environment variable "HCLOUD_TOKEN" is required', id="no token"),
+        pytest.param({"HCLOUD_TOKEN": ""}, 'environment variable "HCLOUD_TOKEN" is required', id="empty token"),
+        pytest.param(
+            {"HCLOUD_TOKEN": "a" * 63 + "\n"}, "HCLOUD_TOKEN has a blank, a line break", id="token with newline"
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": "/nowhere/token"},
+            "'/nowhere/token' cannot be read",
+            id="unreadable token file",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": "/dev/null"}, "'/dev/null' is empty", id="empty token file"
+        ),
+        pytest.param({"HCLOUD_TOKEM": "x"}, "did you mean HCLOUD_TOKEN?", id="misspelt variable of HCCM"),
+        pytest.param(
+            {"RECONCILER_INTERVALL": "5s"}, "did you mean RECONCILER_INTERVAL?", id="unknown variable of ours"
+        ),
+        pytest.param({"HCLOUD_DEBUG": "yes"}, "HCLOUD_DEBUG is 'yes': expect one of 1, t, T", id="bad boolean"),
+        pytest.param(
+            {"RECONCILER_INTERVAL": "60"}, "RECONCILER_INTERVAL is '60': expect a duration", id="bad duration"
+        ),
+        pytest.param(
+            {"KUBECONFIG": "/nowhere/kubeconfig"}, "kubeconfig /nowhere/kubeconfig cannot be used", id="no kubeconfig"
+        ),
+        pytest.param({"KUBECONFIG": "/dev/null"}, "kubeconfig /dev/null cannot be used", id="empty kubeconfig"),
+        pytest.param(
+            {"HCLOUD_ENDPOINT": "api.hetzner.cloud"},
+            "HCLOUD_ENDPOINT is 'api.hetzner.cloud'",
+            id="endpoint without scheme",
+        ),
+        pytest.param({"HCLOUD_NETWORK": "nirvana"}, "HCLOUD_NETWORK names no network", id="unknown network"),
+    ],
+)
+def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[str, str | None], said: str) -> None:
+    """Each problem of the environment ends the run with one line on stderr."""
+    ran = stage.reconcile("--dry-run", **variables)
+
+    assert said in _one_line(ran.stderr)
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["--dry-runn"], "unrecognized arguments: --dry-runn", id="unknown flag"),
+        pytest.param(["--dry-run", "--once"], "--dry-run and --once exclude each other", id="contradiction"),
+        pytest.param(["--output", "xml"], "--output is 'xml': expect one of auto, text, json", id="bad choice"),
+        pytest.param(["--interval", "fast"], "--interval is 'fast': expect a duration", id="bad duration"),
+        pytest.param(["--approve", "abc", "--once"], "--approve is 'abc': expect the hash of a hold", id="no hash"),
+        pytest.param(["approve", "abc"], "'abc' is no hash of a hold", id="approve of no hash"),
+        pytest.param(["--controllers", "nodes"], "'nodes' is no controller", id="unknown controller"),
+        pytest.param(["teleport"], "invalid choice: 'teleport'", id="unknown command"),
+    ],
+)
+def test_bad_usage_exits_64(stage: Stage, arguments: list[str], said: str) -> None:
+    """What cannot be understood on the command line is said, and exits 64."""
+    ran = stage.reconcile(*arguments)
+
+    assert (ran.code, ran.stdout) == (64, "")
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_all_problems_are_said_at_once_and_json_has_them_too(stage: Stage) -> None:
+    """Nobody has to fix one variable to hear of the next."""
+    ran = stage.reconcile("--once", "--output", "json", HCLOUD_TOKEN=None, HCLOUD_DEBUG="", ROBOT_ENABLED="maybe")
+
+    assert (ran.code, len(ran.stderr.splitlines()), ran.report["result"]) == (1, 3, "error")
+    assert len(ran.report["errors"]) == 3
+
+
+def test_a_short_token_is_worth_a_warning_and_no_more(stage: Stage) -> None:
+    """The API decides whether a token is good; one of an odd length is only pointed at."""
+    ran = stage.reconcile("--dry-run", HCLOUD_TOKEN="short")
+
+    assert "HCLOUD_TOKEN has 5 characters where Hetzner's tokens have 64" in ran.stderr
+    assert "401" in ran.stderr
+    assert ran.code == 1
+
+
+def test_a_certificate_that_is_not_trusted_is_named(stage: Stage, tmp_path: Path) -> None:
+    """An https address that does not speak TLS, or not with our authority, is one line with the remedy."""
+    kubeconfig = tmp_path / "tls"
+    kubeconfig.write_text(Path(stage.environment["KUBECONFIG"]).read_text().replace("http://", "https://"))
+
+    ran = stage.reconcile("--dry-run", KUBECONFIG=str(kubeconfig))
+
+    assert "check certificate-authority and server in the kubeconfig" in _one_line(ran.stderr)
+    assert ran.code == 1
+
+
+def test_closed_stdout_ends_quietly(stage: Stage, cluster: SimulatedCluster) -> None:
+    """``reconcile --dry-run | head -1`` prints no traceback."""
+    stage.servers(*(server(i, f"n-{i}") for i in range(1, 400)))
+    cluster.holds(*(joining_node(f"n-{i}") for i in range(1, 400)))
+    process = stage.start("--dry-run")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    _, stderr = process.communicate(timeout=60)
+
+    assert stderr == ""
+    assert process.returncode == 0
+
+
+def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: SimulatedCluster) -> None:
+    """One Node that cannot be decoded is noted; the other 999 are planned."""
+    names = [f"n-{i}" for i in range(1, 1001)]
+    stage.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    cluster.holds(*map(joining_node, names))
+    _, listed = cluster.request("GET", "/api/v1/nodes")
+    (bad,) = [node for node in listed["items"] if node["metadata"]["name"] == "n-500"]
+    bad["spec"]["taints"] = [{"key": 7, "effect": None}]
+    stage.proxy.set_faults([{"kind": "status", "code": 200, "body": listed, "path": "/api/v1/nodes", "count": None}])
+
+    report = stage.reconcile("--dry-run", "--output", "json").report
+
+    assert (report["result"], report["summary"]["add"]) == ("changes", 999)
+    assert [(note["key"], note["kind"]) for note in report["notes"]] == [("node/n-500", "unreadable")]
+
+
+def test_help_loads_no_client_library() -> None:
+    """``--help`` imports neither kubernetes nor hcloud."""
+    code = (
+        "import sys\n"
+        "from reconciler.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = ('kubernetes', 'hcloud', 'rich', 'deepdiff', 'aiohttp')\n"
+        "sys.stderr.write(' '.join(module for module in heavy if module in sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stderr == ""
+
+
+def test_no_run_loads_the_typed_api(stage: Stage) -> None:
+    """A whole run that initialises a Node never imports ``CoreV1Api``, which costs more than the run."""
+    stage.servers(server(1, "n-1"))
+    stage.register(joining_node("n-1"))
+    code = (
+        "import sys\n"
+        "from reconciler.cli import main\n"
+        "code = main(['--once'])\n"
+        "sys.stderr.write(' '.join(module for module in sys.modules if module.startswith('kubernetes.client.api.')))\n"
+        "sys.exit(code)"
+    )
+    environment = {**clean_environment(), **stage.environment}
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+
+    assert "node/n-1  node.initialise  applied" in ran.stdout
+    assert ran.stderr == ""
