@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes import client, config
@@ -31,8 +32,8 @@ def kubectl(api: KubernetesApi, tmp_path: Path) -> Kubectl:
 
 
 @pytest.fixture
-def core(api: KubernetesApi) -> Iterator[client.CoreV1Api]:
-    """The typed client of the kubernetes package."""
+def core(api: KubernetesApi) -> Iterator[Any]:
+    """A ``CoreV1Api``, the typed client of the kubernetes package; all its fields are optional to a type checker."""
     with config.new_client_from_config(config_file=str(api.kubeconfig())) as connection:
         yield client.CoreV1Api(connection)
 
@@ -115,7 +116,7 @@ def test_kubectl_applies_a_configmap(api: KubernetesApi, kubectl: Kubectl, name:
         assert api.get(f"{CONFIG_MAPS}/{name}").good()["data"] == data
 
 
-def test_the_typed_client_lists_patches_and_reads(api: KubernetesApi, core: client.CoreV1Api, name: str) -> None:
+def test_the_typed_client_lists_patches_and_reads(api: KubernetesApi, core: Any, name: str) -> None:
     """Its models accept what is answered, page by page."""
     for number in range(3):
         metadata = {"name": f"{name}-{number}", "labels": {"test": name}}

@@ -1,14 +1,22 @@
 """A small Kubernetes API: what demo and fast tests need of the API server, as a synchronous state machine.
 
 Served are nodes, services, namespaces, events, configmaps and leases, with discovery enough for kubectl and the typed
-clients. What is claimed here is held against the real API server by ``tests/contract``. Known differences:
+clients. What it answers is held against the real API server 1.36 by ``tests/contract``, which runs every test against
+both. Known differences:
 
-- no watch, no server-side apply (415), no YAML and no protobuf bodies, no Table answers, no deletecollection;
-- unknown fields are kept, ``managedFields`` are neither written nor read, ``fieldValidation`` has no effect;
-- of validation and defaults only what is in ``validation`` and ``defaults``; a Node gets no empty ``nodeInfo``;
+- no watch, no server-side apply (415), no deletecollection; JSON bodies and answers only, no Tables; no OpenAPI;
+- unknown fields are kept, ``managedFields`` are not written, ``fieldValidation`` and ``propagationPolicy`` do nothing;
+- validation and defaults are those in ``validation`` and ``defaults``: the rest is accepted, and what is left out of an
+  item of a list (a condition's times, say) stays out, where the real server answers null or "";
+- messages about malformed bodies have other words; causes of a refused update are listed once, not twice;
+- ``<`` and ``>`` in label selectors, ``$retainKeys`` and unknown ``$`` directives are refused (400);
+- ``$setElementOrder`` for a list that is not merged is ignored, where the real server panics and hangs up;
+- PUT to the status of an absent Service is 404, where the real server creates half a Service;
 - authorisation is a set of verbs per token; a token is also taken as the password of HTTP basic authentication;
-- pods are an ever empty list; events never expire; ``propagationPolicy`` has no effect;
-- nothing runs behind the API, so a deleted namespace stays ``Terminating`` for ever, as with a lone API server.
+- pods are an ever empty list; events never expire; addresses and ports are allocated in order, not at random;
+- nothing runs behind the API, so a deleted namespace stays ``Terminating``, as with a lone API server.
+
+Only the simulator's own tests cover faults, tokens' verbs and world files: a real server has none of them.
 """
 
 from reconciler.sandbox.kubernetes.api import KubernetesSimulator

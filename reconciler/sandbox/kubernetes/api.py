@@ -1,14 +1,13 @@
 """The API itself: from an HTTP request to the rules of the other modules, and from what they raise to an answer."""
 
-import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.kubernetes import world as world_file
+from reconciler.sandbox.kubernetes.asking import Target, is_dry_run, json_body, media_type, target_of, verb_of
 from reconciler.sandbox.kubernetes.auth import Tokens
 from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded
 from reconciler.sandbox.kubernetes.discovery import describe
@@ -19,11 +18,12 @@ from reconciler.sandbox.kubernetes.patch import (
     PatchCannotBeMerged,
     PatchDoesNotFit,
     PatchError,
+    copied,
     json_patch,
     merge_patch,
     strategic_patch,
 )
-from reconciler.sandbox.kubernetes.resources import Resource, resource_for
+from reconciler.sandbox.kubernetes.resources import Resource
 from reconciler.sandbox.kubernetes.selectors import field_test, label_test
 from reconciler.sandbox.kubernetes.status import (
     ApiError,
@@ -31,31 +31,16 @@ from reconciler.sandbox.kubernetes.status import (
     broken,
     invalid_after_patch,
     method_not_allowed,
-    no_such_path,
     not_found,
-    unknown_dry_run,
     unprocessable_patch,
     unsupported_body,
     unsupported_patch,
 )
-from reconciler.sandbox.kubernetes.store import Key, Store, Write
+from reconciler.sandbox.kubernetes.store import Store, Write
 
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
 _STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-_WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """What a path names: an object, or (without a name) a collection."""
-
-    key: Key
-    subresource: str
-
-    @property
-    def resource(self) -> Resource:
-        return self.key.resource
 
 
 class KubernetesSimulator:
@@ -131,13 +116,13 @@ class KubernetesSimulator:
 
     def _answer(self, request: Request) -> Response:
         token = self._tokens.authenticate(request)
-        target = _target(request.path)
+        target = target_of(request.path)
         if target is None:
             self._tokens.authorize_path(token, request.path)
             if request.method != "GET":
                 raise method_not_allowed()
             return describe(request.path)
-        verb = _verb(request, target)
+        verb = verb_of(request, target)
         self._tokens.authorize(token, verb, target.key, target.subresource)
         if verb == "watch":
             raise method_not_allowed("the simulator has no watch yet: list instead")
@@ -149,22 +134,22 @@ class KubernetesSimulator:
             case "get":
                 return self._get(request, target)
             case "create":
-                return self._create(request, target, dry_run=_is_dry_run(request))
+                return self._create(request, target, dry_run=is_dry_run(request))
             case "update":
-                return self._update(request, target, dry_run=_is_dry_run(request))
+                return self._update(request, target, dry_run=is_dry_run(request))
             case "patch":
-                return self._patch(request, target, dry_run=_is_dry_run(request))
+                return self._patch(request, target, dry_run=is_dry_run(request))
             case _:
                 return self._delete(request, target)
 
-    def _get(self, request: Request, target: _Target) -> Response:
+    def _get(self, request: Request, target: Target) -> Response:
         hidden = self._faults.hidden(self._store, request.path, target.key)
         found = hidden[target.key].before if target.key in hidden else self._store.get(target.key)
         if found is None:
             raise not_found(target.resource, target.key.name)
-        return Response(200, found)
+        return Response(200, copied(found))
 
-    def _list(self, request: Request, target: _Target) -> Response:
+    def _list(self, request: Request, target: Target) -> Response:
         tests = []
         if labels := request.first("labelSelector"):
             tests.append(label_test(labels))
@@ -180,21 +165,21 @@ class KubernetesSimulator:
         page = self._pages.page(target.key, current, tests, int(limit), request.first("continue") or None)
         return Response(200, {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, **page})
 
-    def _create(self, request: Request, target: _Target, *, dry_run: bool) -> Response:
+    def _create(self, request: Request, target: Target, *, dry_run: bool) -> Response:
         sent = _decoded_body(request, target.resource)
         stored = self._lifecycle.create(target.resource, target.key.namespace, sent, dry_run=dry_run)
         return Response(201, stored)
 
-    def _update(self, request: Request, target: _Target, *, dry_run: bool) -> Response:
+    def _update(self, request: Request, target: Target, *, dry_run: bool) -> Response:
         sent = _decoded_body(request, target.resource)
         stored, created = self._lifecycle.replace(target.key, sent, target.subresource, is_put=True, dry_run=dry_run)
         return Response(201 if created else 200, stored)
 
-    def _patch(self, request: Request, target: _Target, *, dry_run: bool) -> Response:
-        kind = _media_type(request)
+    def _patch(self, request: Request, target: Target, *, dry_run: bool) -> Response:
+        kind = media_type(request)
         if kind not in (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC_PATCH):
             raise unsupported_patch()
-        patch = _json(request)
+        patch = json_body(request)
         old = self._store.get(target.key)
         if old is None:
             raise not_found(target.resource, target.key.name)
@@ -211,14 +196,16 @@ class KubernetesSimulator:
         stored, _ = self._lifecycle.replace(target.key, new, target.subresource, is_put=False, dry_run=dry_run)
         return Response(200, stored)
 
-    def _delete(self, request: Request, target: _Target) -> Response:
-        options = _json(request) if request.body else {}
+    def _delete(self, request: Request, target: Target) -> Response:
+        options = json_body(request) if request.body else {}
         if not isinstance(options, dict):
             raise bad_request("the body is not a DeleteOptions object")
         found = self._store.get(target.key)
         preconditions = options.get("preconditions") or {}
+        if not isinstance(preconditions, dict):
+            raise bad_request("preconditions are not an object")
         # As on the real server: with a body, the query's options do not count.
-        dry_run = options.get("dryRun") == ["All"] if request.body else _is_dry_run(request)
+        dry_run = options.get("dryRun") == ["All"] if request.body else is_dry_run(request)
         lingering = self._lifecycle.delete(target.key, preconditions, dry_run=dry_run)
         if lingering is not None:
             return Response(200, lingering)
@@ -229,66 +216,11 @@ class KubernetesSimulator:
         return Response(200, body)
 
 
-def _target(path: str) -> _Target | None:
-    """What a path names, or None for a path about the API. Raises ApiError 404 for a kind that is not served."""
-    match path.strip("/").split("/"):
-        case ["api", "v1", first, *rest]:
-            group, parts = "", [first, *rest]
-        case ["apis", group, "v1", first, *rest]:
-            parts = [first, *rest]
-        case _:
-            return None
-    namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] != "status":
-        namespace, parts = parts[1], parts[2:]
-    resource = resource_for(group, parts[0])
-    name = parts[1] if len(parts) > 1 else ""
-    subresource = "/".join(parts[2:])
-    if (
-        resource is None
-        or (namespace and not resource.namespaced)
-        or (name and resource.namespaced and not namespace)
-        or (subresource and not (resource.has_status and subresource == "status"))
-    ):
-        raise no_such_path()
-    return _Target(Key(resource, namespace, name), subresource)
-
-
-def _verb(request: Request, target: _Target) -> str:
-    if request.method == "GET":
-        if request.first("watch") in ("true", "1"):
-            return "watch"
-        return "get" if target.key.name else "list"
-    if request.method not in _WRITES or (target.subresource and request.method in ("POST", "DELETE")):
-        raise method_not_allowed()
-    if request.method == "POST" and target.resource.namespaced and not target.key.namespace:
-        raise method_not_allowed()
-    return _WRITES[request.method]
-
-
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _is_dry_run(request: Request) -> bool:
-    asked = request.first("dryRun")
-    if asked and asked != "All":
-        raise unknown_dry_run(_WRITES[request.method], asked)
-    return asked == "All"
-
-
-def _json(request: Request) -> Any:
-    try:
-        return json.loads(request.body)
-    except ValueError as wrong:
-        raise bad_request(f"couldn't get version/kind; json parse error: {wrong}") from None
-
-
 def _decoded_body(request: Request, resource: Resource) -> dict[str, Any]:
-    if _media_type(request) not in ("", "application/json"):
+    if media_type(request) not in ("", "application/json"):
         raise unsupported_body()
     try:
-        return decoded(resource, _json(request))
+        return decoded(resource, json_body(request))
     except DecodeError as wrong:
         raise bad_request(f'{resource.kind} in version "v1" cannot be handled as a {resource.kind}: {wrong}') from None
 

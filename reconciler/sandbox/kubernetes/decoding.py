@@ -13,11 +13,11 @@ from reconciler.sandbox.kubernetes.resources import Resource
 
 _MAPS: Mapping[str, tuple[str, ...]] = {
     "": ("metadata",),
-    "Node": ("spec", "status"),
+    "Node": ("spec", "status", "status.nodeInfo"),
     "Service": ("spec", "status", "status.loadBalancer"),
     "Namespace": ("spec", "status"),
     "Lease": ("spec",),
-    "Event": ("involvedObject",),
+    "Event": ("involvedObject", "source"),
 }
 _STRING_MAPS: Mapping[str, tuple[str, ...]] = {
     "": ("metadata.labels", "metadata.annotations"),
@@ -25,10 +25,18 @@ _STRING_MAPS: Mapping[str, tuple[str, ...]] = {
 }
 _STRINGS: Mapping[str, tuple[str, ...]] = {
     "": ("metadata.name", "metadata.namespace", "metadata.generateName", "metadata.uid", "metadata.resourceVersion"),
-    "Node": ("spec.providerID", "spec.taints[].key", "spec.taints[].value", "spec.taints[].effect"),
+    "Node": (
+        "spec.providerID",
+        "spec.taints[].key",
+        "spec.taints[].value",
+        "spec.taints[].effect",
+        "status.addresses[].type",
+        "status.addresses[].address",
+    ),
     "Service": (
         "spec.type",
         "spec.clusterIP",
+        "spec.ports[].protocol",
         "status.loadBalancer.ingress[].ip",
         "status.loadBalancer.ingress[].hostname",
     ),

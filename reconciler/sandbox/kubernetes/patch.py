@@ -79,8 +79,8 @@ def _operate(document: Any, operation: dict[str, Any]) -> Any:
         case "add":
             return _add(document, path, copied(operation.get("value")))
         case "replace":
-            _find(document, path)
-            return _add(_remove(document, path), path, copied(operation.get("value")))
+            rest = _remove(document, path) if path else None
+            return _add(rest, path, copied(operation.get("value")))
         case "remove":
             return _remove(document, path)
         case "test":
@@ -171,16 +171,22 @@ def _fields(patch: dict[str, Any]) -> list[str]:
     for key in patch:
         if key.startswith((_ORDER, _REMOVE)):
             names[key.partition("/")[2]] = None
-        elif key.startswith("$"):
-            raise PatchError(f"the simulator does not know the directive {key}")
-        else:
+        elif not _is_directive(key):
             names[key] = None
     return list(names)
+
+
+def _is_directive(key: str) -> bool:
+    if key.startswith("$") and key != "$patch" and not key.startswith((_ORDER, _REMOVE)):
+        raise PatchError(f"the simulator does not know the directive {key}")
+    return key.startswith("$")
 
 
 def _merge_field(before: Any, patch: dict[str, Any], key: str, rules: Mapping[str, str], here: str) -> Any:
     """The field's new value; None when it is to be absent."""
     order, removed = patch.get(_ORDER + key), patch.get(_REMOVE + key)
+    if not isinstance(order, list | None) or not isinstance(removed, list | None):
+        raise PatchCannotBeMerged(f"a directive for {here} is not a list")
     if removed is not None and isinstance(before, list):
         before = [item for item in before if item not in removed]
     if key in patch:
@@ -200,7 +206,7 @@ def _merge_field(before: Any, patch: dict[str, Any], key: str, rules: Mapping[st
 def _merge_lists(before: list[Any], patch: list[Any], rules: Mapping[str, str], here: str, order: Any) -> list[Any]:
     key = rules[here]
     if not key:
-        return _ordered(list(dict.fromkeys([*before, *patch])), order or patch, before, key)
+        return _ordered([*before, *(item for item in patch if item not in before)], order or patch, before, key)
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [_plain(item) for item in patch if "$patch" not in item]
     if any(not isinstance(item, dict) or key not in item for item in patch):
@@ -213,7 +219,7 @@ def _merge_lists(before: list[Any], patch: list[Any], rules: Mapping[str, str], 
     wanted = [item for item in patch if item.get("$patch") != "delete"]
     for item in wanted:
         # The first item of that key, always: two wanted items of one key end up in one. This is the well-known defect
-        # with several addresses of one type (kubernetes/kubernetes#69445); the merge below repeats it faithfully.
+        # with several addresses of one type (kubernetes/kubernetes#79391); the merge below repeats it faithfully.
         at = next((n for n, old in enumerate(merged) if old.get(key) == item[key]), None)
         if at is None:
             merged.append(_plain(item))
@@ -242,7 +248,7 @@ def _ordered(items: list[Any], order: list[Any], before: list[Any], key: str) ->
 def _plain(value: Any) -> Any:
     """A patch's value where there was nothing to merge with: without directives and nulls."""
     if isinstance(value, dict):
-        return {k: _plain(item) for k, item in value.items() if item is not None and not k.startswith("$")}
+        return {k: _plain(item) for k, item in value.items() if not _is_directive(k) and item is not None}
     if isinstance(value, list):
         return [_plain(item) for item in value if not (isinstance(item, dict) and "$patch" in item)]
     return value

@@ -7,6 +7,7 @@ from typing import Any
 from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded, format_time
 from reconciler.sandbox.kubernetes.defaults import fill_in
 from reconciler.sandbox.kubernetes.lifecycle import ETERNAL_NAMESPACES
+from reconciler.sandbox.kubernetes.patch import copied
 from reconciler.sandbox.kubernetes.resources import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
 from reconciler.sandbox.kubernetes.store import Key, Store
 from reconciler.sandbox.kubernetes.validation import causes_against
@@ -24,7 +25,7 @@ def save(store: Store) -> dict[str, Any]:
     parts = {}
     for resource in _KEPT:
         _, objects = store.snapshot(resource, {})
-        ordered = [objects[key] for key in sorted(objects, key=lambda key: key.sort_key)]
+        ordered = [copied(objects[key]) for key in sorted(objects, key=lambda key: key.sort_key)]
         if ordered or resource in (NODES, SERVICES, NAMESPACES):
             parts[resource.plural] = ordered
     return {"format_version": FORMAT_VERSION, "kubernetes": parts}
@@ -63,6 +64,7 @@ class _Loading:
         self._store = store
         self._created = format_time(now - AGE_OF_A_WORLD)
         self._objects: dict[Key, dict[str, Any]] = {}
+        self._of_kind: dict[Resource, list[dict[str, Any]]] = {resource: [] for resource in _KEPT}
 
     def add(self, resource: Resource, sent: Any, where: str) -> None:
         """Complete one object, all but its version, and check it."""
@@ -87,12 +89,12 @@ class _Loading:
             raise ValueError(f"{where}: resourceVersion of {shown} is not a number: correct it or leave it out")
         metadata.setdefault("uid", self._store.uid("world", resource.plural, namespace, name))
         metadata.setdefault("creationTimestamp", self._created)
-        others = [other for other_key, other in self._objects.items() if other_key.resource == resource]
-        fill_in(resource, found, None, others)
+        fill_in(resource, found, None, self._of_kind[resource])
         if causes := causes_against(resource, found, None):
             listed = "; ".join(f"{cause.path}: {cause.text}" for cause in causes)
             raise ValueError(f"{where}: {shown} is invalid: {listed}")
         self._objects[key] = found
+        self._of_kind[resource].append(found)
 
     def add_missing_namespaces(self) -> None:
         """The eternal namespaces, and those that objects are in."""
