@@ -10,9 +10,9 @@ from types import MappingProxyType
 from desired.anchor import Anchor, AnchorState, Provider, anchor_of_cloud, provider_of, witnesses
 from desired.change import Change, NodeIdentity, Note, NoteKind, Plan, Verdict
 from desired.kinds import Verb
-from desired.section import Unknown
+from desired.section import Present, Unknown
 from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
+from desired.snapshot import Network, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
 def project_anchor(facts: Facts) -> Iterator[Finding]:
     """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it."""
     anchor = anchor_of_cloud(facts.snapshot)
-    derived = tuple(change for change in facts.plan.changes if _provider(change) is Provider.CLOUD)
+    derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     match anchor.state:
         case AnchorState.VIOLATED:
             yield Finding(
@@ -77,12 +77,9 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
             yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
         case AnchorState.NONE:
             removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
-            by_id = (facts.settings.network or "").isdecimal()
-            if removals and not witnesses(facts.snapshot, network_by_id=by_id):
+            if removals and not witnesses(facts.snapshot, network_by_id=_network_is_given_by_id(facts)):
                 why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
                 yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
-        case AnchorState.HOLDS:
-            pass
 
 
 def policy(facts: Facts) -> Iterator[Finding]:
@@ -106,9 +103,10 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
 def explain_violation(anchor: Anchor) -> str:
     """What a violated anchor means, and what to do: read by somebody who was woken at night."""
     found = "none" if anchor.found == 0 else f"only {anchor.found}"
+    verb = "is" if anchor.found < 2 else "are"
     nodes = "the 1 Ready Node" if anchor.total == 1 else f"the {anchor.total} Ready Nodes"
     return (
-        f"{found} of the servers behind {nodes} is in the project that HCLOUD_TOKEN belongs to: it seems to be the"
+        f"{found} of the servers behind {nodes} {verb} in the project that HCLOUD_TOKEN belongs to: it seems to be the"
         " token of another project. Nothing that is derived from Hetzner Cloud is written. Check the token"
     )
 
@@ -121,11 +119,20 @@ def anchor_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
 
 
-def _provider(change: Change) -> Provider | None:
+def _network_is_given_by_id(facts: Facts) -> bool:
+    """Whether the network that was found has the id in ``HCLOUD_NETWORK``: a number may also be a network's name."""
+    match facts.snapshot.network:
+        case Present(Network(network_id)):
+            return (facts.settings.network or "").lstrip("0") == str(network_id)
+    return False
+
+
+def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
     """The provider from whose data a change is derived; None for one that no cloud has a say in."""
     if change.row.writes_cloud:
         return Provider.CLOUD
     for side in (change.after, change.before):
         if isinstance(side, NodeIdentity):
             return provider_of(side.provider_id)
-    return None
+    node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+    return provider_of(node.provider_id) if node else None

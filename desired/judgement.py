@@ -43,8 +43,9 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
     """
     if not only:
         return plan
-    changes = tuple(change for change in plan.changes if _is_below(change.key, only))
-    kept = {change.key for change in changes}
+    chosen = tuple(change for change in plan.changes if _is_below(change.key, only))
+    kept = {change.key for change in chosen}
+    changes = tuple(_without_its_basis(change, plan.by_key.keys() - kept) for change in chosen)
     notes = tuple(note for note in plan.notes if note.kind is NoteKind.ANCHOR or _is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
     scope = Note(
@@ -52,6 +53,14 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
     )
     holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
     return Plan(changes, (*notes, scope), holds)
+
+
+def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:
+    """A change waits when something that has to be done first is left out."""
+    missing = [key for key in change.depends_on if key in left_out]
+    if not missing or change.ruling.verdict is not Verdict.ALLOWED:
+        return change
+    return change.ruled(Ruling(Verdict.WAITING, "only", f"comes after {missing[0]}, which is left out"))
 
 
 def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:

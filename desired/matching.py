@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeVar
 
-from desired.provider_id import CloudID, ForeignID, MalformedID, RobotID, parse_provider_id
+from desired.provider_id import CloudID, ForeignID, RobotID, parse_provider_id
 from desired.section import Absent, Present, Section, Unknown
 from desired.snapshot import Node, Server
 
@@ -84,8 +84,8 @@ class Matcher:
                 return Foreign(f"providerID {node.provider_id!r} is a Robot server, and Robot servers are not read")
             case ForeignID(text):
                 return Foreign(f"providerID {text!r} belongs to another cloud")
-            case MalformedID(why=why):
-                return Malformed(why)
+            case malformed:
+                return Malformed(malformed.why)
 
     def _by_server_id(self, node: Node, server_id: int) -> Match:
         rivals = [rival.name for rival in self._claimed.get(server_id, ()) if rival.name != node.name]
@@ -96,7 +96,7 @@ class Matcher:
                 return Matched(server, "providerID")
             case Absent():
                 return Unmatched(f"no server of the project has the id {server_id}", self._nearest(node.name))
-            case Unknown() as unknown:
+            case unknown:
                 return unknown
 
     def _by_node_name(self, node: Node) -> Match:

@@ -40,7 +40,8 @@ def desired_identity(
 ) -> NodeIdentity | UnusableNodeIP | Unknown:
     """What ``node`` should be once it is initialised as ``server``.
 
-    A providerID that is set is kept. UnusableNodeIP when the kubelet's ``--node-ip`` does not fit the server, Unknown
+    A providerID that is set is kept, and so is an owned label that the server has no value for (nodes-and-routes 4.4:
+    not written, nor removed). UnusableNodeIP when the kubelet's ``--node-ip`` does not fit the server, Unknown
     when the network that decides its private addresses could not be read: then nothing is applied and the Node stays
     tainted, as a Node with a wrong address is worse than one that waits.
     """
@@ -54,7 +55,7 @@ def desired_identity(
         return addresses
     return NodeIdentity(
         node.provider_id or format_provider_id(CloudID(server.id)),
-        compute_labels(server, node.labels, zone_labels=settings.zone_labels),
+        {**current_identity(node).labels, **compute_labels(server, node.labels, zone_labels=settings.zone_labels)},
         tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED),
         addresses,
     )

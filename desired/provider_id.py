@@ -7,6 +7,7 @@ W-28).
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
 
@@ -48,6 +49,7 @@ class MalformedID:
 ProviderID = CloudID | RobotID | ForeignID | MalformedID
 
 
+@lru_cache(maxsize=16_384)
 def parse_provider_id(text: str) -> ProviderID:
     """What ``text`` refers to. Never raises: a value that cannot be used is a ForeignID or a MalformedID.
 
@@ -69,8 +71,6 @@ def parse_provider_id(text: str) -> ProviderID:
 
 def format_provider_id(provider_id: CloudID | RobotID) -> str:
     """The text that goes into ``spec.providerID``."""
-    match provider_id:
-        case CloudID(server_id):
-            return f"{PROVIDER_ID_CLOUD}{server_id}"
-        case RobotID(number, legacy):
-            return f"{PROVIDER_ID_ROBOT_LEGACY if legacy else PROVIDER_ID_ROBOT}{number}"
+    if isinstance(provider_id, CloudID):
+        return f"{PROVIDER_ID_CLOUD}{provider_id.server_id}"
+    return f"{PROVIDER_ID_ROBOT_LEGACY if provider_id.legacy else PROVIDER_ID_ROBOT}{provider_id.number}"

@@ -1,0 +1,97 @@
+"""Changes, notes, holds and plans as values."""
+
+from typing import Any
+
+import pytest
+
+from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.kinds import KINDS, Verb
+from tests.builders import a_change, an_identity
+
+HELD = Ruling(Verdict.HELD, "project-anchor", "another project")
+WAITING = Ruling(Verdict.WAITING, "incomplete-snapshot", "page 2 timed out")
+
+
+def test_verdicts_by_weight() -> None:
+    """Refused outweighs held, held outweighs waiting, waiting outweighs allowed."""
+    assert sorted(Verdict, key=lambda verdict: verdict.weight) == [
+        Verdict.ALLOWED,
+        Verdict.WAITING,
+        Verdict.HELD,
+        Verdict.REFUSED,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "why"),
+    [
+        pytest.param({"verb": Verb.REMOVE}, "node.initialise is never a remove", id="class-that-the-kind-has-not"),
+        pytest.param({"after": None}, "node/web-1: a change that changes nothing", id="nothing-to-nothing"),
+        pytest.param({"before": an_identity()}, "node/web-1: a change that changes nothing", id="both-sides-are-equal"),
+    ],
+)
+def test_senseless_change(overrides: dict[str, Any], why: str) -> None:
+    """A change has a class that its kind may have, and two sides that differ."""
+    with pytest.raises(ValueError, match=why):
+        a_change(**overrides)
+
+
+def test_unknown_kind() -> None:
+    """A kind that is not in the table cannot be planned."""
+    with pytest.raises(KeyError, match=r"node\.paint"):
+        Change("node/web-1", "node.paint", Verb.ADD, None, an_identity(), "", "node/web-1")
+
+
+def test_row() -> None:
+    """A change knows its row in the table of kinds."""
+    assert a_change(kind="lb.type").row is KINDS["lb.type"]
+
+
+def test_ruled() -> None:
+    """A ruling replaces the one before and leaves all else; a fresh change is allowed."""
+    change = a_change()
+    assert change.ruling == ALLOWED
+    assert change.ruled(HELD) == a_change(ruling=HELD)
+    assert change.ruled(HELD).ruled(ALLOWED) == change
+
+
+def test_plan_orders_changes() -> None:
+    """Changes stand by section, then class with removals last, then key."""
+    ordered = (
+        a_change("load_balancer/ns/a", "lb.create"),
+        a_change("load_balancer/ns/a/listener/80", "lb.listener", verb=Verb.MODIFY),
+        a_change("load_balancer/ns/a/listener/79", "lb.listener", verb=Verb.REMOVE),
+        a_change("node/b"),
+        a_change("node/c"),
+        a_change("node/a/labels", "node.labels"),
+        a_change("node/a", "node.delete"),
+    )
+    assert Plan(tuple(reversed(ordered))).changes == ordered
+
+
+def test_plan_orders_notes_and_drops_repeats() -> None:
+    """Notes stand by key, kind and text, each once."""
+    a, b = Note("node/a", NoteKind.FOREIGN, "x"), Note("node/b", NoteKind.AMBIGUOUS, "x")
+    assert Plan(notes=(b, a, b)).notes == (a, b)
+
+
+def test_plan_orders_holds() -> None:
+    """Holds stand by rule, then hash."""
+    holds = [Hold(hash_, rule, "1", "0", (), "") for rule, hash_ in (("a", "2"), ("b", "1"), ("b", "3"))]
+    assert Plan(holds=tuple(reversed(holds))).holds == tuple(holds)
+
+
+def test_plan_with_a_key_twice() -> None:
+    """A plan with two changes of one key is an error, not a choice."""
+    with pytest.raises(ValueError, match="a key twice"):
+        Plan((a_change(), a_change(kind="node.delete")))
+
+
+def test_plan_by_key_and_verdict() -> None:
+    """Changes are found by key and by verdict, in the plan's order."""
+    allowed, held, waiting = a_change("node/a"), a_change("node/b", ruling=HELD), a_change("node/c", ruling=WAITING)
+    plan = Plan((waiting, held, allowed))
+    assert plan.by_key == {"node/a": allowed, "node/b": held, "node/c": waiting}
+    assert plan.allowed == (allowed,)
+    assert plan.with_verdict(Verdict.HELD, Verdict.WAITING) == (held, waiting)
+    assert plan.with_verdict() == ()

@@ -1,0 +1,291 @@
+"""Verdicts, holds and approvals: how the guards' findings combine (design section 6)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from desired.anchor import Anchor
+from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.guards import explain_violation
+from desired.judgement import hold_hash, judge, restrict
+from desired.kinds import Verb
+from desired.section import Present, Section, Unknown
+from desired.settings import Policy, Settings
+from desired.snapshot import Server, Snapshot
+from tests.builders import (
+    a_change,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    an_identity,
+    incomplete,
+    servers_of,
+)
+
+ANCHORED = a_snapshot([a_settled_node("n-1", 1)], [a_server(1, "n-1")])
+ASTRAY = a_snapshot([a_settled_node("n-1", 1)], [])
+MISSING: Section[int, Server] = Section.missing("401")
+
+INITIALISE = a_change("node/web-1")
+DELETE = a_change("node/old", "node.delete")
+BOTH = Plan((INITIALISE, DELETE))
+ASTRAY_WHY = explain_violation(Anchor(1, 0, 0))
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Key → verdict and rule."""
+    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+
+
+def test_nothing_in_the_way() -> None:
+    """A plan that no rule objects to is allowed as it is."""
+    assert judge(BOTH, ANCHORED, Settings()) == BOTH
+
+
+def test_hold() -> None:
+    """A held plan names rule, numbers, keys and the hash that lets it pass; the finding is also a note."""
+    note = Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY)
+    ruling = Ruling(Verdict.HELD, "project-anchor", ASTRAY_WHY)
+    hold = Hold(
+        hold_hash("project-anchor", BOTH.changes, ASTRAY),
+        "project-anchor",
+        "0",
+        "1",
+        ("node/old", "node/web-1"),
+        ASTRAY_WHY,
+    )
+    assert judge(BOTH, ASTRAY, Settings()) == Plan((INITIALISE.ruled(ruling), DELETE.ruled(ruling)), (note,), (hold,))
+
+
+def test_violated_anchor_without_changes() -> None:
+    """A violated anchor that holds nothing is a note and no hold."""
+    assert judge(Plan(), ASTRAY, Settings()) == Plan(notes=(Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY),))
+
+
+def test_approved_hold_lets_its_changes_pass() -> None:
+    """An approved hold is still shown and withholds nothing."""
+    (hold,) = judge(BOTH, ASTRAY, Settings()).holds
+    judged = judge(BOTH, ASTRAY, Settings(), {hold.hash})
+    assert (judged.allowed, judged.holds) == (BOTH.changes, (replace(hold, approved=True),))
+
+
+def test_approval_of_something_else() -> None:
+    """A hash that is no hold's lets nothing pass."""
+    assert judge(BOTH, ASTRAY, Settings(), {"sha256:0000000000000000"}) == judge(BOTH, ASTRAY, Settings())
+
+
+def test_other_rules_still_withhold_what_was_approved() -> None:
+    """An approval speaks for its rule alone."""
+    upsert = Settings(policy=Policy.UPSERT)
+    (hold,) = judge(BOTH, ASTRAY, upsert).holds
+    assert verdicts(judge(BOTH, ASTRAY, upsert, {hold.hash})) == {
+        "node/web-1": (Verdict.ALLOWED, None),
+        "node/old": (Verdict.WAITING, "policy"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "expected"),
+    [
+        pytest.param(
+            ASTRAY, Settings(policy=Policy.OBSERVE), (Verdict.HELD, "project-anchor"), id="held-beats-waiting"
+        ),
+        pytest.param(
+            a_snapshot(servers_section=incomplete(servers_of())),
+            Settings(),
+            (Verdict.HELD, "project-anchor"),
+            id="held-beats-waiting-that-came-first",
+        ),
+        pytest.param(
+            a_snapshot([a_settled_node()], servers_section=MISSING),
+            Settings(policy=Policy.OBSERVE),
+            (Verdict.WAITING, "incomplete-snapshot"),
+            id="the-earlier-rule-is-named-among-equals",
+        ),
+        pytest.param(ANCHORED, Settings(policy=Policy.UPSERT), (Verdict.WAITING, "policy"), id="waiting-beats-allowed"),
+    ],
+)
+def test_the_heavier_verdict_wins(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
+    """Where rules overlap the heavier verdict stands, and of equal ones the first."""
+    assert verdicts(judge(Plan((DELETE,)), snapshot, settings)) == {"node/old": expected}
+
+
+def test_withheld_change_blocks_no_independent_one() -> None:
+    """What is not held goes on."""
+    assert verdicts(judge(BOTH, ANCHORED, Settings(policy=Policy.UPSERT))) == {
+        "node/web-1": (Verdict.ALLOWED, None),
+        "node/old": (Verdict.WAITING, "policy"),
+    }
+
+
+def chain(*depends_on: tuple[str, ...]) -> Plan:
+    """A removal at ``node/a`` and label corrections ``node/b/labels``, ``c``, ``d`` with these dependencies."""
+    removal = a_change("node/a", "node.delete")
+    others = (
+        a_change(f"node/{name}/labels", "node.labels", depends_on=keys)
+        for name, keys in zip("bcd", depends_on, strict=False)
+    )
+    return Plan((removal, *others))
+
+
+UPSERT_WHY = "policy upsert does not apply it"
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        pytest.param(chain(("node/a",)), {"b": "comes after node/a, which is waiting"}, id="directly"),
+        pytest.param(
+            chain(("node/a",), ("node/b/labels",), ("node/c/labels",)),
+            {
+                "b": "comes after node/a, which is waiting",
+                "c": "comes after node/b/labels, which is waiting",
+                "d": "comes after node/c/labels, which is waiting",
+            },
+            id="through-others",
+        ),
+        pytest.param(
+            chain(("node/c/labels",), ("node/a",)),
+            {
+                "b": "comes after node/c/labels, which is waiting",
+                "c": "comes after node/a, which is waiting",
+            },
+            id="against-the-order-of-keys",
+        ),
+        pytest.param(
+            chain((), ("node/b/labels", "node/a")), {"c": "comes after node/a, which is waiting"}, id="one-of-several"
+        ),
+        pytest.param(chain((), ("node/b/labels", "node/elsewhere")), {}, id="dependency-allowed-or-not-planned"),
+        pytest.param(
+            chain(("node/c/labels", "node/a"), ("node/b/labels",)),
+            {
+                "b": "comes after node/a, which is waiting",
+                "c": "comes after node/b/labels, which is waiting",
+            },
+            id="circle",
+        ),
+    ],
+)
+def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
+    """Whatever comes after a withheld change, directly or not, waits for it under the same rule."""
+    judged = judge(plan, ANCHORED, Settings(policy=Policy.UPSERT))
+    assert {change.key: change.ruling for change in judged.changes if change.ruling != ALLOWED} == {
+        "node/a": Ruling(Verdict.WAITING, "policy", UPSERT_WHY),
+        **{f"node/{name}/labels": Ruling(Verdict.WAITING, "policy", why) for name, why in expected.items()},
+    }
+
+
+def test_dependent_of_a_held_change_waits() -> None:
+    """Nobody approves a dependent: it waits for the held change, under that change's rule."""
+    held = a_change("node/web-1")
+    after = a_change("node/robot", "node.delete", before=an_identity("hrobot://7"), depends_on=("node/web-1",))
+    judged = judge(Plan((held, after)), ASTRAY, Settings())
+    assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
+    assert judged.by_key["node/robot"].ruling == Ruling(
+        Verdict.WAITING, "project-anchor", "comes after node/web-1, which is held"
+    )
+
+
+LABELS = {"topology.kubernetes.io/region": "fsn1", "topology.kubernetes.io/zone": "fsn1-dc14"}
+HELD = (
+    a_change("node/old", "node.delete", before=an_identity(labels=LABELS)),
+    a_change("node/older", "node.delete"),
+)
+
+
+def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "project-anchor") -> str:
+    """The hash of a hold."""
+    return hold_hash(rule, changes, snapshot)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda: hash_of(*reversed(HELD)), id="order"),
+        pytest.param(lambda: hash_of(replace(HELD[0], reason="other words"), HELD[1]), id="reason"),
+        pytest.param(lambda: hash_of(replace(HELD[0], consequences=("a", "b")), HELD[1]), id="consequences"),
+        pytest.param(lambda: hash_of(HELD[0].ruled(Ruling(Verdict.HELD, "x")), HELD[1]), id="ruling"),
+        pytest.param(lambda: hash_of(*HELD, snapshot=ASTRAY), id="rest-of-the-world"),
+        pytest.param(
+            lambda: hash_of(replace(HELD[0], before=an_identity(labels=dict(reversed(LABELS.items())))), HELD[1]),
+            id="order-of-labels",
+        ),
+    ],
+)
+def test_hash_stays(other: Callable[[], str]) -> None:
+    """The hash of a hold depends on nothing but cluster, rule and the held changes' kinds, keys and sides."""
+    assert other() == hash_of(*HELD)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda: hash_of(*HELD, rule="node-blast-radius"), id="rule"),
+        pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Present("other"))), id="cluster"),
+        pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Unknown("403"))), id="unknown-cluster"),
+        pytest.param(lambda: hash_of(HELD[0]), id="one-fewer"),
+        pytest.param(lambda: hash_of(*HELD, INITIALISE), id="one-more"),
+        pytest.param(lambda: hash_of(replace(HELD[0], key="node/x"), HELD[1]), id="key"),
+        pytest.param(lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://2")), HELD[1]), id="before"),
+        pytest.param(lambda: hash_of(replace(HELD[0], kind="node.initialise", verb=Verb.ADD), HELD[1]), id="kind"),
+        pytest.param(lambda: hash_of(replace(HELD[0], after=an_identity("hcloud://3")), HELD[1]), id="after"),
+    ],
+)
+def test_hash_differs(other: Callable[[], str]) -> None:
+    """Any other cluster, rule, kind, key or side is another hold."""
+    assert other() != hash_of(*HELD)
+
+
+def test_unrelated_changes_leave_an_approval_valid() -> None:
+    """What comes and goes beside a hold does not touch its hash."""
+    robot = a_change("node/robot", "node.delete", before=an_identity("hrobot://7"))
+    (alone,) = judge(BOTH, ASTRAY, Settings()).holds
+    (beside,) = judge(Plan((*BOTH.changes, robot)), ASTRAY, Settings()).holds
+    assert alone == beside
+
+
+A, B = a_change("node/a"), a_change("node/ab")
+A_LABELS = a_change("node/a/labels", "node.labels")
+NOTES = (Note("node/a", NoteKind.KEPT, "x"), Note("node/ab", NoteKind.FOREIGN, "x"))
+ANCHOR_NOTE = Note("project/cloud", NoteKind.ANCHOR, "x")
+HOLDS = (Hold("1", "r", "1", "0", ("node/a", "node/ab"), ""), Hold("2", "r", "1", "0", ("node/ab",), ""))
+WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
+
+
+def partial(only: str, left_out: int) -> Note:
+    """What is said of a restricted plan."""
+    return Note("plan", NoteKind.PARTIAL, f"only {only} is looked at; {left_out} other changes are left out")
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        pytest.param((), WHOLE, id="everything"),
+        pytest.param(
+            ("node/a",),
+            Plan((A, A_LABELS), (NOTES[0], ANCHOR_NOTE, partial("node/a", 1)), HOLDS[:1]),
+            id="a-key-and-below-but-no-longer-name",
+        ),
+        pytest.param(
+            ("node/a/labels",), Plan((A_LABELS,), (ANCHOR_NOTE, partial("node/a/labels", 2))), id="only-a-part"
+        ),
+        pytest.param(("node",), Plan(WHOLE.changes, (*WHOLE.notes, partial("node", 0)), HOLDS), id="a-whole-kind"),
+        pytest.param(
+            ("node/a/labels", "node/ab"),
+            Plan((A_LABELS, B), (NOTES[1], ANCHOR_NOTE, partial("node/a/labels, node/ab", 1)), HOLDS),
+            id="several",
+        ),
+        pytest.param(("node/z",), Plan(notes=(ANCHOR_NOTE, partial("node/z", 3))), id="nothing-there"),
+    ],
+)
+def test_restrict(only: tuple[str, ...], expected: Plan) -> None:
+    """A restricted plan has what concerns the keys, every hold on it, the anchor's finding, and says what it omits."""
+    assert restrict(WHOLE, only) == expected
+
+
+def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
+    """Restricting a plan never lets a change be applied before what has to come first."""
+    first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
+    (change,) = restrict(Plan((first, then)), ("node/b",)).changes
+    assert change.ruling == Ruling(Verdict.WAITING, "only", "comes after node/a, which is left out")
