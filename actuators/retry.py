@@ -94,8 +94,12 @@ class Retry:
             reraise=True,
         )
 
-        def bounded() -> T:
-            left_s = patience.deadline_s - (time.monotonic() - started)
-            return attempt(max(0.1, min(timeout_s, left_s)))
+        # tenacity's own state is a reference cycle: a page in it would live until the next full collection.
+        result: list[T] = []
 
-        return retrying(bounded)
+        def bounded() -> None:
+            left_s = patience.deadline_s - (time.monotonic() - started)
+            result.append(attempt(max(0.1, min(timeout_s, left_s))))
+
+        retrying(bounded)
+        return result.pop()

@@ -48,9 +48,8 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
     changes = tuple(_without_its_basis(change, plan.by_key.keys() - kept) for change in chosen)
     notes = tuple(note for note in plan.notes if note.kind is NoteKind.ANCHOR or _is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
-    scope = Note(
-        "plan", NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {left_out} other changes are left out"
-    )
+    rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
+    scope = Note("plan", NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
     holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
     return Plan(changes, (*notes, scope), holds)
 

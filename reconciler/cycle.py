@@ -23,7 +23,7 @@ from desired.snapshot import Snapshot
 from reconciler.observe.kubernetes import observe_approvals
 from reconciler.observe.world import Eyes, Observation, observe_nodes_again, observe_world
 from reconciler.result import Cost, Line, Report
-from reconciler.telemetry.announcements import synced, uninitialised
+from reconciler.telemetry.announcements import on_outcome, uninitialised
 from reconciler.telemetry.events import Event
 
 ROUNDS = 3
@@ -33,6 +33,9 @@ _log = logging.getLogger("hcloud-reconciler.cycle")
 
 class Announcer(Protocol):
     """Takes events and sends them some time."""
+
+    def send(self, event: Event, now: datetime) -> None:
+        """Say what has just happened."""
 
     def announce(self, events: Collection[Event], now: datetime) -> None:
         """Say what holds after a pass."""
@@ -101,19 +104,14 @@ def converge(looking: Looking, acting: Acting) -> Report:
     try:
         observation = observe_world(looking.eyes, looking.settings)
         judged = _judge(looking, observation.snapshot)
-        events: list[Event] = []
         for _ in range(ROUNDS):
             todo = [change for change in judged.plan.allowed if not _was_applied(change, written)]
             if not todo or acting.stop.is_set() or fatal_errors(observation, judged.plan):
                 break
-            outcomes = _apply(todo, judged, observation.snapshot, acting)
-            written |= outcomes
-            events += synced(outcomes, observation.snapshot)
+            written |= _apply(todo, judged, observation.snapshot, acting)
             observation = observe_nodes_again(looking.eyes, observation)
             judged = _judge(looking, observation.snapshot)
-        acting.events.announce(
-            (*events, *uninitialised(judged.plan, observation.snapshot)), observation.snapshot.taken_at
-        )
+        acting.events.announce(tuple(uninitialised(judged.plan, observation.snapshot)), observation.snapshot.taken_at)
     except ApiError as error:
         report = Report(lines=_lines(None, written), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)
@@ -170,8 +168,15 @@ def _apply(
             refused |= _withdraw(todo, hold, f"its approval could not be marked as used: {error}")
     todo = [change for change in todo if change.key not in refused]
     acting.progress.begin(todo)
+
+    def done(change: Change, outcome: Outcome) -> None:
+        acting.progress.done(change, outcome)
+        event = on_outcome(change, outcome, snapshot)
+        if event is not None:
+            acting.events.send(event, snapshot.taken_at)
+
     try:
-        outcomes = apply(todo, snapshot, acting.actuators, stop=acting.stop, done=acting.progress.done)
+        outcomes = apply(todo, snapshot, acting.actuators, stop=acting.stop, done=done)
     finally:
         acting.progress.end()
     return refused | {change.key: (change, outcomes[change.key]) for change in todo}

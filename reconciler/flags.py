@@ -15,6 +15,7 @@ from desired.names import LEASE, LEASE_NAMESPACE
 from desired.settings import Controller, Policy
 from reconciler import __version__
 from reconciler.grammar import (
+    is_service_link,
     parse_address,
     parse_bool,
     parse_cidrs,
@@ -189,12 +190,13 @@ def read_flags(
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """A line for each ``RECONCILER_*`` name that is none of ours, with the nearest one that is."""
-    known = [row.variable for row in FLAGS.values()]
+    known = [row.variable.removeprefix(PREFIX) for row in FLAGS.values()]
     lines = []
     for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in known:
-            near = get_close_matches(name, known, n=1)
-            lines.append(f"unknown variable {name}" + (f": did you mean {near[0]}?" if near else ""))
+        rest = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and rest not in known and not is_service_link(name):
+            near = get_close_matches(rest, known, n=1)
+            lines.append(f"unknown variable {name}" + (f": did you mean {PREFIX}{near[0]}?" if near else ""))
     return lines
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from actuators.outcome import Failed, Pending
+from desired.change import Change, Note
 from reconciler.result import Report, Result, summary
 from reconciler.telemetry.logs import pairs
 
@@ -15,7 +16,10 @@ _log = logging.getLogger("hcloud-reconciler.loop")
 JITTER = 0.1
 """Share by which a pause is shortened at random, so that many clusters of one project do not read in step."""
 _FIRST_RETRY_S = 1.0
+_SHORTEST_S = 0.5
 _LONGEST_RETRY_S = 60.0
+_MOST_DOUBLINGS = 10
+"""More than enough to reach the longest retry; a night of trouble must not overflow a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,32 @@ class Pace:
         """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong.
 
         The interval, less up to a tenth; earlier when something that waits falls due, or after trouble: 1 s, doubled
-        with each unlucky pass up to a minute.
+        with each unlucky pass up to a minute, or what an API asked for. Never less than half a second, unless the interval
+        is.
         """
-        waits = [self.interval_s * (1 - JITTER * self.draw())]
+        interval_s = self.interval_s * (1 - JITTER * self.draw())
+        waits = [interval_s]
         waits += [line.change.ruling.due_in_s for line in report.lines if line.change.ruling.due_in_s is not None]
         if unlucky:
-            waits.append(min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** (unlucky - 1)) * (1 + self.draw()) / 2)
-        return max(0.0, min(waits))
+            backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
+            waits.append(max(backoff_s * (1 + self.draw()) / 2, *asked_for(report), 0.0))
+        return max(min(interval_s, _SHORTEST_S), min(waits))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a report told. The world is left out: keeping it would double the memory of the next pass."""
+
+    result: Result
+    errors: tuple[str, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[Note, ...]
+
+
+def asked_for(report: Report) -> tuple[float, ...]:
+    """Seconds that APIs asked for before another try, of each change that was not done."""
+    undone = (line.outcome for line in report.lines if isinstance(line.outcome, Pending | Failed))
+    return tuple(outcome.retry_after_s for outcome in undone if outcome.retry_after_s is not None)
 
 
 def run_loop(
@@ -51,16 +74,26 @@ def run_loop(
     A pass that fails is followed by another: only a signal ends the loop.
     """
     unlucky = 0
-    last: Report | None = None
+    last: Said | None = None
     while not stop.is_set():
-        report = run_pass()
-        unlucky = unlucky + 1 if went_wrong(report) else 0
-        if is_news(report, last):
-            publish(report)
-            level = logging.INFO if not unlucky else logging.WARNING
-            _log.log(level, "pass %s", pairs(result=report.result, errors=len(report.errors), **summary(report)))
-        last = report
-        stop.wait(pace(report).pause_s(report, unlucky))
+        last, pause_s, unlucky = _step(run_pass(), last, unlucky, pace, publish)
+        stop.wait(pause_s)
+
+
+def _step(
+    report: Report,
+    last: Said | None,
+    unlucky: int,
+    pace: Callable[[Report], Pace],
+    publish: Callable[[Report], None],
+) -> tuple[Said, float, int]:
+    """What to remember of ``report``, how long to wait, and how many passes in a row went wrong."""
+    unlucky = unlucky + 1 if went_wrong(report) else 0
+    if is_news(report, last):
+        publish(report)
+        level = logging.INFO if not unlucky else logging.WARNING
+        _log.log(level, "pass %s", pairs(result=report.result, errors=len(report.errors), **summary(report)))
+    return said(report), pace(report).pause_s(report, unlucky), unlucky
 
 
 def went_wrong(report: Report) -> bool:
@@ -72,10 +105,11 @@ def went_wrong(report: Report) -> bool:
     )
 
 
-def is_news(report: Report, last: Report | None) -> bool:
+def said(report: Report) -> Said:
+    """What is compared of a report."""
+    return Said(report.result, report.errors, tuple(line.change for line in report.lines), report.notes)
+
+
+def is_news(report: Report, last: Said | None) -> bool:
     """Whether a report says anything that the one before did not: a pass without changes is counted, not narrated."""
-    if last is None or report.result is not last.result or report.errors != last.errors:
-        return True
-    if any(line.outcome is not None for line in report.lines):
-        return True
-    return [line.change for line in report.lines] != [line.change for line in last.lines] or report.notes != last.notes
+    return any(line.outcome is not None for line in report.lines) or said(report) != last

@@ -3,7 +3,6 @@
 A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from desired.settings import AddressFamily
-from reconciler.grammar import parse_address, parse_bool, parse_cidr, parse_duration, parse_int
+from reconciler.grammar import is_service_link, parse_address, parse_bool, parse_cidr, parse_duration, parse_int
 
 
 class _FileProblem(ValueError):
@@ -125,8 +124,6 @@ VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
 
 _RENAMED = {"HCLOUD_SERVER_CACHE_TTL": "HCLOUD_SERVER_CACHE_MAX_AGE"}
 """Names that HCCM once had. It ignores them silently now, and people wonder."""
-_SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
-"""What Kubernetes puts into every container for each Service of its namespace."""
 
 
 def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str, Any]:
@@ -158,7 +155,7 @@ def near_misses(environ: Mapping[str, str]) -> list[str]:
     known = [*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)]
     lines = []
     for name in sorted(environ):
-        if name in known or not name.startswith(("HCLOUD_", "ROBOT_")) or _SERVICE_LINK.search(name):
+        if name in known or not name.startswith(("HCLOUD_", "ROBOT_")) or is_service_link(name):
             continue
         meant = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, n=1, cutoff=0.9)
         lines += [f"unknown variable {name}: did you mean {known_name}?" for known_name in meant]

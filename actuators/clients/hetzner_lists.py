@@ -61,49 +61,53 @@ def read_list(
     return _read_once(reader, path, decode)
 
 
+@dataclass(frozen=True, slots=True)
+class _Page(Generic[V]):
+    decoded: Decoded[V]
+    pagination: _Pagination
+
+
 def _read_once(
     reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
 ) -> tuple[Section[int, V], ApiError | None]:
     try:
-        first = reader.get(_page(path, 1))
-        pagination = _pagination(path, first)
+        first = _read_page(reader, path, 1, decode)
     except ApiError as refusal:
         return Section.missing(str(refusal)), refusal
-    bodies, error = _read_rest(reader, path, pagination.last_page or 1)
-    items: dict[int, V] = {}
-    unreadable: dict[int, str] = {}
-    totals = {pagination.total_entries}
-    nameless = seen = 0
-    for body in (first, *bodies):
-        try:
-            decoded = decode(body)
-            totals.add(_pagination(path, body).total_entries)
-        except ApiError as problem:
-            error = error or problem
-            continue
-        items |= decoded.items
-        unreadable |= decoded.unreadable
-        nameless += decoded.nameless
-    unreadable = {key: why for key, why in unreadable.items() if key not in items}
-    seen = len(items) + len(unreadable)
-    why = _why_incomplete(error, totals, seen, nameless)
-    expected = pagination.total_entries
+    rest, error = _read_rest(reader, path, first.pagination.last_page or 1, decode)
+    pages = (first, *rest)
+    items = {key: item for page in pages for key, item in page.decoded.items.items()}
+    unreadable = {key: why for page in pages for key, why in page.decoded.unreadable.items() if key not in items}
+    totals = {page.pagination.total_entries for page in pages}
+    nameless = sum(page.decoded.nameless for page in pages)
+    why = _why_incomplete(error, totals, len(items) + len(unreadable), nameless)
+    expected = first.pagination.total_entries
     return Section(items, complete=why is None, why_incomplete=why, expected=expected, unreadable=unreadable), error
 
 
-def _read_rest(reader: HetznerReader, path: str, last_page: int) -> tuple[list[bytes], ApiError | None]:
-    """The bodies of pages 2 to ``last_page`` that arrived, and the first error."""
+def _read_page(reader: HetznerReader, path: str, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:
+    """One page, decoded at once: no page's text outlives its decoding. Raises an ApiError."""
+    body = reader.get(f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc")
+    pagination = _pagination(path, body)
+    return _Page(decode(body), pagination)
+
+
+def _read_rest(
+    reader: HetznerReader, path: str, last_page: int, decode: Callable[[bytes], Decoded[V]]
+) -> tuple[list[_Page[V]], ApiError | None]:
+    """Pages 2 to ``last_page`` that arrived, and the first error."""
     if last_page < 2:
         return [], None
-    bodies: list[bytes] = []
+    pages: list[_Page[V]] = []
     error: ApiError | None = None
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="hetzner-list") as pool:
-        for future in [pool.submit(reader.get, _page(path, number)) for number in range(2, last_page + 1)]:
+        numbers = range(2, last_page + 1)
+        for future in [pool.submit(_read_page, reader, path, number, decode) for number in numbers]:
             try:
-                bodies.append(future.result())
+                pages.append(future.result())
             except ApiError as problem:
                 error = error or problem
-    return bodies, error
+    return pages, error
 
 
 def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, nameless: int) -> str | None:
@@ -128,7 +132,3 @@ def _pagination(path: str, body: bytes) -> _Pagination:
     except ValueError as error:
         looks_like = re.sub(rb"\s+", b" ", body[:60]).decode("utf-8", "replace")
         raise Broken(f"Hetzner GET {path}: the answer is no list of the Hetzner API ({looks_like!r})") from error
-
-
-def _page(path: str, number: int) -> str:
-    return f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc"

@@ -9,12 +9,12 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import responses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -25,6 +25,8 @@ from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
+
+P = TypeVar("P")
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
@@ -73,6 +75,7 @@ class KubernetesConnection:
     ) -> None:
         api_client.user_agent = user_agent
         self._api_client = api_client
+        self._signing = threading.Lock()
         self._retry = retry
         self._once = Retry(retry.stop, NO_PATIENCE)
         self._timeout_s = timeout_s
@@ -105,9 +108,12 @@ class KubernetesConnection:
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if content_type else {})
-        request = self._api_client.param_serialize(
-            method, path, header_params=headers, body=body, auth_settings=["BearerToken"]
-        )
+        # The package refreshes credentials in here and sets the shared configuration anew: one thread at a time, or an
+        # expired credential would be fetched by each.
+        with self._signing:
+            request = self._api_client.param_serialize(
+                method, path, header_params=headers, body=body, auth_settings=["BearerToken"]
+            )
         self.requests.add(method)
         try:
             response = self._api_client.call_api(*request, _request_timeout=(min(3.0, timeout_s), timeout_s))
@@ -153,20 +159,21 @@ class KubernetesReader:
         """One object, or whatever the path answers. Raises an ApiError."""
         return self._connection.send("GET", path)
 
-    def list_pages(self, path: str) -> list[Answer]:
-        """All pages of a list, from one attempt that arrived whole.
+    def list_pages(self, path: str, decode: Callable[[Answer], P]) -> list[P]:
+        """All pages of a list, from one attempt that arrived whole, each decoded as soon as it is there.
 
         When a continue token expires the list is read again from the start, as pages of two attempts do not fit
-        together. Raises an ApiError when a page cannot be had.
+        together. Raises an ApiError when a page cannot be had, and what ``decode`` raises. A page of Nodes is
+        megabytes of text and kilobytes of what matters, so no page's text outlives its decoding.
         """
         for _ in range(_LIST_RESTARTS):
-            pages = self._one_attempt(path)
+            pages = self._one_attempt(path, decode)
             if pages is not None:
                 return pages
         raise Transient(f"Kubernetes GET {path}: the list expired {_LIST_RESTARTS} times while it was being read")
 
-    def _one_attempt(self, path: str) -> list[Answer] | None:
-        pages: list[Answer] = []
+    def _one_attempt(self, path: str, decode: Callable[[Answer], P]) -> list[P] | None:
+        pages: list[P] = []
         token = ""
         while True:
             query = {"limit": str(PAGE_SIZE)} | ({"continue": token} if token else {})
@@ -176,7 +183,7 @@ class KubernetesReader:
                 if token and error.status == HTTPStatus.GONE:
                     return None
                 raise
-            pages.append(answer)
+            pages.append(decode(answer))
             try:
                 token = msgspec.json.decode(answer.body, type=_ListHead).metadata.continue_
             except ValueError as error:

@@ -4,7 +4,8 @@ Only fields that some rule looks at are decoded. One object that cannot be decod
 Unknown, and the list stays whole. msgspec's errors are ValueErrors, and so is that of text that is not UTF-8.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -107,34 +108,50 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 def observe_nodes(reader: KubernetesReader) -> tuple[Section[str, Node], datetime]:
     """All Nodes, and the API server's time when the reading began. Raises an ApiError when the list cannot be had."""
-    pages = reader.list_pages("/api/v1/nodes")
-    return decode_nodes([page.body for page in pages]), server_time(pages[0])
+    pages = reader.list_pages("/api/v1/nodes", lambda answer: (decode_nodes(answer.body), server_time(answer)))
+    return _joined([nodes for nodes, _ in pages]), pages[0][1]
 
 
-def decode_nodes(pages: Sequence[bytes]) -> Section[str, Node]:
-    """The Nodes of a list's pages. Raises Broken for a page that is no list of the API server's."""
+@dataclass(frozen=True, slots=True)
+class NodePage:
+    """The Nodes of one page, by name; why others could not be read; and of how many not even the name could be."""
+
+    items: Mapping[str, Node]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    nameless: int = 0
+
+
+def decode_nodes(page: bytes) -> NodePage:
+    """The Nodes of one page of a list. Raises Broken for a page that is no list of the API server's."""
+    try:
+        return NodePage({node.metadata.name: _node(node) for node in _checked(_NODE_LIST.decode(page)).items or ()})
+    except ValueError:
+        return _one_by_one(_raw_items(page))
+
+
+def _one_by_one(raw_items: Sequence[msgspec.Raw]) -> NodePage:
     items: dict[str, Node] = {}
     unreadable: dict[str, str] = {}
     nameless = 0
-    for page in pages:
+    for raw in raw_items:
         try:
-            nodes = _checked(_NODE_LIST.decode(page)).items or ()
-        except ValueError:
-            for raw in _raw_items(page):
-                try:
-                    node = _NODE.decode(raw)
-                    items[node.metadata.name] = _node(node)
-                except ValueError as error:
-                    name = _name_of(raw)
-                    nameless += name is None
-                    if name is not None:
-                        unreadable[name] = f"the API server's Node could not be read: {error}"
-            continue
-        items.update((node.metadata.name, _node(node)) for node in nodes)
-    if nameless:
-        why = f"{nameless} Nodes could not be read, not even their names"
-        return Section(items, complete=False, why_incomplete=why, unreadable=unreadable)
-    return Section(items, unreadable=unreadable)
+            node = _NODE.decode(raw)
+            items[node.metadata.name] = _node(node)
+        except ValueError as error:
+            name = _name_of(raw)
+            nameless += name is None
+            if name is not None:
+                unreadable[name] = f"the API server's Node could not be read: {error}"
+    return NodePage(items, unreadable, nameless)
+
+
+def _joined(pages: Sequence[NodePage]) -> Section[str, Node]:
+    """One section of all pages."""
+    items = {name: node for page in pages for name, node in page.items.items()}
+    unreadable = {name: why for page in pages for name, why in page.unreadable.items()}
+    nameless = sum(page.nameless for page in pages)
+    why = f"{nameless} Nodes could not be read, not even their names" if nameless else None
+    return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
 
 
 def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Hold
 from desired.plain import plain
@@ -39,7 +41,8 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
 
 def render_json(report: Report, *, compact: bool = False) -> str:
     """The JSON text with a line break at its end; on one line when ``compact``, for a stream of passes."""
-    return json.dumps(report_as_json(report), indent=None if compact else 2, ensure_ascii=False) + "\n"
+    text = msgspec.json.encode(report_as_json(report))
+    return (text if compact else msgspec.json.format(text, indent=2)).decode() + "\n"
 
 
 def schema() -> Mapping[str, Any]:

@@ -32,10 +32,10 @@ _STYLES = {
 class Writer:
     """Writes reports to one stream in the format that was asked for."""
 
-    def __init__(self, output: Output, stream: TextIO = sys.stdout) -> None:
+    def __init__(self, output: Output, stream: TextIO | None = None) -> None:
         self._json = output is Output.JSON
-        self._stream = stream
-        self._coloured = output is Output.AUTO and is_terminal(stream)
+        self._stream = stream or sys.stdout
+        self._coloured = output is Output.AUTO and is_terminal(self._stream)
 
     def write(self, report: Report, *, stream_of_passes: bool = False) -> None:
         """Write ``report`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
@@ -59,8 +59,8 @@ class Writer:
 class TerminalProgress:
     """A bar on stderr while changes are applied, on a terminal only."""
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 

@@ -126,14 +126,14 @@ def _holds(report: Report) -> Iterator[TextLine]:
         yield TextLine("")
         yield TextLine("Held until somebody approves", Tone.HEADING)
     for hold in report.holds:
-        yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {len(hold.keys)} changes", Tone.BAD)
+        yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {_count(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
         yield TextLine(f"      changes: {', '.join(hold.keys)}", Tone.DETAIL)
         yield TextLine(f"      to let exactly these pass once: {approve_command(hold)}", Tone.WARNING)
 
 
 def _measure(hold: Hold) -> str:
-    return f"{hold.value} where the limit is {hold.limit}"
+    return f"measured {hold.value}, limit {hold.limit}"
 
 
 def _notes(report: Report) -> Iterator[TextLine]:
@@ -150,8 +150,8 @@ def _footer(report: Report) -> Iterator[TextLine]:
     result = report.result
     snapshot = report.snapshot
     if result is Result.NO_CHANGES and snapshot is not None:
-        seen = ", ".join(f"{len(section)} {name}" for name, section in snapshot.sections().items())
-        done = f"Applied {counts['applied']} changes. " if counts["applied"] else ""
+        seen = ", ".join(_count(len(section), name.removesuffix("s")) for name, section in snapshot.sections().items())
+        done = f"Applied {_count(counts['applied'], 'change')}. " if counts["applied"] else ""
         yield TextLine(f"{done}No changes. Observed {seen}.", Tone.GOOD)
         return
     if report.lines:
@@ -183,6 +183,10 @@ def _symbol(change: Change) -> str:
             return "?"
         case _:
             return _SYMBOLS[change.verb]
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _value(value: Any) -> str:

@@ -18,17 +18,17 @@ _REASONS: Mapping[NoteKind, str] = {
 an event on a healthy object would only frighten."""
 
 
-def synced(outcomes: Mapping[str, tuple[Change, Outcome]], snapshot: Snapshot) -> Iterator[Event]:
-    """HCCM's event for each Node that was initialised with all its writes, a warning for each that failed."""
-    for change, outcome in outcomes.values():
-        node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
-        if node is None or change.kind != "node.initialise":
-            continue
-        match outcome:
-            case Applied():
-                yield Event(node, EventType.NORMAL, "Synced", "Node synced successfully")
-            case Failed(error):
-                yield Event(node, EventType.WARNING, "InitialisationFailed", error)
+def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
+    """HCCM's event for a Node that was initialised with all its writes, a warning for one that failed; else None."""
+    node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+    if node is None or change.kind != "node.initialise":
+        return None
+    match outcome:
+        case Applied():
+            return Event(node, EventType.NORMAL, "Synced", "Node synced successfully")
+        case Failed(error):
+            return Event(node, EventType.WARNING, "InitialisationFailed", error)
+    return None
 
 
 def uninitialised(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:

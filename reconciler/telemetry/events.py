@@ -16,13 +16,14 @@ from actuators.clients.kubernetes import KubernetesWriter, segment
 from actuators.errors import ApiError, Conflict
 from desired.plain import digest
 from desired.snapshot import Node
+from reconciler.telemetry.logs import pairs
 
 _log = logging.getLogger("hcloud-reconciler.events")
 
 COMPONENT = "hcloud-reconciler"
 _NAMESPACE = "default"
 """Where events on cluster-wide objects live."""
-_SENDERS = 8
+_SENDERS = 12
 _NAME_LENGTH = 230
 """Room for the object's name in an event's, which may have 253 characters with the digest."""
 
@@ -53,21 +54,30 @@ class EventSink:
         self._under_way: set[Future[None]] = set()
         self._holding: frozenset[str] = frozenset()
 
+    def send(self, event: Event, now: datetime) -> None:
+        """Hand over what has just happened, and return at once. ``now`` is the API server's time."""
+        self._hand_over(_name(event), event, now)
+
     def announce(self, events: Collection[Event], now: datetime) -> None:
         """Hand over what holds after a pass, and return at once. What held after the last one is not said again.
 
         ``now`` is the API server's time.
         """
-        named = {f"{event.node.name[:_NAME_LENGTH]}.{_fingerprint(event)}": event for event in events}
-        self._under_way = {future for future in self._under_way if not future.done()}
-        for name in named.keys() - self._holding:
-            self._under_way.add(self._pool.submit(self._send, name, named[name], now))
+        named = {_name(event): event for event in events}
+        for name in sorted(named.keys() - self._holding):
+            self._hand_over(name, named[name], now)
         self._holding = frozenset(named)
 
     def close(self, timeout_s: float) -> None:
         """Wait for what is under way, at most ``timeout_s``, and drop the rest."""
-        wait(self._under_way, timeout=timeout_s)
+        late = wait(self._under_way, timeout=timeout_s).not_done
+        if late:
+            _log.warning("events dropped %s", pairs(count=len(late), why="the API server takes them too slowly"))
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _hand_over(self, name: str, event: Event, now: datetime) -> None:
+        self._under_way = {future for future in self._under_way if not future.done()}
+        self._under_way.add(self._pool.submit(self._send, name, event, now))
 
     def _send(self, name: str, event: Event, now: datetime) -> None:
         path = f"/api/v1/namespaces/{_NAMESPACE}/events"
@@ -80,8 +90,9 @@ class EventSink:
             _log.debug("event dropped: %s", error)
 
 
-def _fingerprint(event: Event) -> str:
-    return digest(event.node.uid, event.type, event.reason, event.message).removeprefix("sha256:")
+def _name(event: Event) -> str:
+    fingerprint = digest(event.node.uid, event.type, event.reason, event.message).removeprefix("sha256:")
+    return f"{event.node.name[:_NAME_LENGTH]}.{fingerprint}"
 
 
 def _body(name: str, event: Event, now: datetime) -> Mapping[str, Any]:

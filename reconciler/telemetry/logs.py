@@ -1,14 +1,13 @@
 """Log lines on stderr: a constant message and key=value data, no secrets, no whole objects."""
 
 import logging
-import sys
 from typing import TextIO
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
 
-def set_up(*, debug: bool, stream: TextIO = sys.stderr) -> None:
-    """Log to ``stream``: everything of this product at DEBUG with ``debug``, else from INFO on."""
+def set_up(*, debug: bool, stream: TextIO | None = None) -> None:
+    """Log to ``stream``, stderr by default: everything of this product at DEBUG with ``debug``, else from INFO on."""
     handler = logging.StreamHandler(stream)
     formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
     handler.setFormatter(formatter)

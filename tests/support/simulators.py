@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from actuators.clients import hetzner, kubernetes
+from actuators.clients import hetzner as hetzner_client
+from actuators.clients import kubernetes as kubernetes_client
 from actuators.retry import Patience
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Simulator
@@ -67,9 +68,9 @@ class Simulation:
 
     def kubernetes_connection(
         self, *, token: str | None = None, read_only: bool = False, timeout_s: float = TIMEOUT_S, attempts: int = 5
-    ) -> kubernetes.KubernetesConnection:
+    ) -> kubernetes_client.KubernetesConnection:
         """The product's connection to the API server; it never really waits between tries."""
-        return kubernetes.connect(
+        return kubernetes_client.connect(
             str(self.kubeconfig(token)),
             user_agent=USER_AGENT,
             stop=self.stop,
@@ -85,9 +86,9 @@ class Simulation:
         read_only: bool = False,
         timeout_s: float = TIMEOUT_S,
         attempts: int = 5,
-    ) -> hetzner.HetznerConnection:
+    ) -> hetzner_client.HetznerConnection:
         """The product's connection to Hetzner; it never really waits between tries."""
-        return hetzner.connect(
+        return hetzner_client.connect(
             token,
             self.endpoint,
             application=("tests", "1.0"),
@@ -97,17 +98,17 @@ class Simulation:
             patience=Patience(attempts=attempts),
         )
 
-    def kubernetes_reader(self) -> kubernetes.KubernetesReader:
+    def kubernetes_reader(self) -> kubernetes_client.KubernetesReader:
         """A reader of the API server."""
-        return kubernetes.KubernetesReader(self.kubernetes_connection(read_only=True))
+        return kubernetes_client.KubernetesReader(self.kubernetes_connection(read_only=True))
 
-    def kubernetes_writer(self) -> kubernetes.KubernetesWriter:
+    def kubernetes_writer(self) -> kubernetes_client.KubernetesWriter:
         """A writer to the API server."""
-        return kubernetes.KubernetesWriter(self.kubernetes_connection())
+        return kubernetes_client.KubernetesWriter(self.kubernetes_connection())
 
-    def hetzner_reader(self) -> hetzner.HetznerReader:
+    def hetzner_reader(self) -> hetzner_client.HetznerReader:
         """A reader of Hetzner."""
-        return hetzner.HetznerReader(self.hetzner_connection(read_only=True))
+        return hetzner_client.HetznerReader(self.hetzner_connection(read_only=True))
 
     def spoil_kubernetes(self, kind: str, **members: Any) -> None:
         """Add a fault of transport before the API server."""

@@ -255,7 +255,8 @@ WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
 
 def partial(only: str, left_out: int) -> Note:
     """What is said of a restricted plan."""
-    return Note("plan", NoteKind.PARTIAL, f"only {only} is looked at; {left_out} other changes are left out")
+    rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
+    return Note("plan", NoteKind.PARTIAL, f"only {only} is looked at; {rest} left out")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""Passes in one running process, as ``reconcile`` repeats them, and what each of them cost: JSON on stdout.
+
+The first pass pays for what is imported late and for connections; what a controller costs for ever is a later one.
+"""
+
+import gc
+import json
+import os
+import resource
+import sys
+import threading
+import time
+
+from measured import calibrate, mebibytes
+
+from reconciler.config import load_config
+from reconciler.cycle import converge
+from reconciler.flags import Command
+from reconciler.loop import Pace, run_loop
+from reconciler.report.terminal import TerminalProgress
+from reconciler.result import Report
+from reconciler.wiring import wire
+
+
+def main() -> int:
+    """Run as many passes as the only argument says."""
+    wanted = int(sys.argv[1])
+    stop = threading.Event()
+    wired = wire(load_config(Command.RUN, {}, os.environ), stop, TerminalProgress())
+    acting = wired.acting
+    if acting is None or wired.events is None:
+        raise AssertionError("a run that is no dry run acts")
+    gc.freeze()
+    passes: list[dict[str, float]] = []
+    last = Report()
+
+    def run_pass() -> Report:
+        nonlocal last
+        before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+        last = converge(wired.looking, acting)
+        wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
+        passes.append(
+            {
+                "wall_s": wall_s,
+                "user_s": after.ru_utime - before.ru_utime,
+                "system_s": after.ru_stime - before.ru_stime,
+                "peak_mib": mebibytes(after),
+                "calibration_s": calibrate(),
+            }
+        )
+        if len(passes) == wanted:
+            stop.set()
+        return last
+
+    run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None)
+    wired.events.close(5.0)
+    requests = {"kubernetes": last.cost.kubernetes, "hetzner": last.cost.hetzner}
+    json.dump({"result": last.result, "requests": requests, "passes": passes}, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

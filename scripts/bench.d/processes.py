@@ -1,0 +1,121 @@
+"""The processes of a measurement: a fresh sandbox, and what runs against it."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+_HERE = Path(__file__).resolve().parent
+_NEEDED = {"HCLOUD_ENDPOINT", "HCLOUD_TOKEN", "KUBECONFIG"}
+_OURS = ("HCLOUD_", "ROBOT_", "RECONCILER_", "KUBE")
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the sandbox imitates."""
+
+    latency_ms: int
+    action_ms: int
+    rate_limit: int
+
+
+class SandboxProcess:
+    """``reconcile sandbox`` from a world file, as a context manager; ``environment`` is known inside."""
+
+    def __init__(self, world: Path, conditions: Conditions) -> None:
+        self._command = [
+            *(sys.executable, "-m", "reconciler", "sandbox", f"--world={world}"),
+            f"--latency-ms={conditions.latency_ms}",
+            f"--action-ms={conditions.action_ms}",
+            f"--rate-limit={conditions.rate_limit}",
+        ]
+        self._process: subprocess.Popen[str] | None = None
+        self._urls: dict[str, str] = {}
+        self.environment: dict[str, str] = {}
+
+    def __enter__(self) -> "SandboxProcess":
+        self._process = subprocess.Popen(
+            self._command, env=_clean(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        found: dict[str, str] = {}
+        for line in self._process.stdout or ():
+            name, _, value = shlex.split(line.removeprefix("export "))[0].partition("=")
+            found[name] = value
+            if found.keys() >= _NEEDED:
+                break
+        if not found.keys() >= _NEEDED:
+            said = self._process.stderr.read() if self._process.stderr else ""
+            self.__exit__(None, None, None)
+            raise RuntimeError(f"the sandbox did not start: {said.strip()}")
+        self.environment = {**_clean(), **found}
+        kubeconfig = json.loads(Path(found["KUBECONFIG"]).read_text("utf-8"))
+        servers = {"hetzner": found["HCLOUD_ENDPOINT"], "kubernetes": kubeconfig["clusters"][0]["cluster"]["server"]}
+        for api, url in servers.items():
+            parts = urlsplit(url)
+            self._urls[api] = f"http://{parts.hostname}:{parts.port}"
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.communicate()
+
+    def requests(self, api: str) -> list[Mapping[str, Any]]:
+        """The request log of ``hetzner`` or ``kubernetes``, in order."""
+        with urllib.request.urlopen(f"{self._urls[api]}/_sandbox/requests", timeout=60) as answer:  # noqa: S310
+            log: list[Mapping[str, Any]] = json.load(answer)
+        return log
+
+    def cpu_s(self) -> float | None:
+        """CPU that the sandbox has used so far; None where there is no /proc."""
+        if self._process is None:
+            return None
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text("ascii")
+        except OSError:
+            return None
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run_measured(command: Sequence[str], environment: Mapping[str, str], output: Path) -> dict[str, Any]:
+    """What the command cost, see ``measured``; its stdout is in ``output`` afterwards."""
+    helper = [sys.executable, "-I", "-S", str(_HERE / "measured.py"), str(output), *command]
+    done = subprocess.run(helper, env=dict(environment), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[-1]} could not be measured: {done.stderr.strip()}")
+    cost: dict[str, Any] = json.loads(done.stdout)
+    return {**cost, "stderr": done.stderr}
+
+
+def count_methods(log: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Method → number of requests."""
+    return dict(sorted(Counter(entry["method"] for entry in log).items()))
+
+
+def count_calls(log: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """``PATCH /api/v1/nodes/*`` → number of requests; names and ids are stars."""
+    return dict(sorted(Counter(f"{entry['method']} {_pattern(entry['path'])}" for entry in log).items()))
+
+
+def _pattern(path: str) -> str:
+    parts = path.strip("/").split("/")
+    first = {"v1": 1, "api": 2, "apis": 3}.get(parts[0], len(parts))
+    names = (first + 1, first + 3)
+    return "/" + "/".join("*" if i in names else part for i, part in enumerate(parts))
+
+
+def _clean() -> dict[str, str]:
+    """This process's environment without what would lead the product elsewhere."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}

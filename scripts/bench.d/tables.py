@@ -1,0 +1,84 @@
+"""What was measured as a Markdown table; the document that it is made from is what the JSON file holds."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+FORMAT_VERSION = "1.0"
+_HEADER = (
+    "what",
+    "nodes",
+    "runs",
+    "Hetzner requests",
+    "Kubernetes requests",
+    "CPU user + system s",
+    "CPU ratio",
+    "wall s",
+    "peak MiB",
+    "sandbox CPU s",
+)
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """The table, the budgets, and what was wrong."""
+    return "".join(f"{line}\n" for line in _lines(document))
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    conditions = document["conditions"]
+    yield (
+        f"hcloud-reconciler {document['tool_version']}, Python {document['python']}, {document['cpus']} CPUs, load"
+        f" {document['load'][0]}; latency {conditions['latency_ms']} ms, actions {conditions['action_ms']} ms"
+    )
+    yield ""
+    yield _row(_HEADER)
+    yield _row(["---", *["---:"] * (len(_HEADER) - 1)])
+    for row in document["rows"]:
+        yield _row(_cells(row))
+    for known in document["hcloud-cloud-controller-manager"]:
+        cells = ["HCCM, join", str(known["nodes"]), *["" for _ in _HEADER[2:7]], f"{known['wall_s']:.1f}"]
+        yield _row([*cells, known["peak_mib"], ""])
+    yield ""
+    yield "CPU ratio: CPU as a multiple of a fixed piece of Python work, measured beside it. Medians of the runs."
+    yield "HCCM is hcloud-cloud-controller-manager: known figures for the default conditions, not measured in this run."
+    yield from _budgets(document)
+    for remark in document["remarks"]:
+        yield f"Note: {remark}."
+    for problem in document["problems"]:
+        yield f"PROBLEM: {problem}"
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    return [
+        row["name"],
+        str(row["nodes"]),
+        str(row["repetitions"]),
+        _requests(row["requests"]["hetzner"]),
+        _requests(row["requests"]["kubernetes"]),
+        f"{_number(row['user_s'])} + {_number(row['system_s'])}",
+        _number(row["cpu_ratio"], 1),
+        _number(row["wall_s"]),
+        _number(row["peak_mib"], 0),
+        _number(row["sandbox_cpu_s"]),
+    ]
+
+
+def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
+    budgets = document["budgets"]
+    for row in document["rows"]:
+        if row["name"] != "further pass" or row["nodes"] != budgets["nodes"] or row["cpu_s"] is None:
+            continue
+        for measure, unit in (("cpu_s", "s"), ("peak_mib", "MiB")):
+            kept = "within" if row[measure] <= budgets[measure] else "OVER"
+            yield f"Budget of a pass at {row['nodes']} nodes: {row[measure]:.2f} {unit} {kept} {budgets[measure]:.1f}."
+
+
+def _requests(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {method}" for method, number in counts.items()) or "0"
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _row(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,97 @@
+"""A product that is wired to a simulation, and whole passes of it."""
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from actuators.approvals import approve, use_up
+from actuators.nodes import initialise
+from actuators.outcome import Outcome
+from desired.approval import Approval
+from desired.change import Change
+from desired.settings import Settings
+from reconciler.cycle import Acting, Looking, converge, plan_once
+from reconciler.observe.world import Eyes
+from reconciler.result import Report
+from reconciler.telemetry.events import Event
+from tests.support.objects import UNINITIALIZED
+from tests.support.simulators import Simulation
+
+NAMESPACE = "kube-system"
+
+
+@dataclass
+class Ears:
+    """Hears events and progress."""
+
+    events: list[Event] = field(default_factory=list)
+    begun: int = 0
+    ended: int = 0
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    times: list[datetime] = field(default_factory=list)
+
+    def send(self, event: Event, now: datetime) -> None:
+        """Note what has happened."""
+        self.events.append(event)
+        self.times.append(now)
+
+    def announce(self, events: Collection[Event], now: datetime) -> None:
+        """Note what holds."""
+        self.events += events
+        self.times.append(now)
+
+    def begin(self, changes: Sequence[Change]) -> None:
+        """Count the rounds that have something to do."""
+        self.begun += bool(changes)
+
+    def done(self, change: Change, outcome: Outcome) -> None:
+        """Note how a change ended."""
+        self.outcomes[change.key] = outcome
+
+    def end(self) -> None:
+        """Count the rounds that came to an end."""
+        self.ended += 1
+
+
+@dataclass
+class Run:
+    """A product that is wired to one simulation."""
+
+    sim: Simulation
+    settings: Settings = field(default_factory=Settings)
+    approved: tuple[str, ...] = ()
+    stop: threading.Event = field(default_factory=threading.Event)
+    ears: Ears = field(default_factory=Ears)
+
+    @property
+    def looking(self) -> Looking:
+        """Readers of this simulation."""
+        eyes = Eyes(self.sim.kubernetes_reader(), self.sim.hetzner_reader())
+        return Looking(eyes, self.settings, NAMESPACE, self.approved)
+
+    def plan(self) -> Report:
+        """A dry run."""
+        return plan_once(self.looking)
+
+    def converge(self) -> Report:
+        """A whole pass."""
+        writer = self.sim.kubernetes_writer()
+        actuators = {"node.initialise": partial(initialise, writer)}
+        acting = Acting(actuators, partial(use_up, writer, NAMESPACE), self.ears, self.ears, self.stop)
+        return converge(self.looking, acting)
+
+    def approve(self, hold_hash: str) -> None:
+        """What ``reconcile approve`` does."""
+        approve(self.sim.kubernetes_writer(), NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
+        self.sim.kubernetes_proxy.journal.clear()
+
+
+def initialised(run: Run) -> list[str]:
+    """Names of the Nodes that have a providerID and no taint of ours."""
+    return [
+        name
+        for name, node in run.sim.nodes().items()
+        if node["spec"].get("providerID") and UNINITIALIZED not in node["spec"].get("taints", [])
+    ]

@@ -1,0 +1,319 @@
+"""The choke point of Hetzner's API: what every answer becomes, how often every call is sent, and the rate limit."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actuators.clients.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
+from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.retry import Patience
+from tests.support.objects import server
+from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
+
+SECRET = "s3cr3t-token"
+HTML = "<html><body>Bad gateway</body></html>"
+NETWORK = {"name": "net", "ip_range": "10.0.0.0/16"}
+
+
+def refusal(code: str) -> dict[str, Any]:
+    """Hetzner's error body."""
+    return {"error": {"code": code, "message": "the reason\nwhy", "details": None}}
+
+
+def get(connection: HetznerConnection) -> bytes:
+    """A read."""
+    return HetznerReader(connection).get("/servers/1")
+
+
+def post(connection: HetznerConnection) -> bytes:
+    """A creation, which must never be sent twice."""
+    return connection.send("POST", "/networks", body=NETWORK, repeatable=False)
+
+
+def put(connection: HetznerConnection) -> bytes:
+    """A write that may be repeated."""
+    return connection.send("PUT", "/servers/1", body={"labels": {"a": "b"}}, repeatable=True)
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """One server."""
+    return simulate(project={"servers": [server(1, "web-1")]})
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected", "sent"),
+    [
+        pytest.param(400, refusal("json_error"), Invalid, 1, id="json_error"),
+        pytest.param(401, refusal("unauthorized"), Denied, 1, id="unauthorized"),
+        pytest.param(401, HTML, Denied, 1, id="a proxy's 401"),
+        pytest.param(403, refusal("forbidden"), Denied, 1, id="forbidden"),
+        pytest.param(403, HTML, Denied, 1, id="a proxy's 403"),
+        pytest.param(401, refusal("token_readonly"), Denied, 1, id="token_readonly"),
+        pytest.param(403, refusal("resource_limit_exceeded"), Invalid, 1, id="limit reached"),
+        pytest.param(404, refusal("not_found"), NotFound, 1, id="not_found"),
+        pytest.param(404, HTML, Broken, 1, id="a proxy's 404 is no absence"),
+        pytest.param(404, {"message": "no Route matched"}, Broken, 1, id="another API's 404 is no absence"),
+        pytest.param(404, None, Broken, 1, id="404 without a word is no absence"),
+        pytest.param(405, refusal("method_not_allowed"), Invalid, 1, id="method_not_allowed"),
+        pytest.param(408, HTML, Transient, 3, id="request timeout"),
+        pytest.param(409, refusal("conflict"), Conflict, 1, id="conflict"),
+        pytest.param(409, refusal("uniqueness_error"), Conflict, 1, id="uniqueness_error"),
+        pytest.param(412, refusal("resource_unavailable"), Transient, 3, id="resource_unavailable"),
+        pytest.param(422, refusal("invalid_input"), Invalid, 1, id="invalid_input"),
+        pytest.param(423, refusal("locked"), Conflict, 1, id="locked"),
+        pytest.param(423, refusal("protected"), Invalid, 1, id="protected"),
+        pytest.param(429, refusal("rate_limit_exceeded"), Throttled, 3, id="rate_limit_exceeded"),
+        pytest.param(429, HTML, Throttled, 3, id="a proxy's 429"),
+        pytest.param(500, refusal("server_error"), Transient, 3, id="server_error"),
+        pytest.param(500, HTML, Transient, 3, id="500 without a word"),
+        pytest.param(502, refusal("bad_gateway"), Transient, 3, id="bad_gateway"),
+        pytest.param(502, HTML, Transient, 3, id="a proxy's 502"),
+        pytest.param(503, refusal("maintenance"), Transient, 3, id="maintenance"),
+        pytest.param(503, refusal("unavailable"), Transient, 3, id="unavailable"),
+        pytest.param(504, refusal("timeout"), Transient, 3, id="timeout"),
+        pytest.param(520, None, Broken, 1, id="a status that no standard knows"),
+        pytest.param(302, HTML, Broken, 1, id="redirect"),
+    ],
+)
+def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: type[ApiError], sent: int) -> None:
+    """Each refusal becomes the error that says what to do about it, and only passing ones are asked again."""
+    sim.spoil_hetzner("status", code=status, body=body, count=None)
+    connection = sim.hetzner_connection(attempts=3)
+
+    with pytest.raises(ApiError) as raised:
+        get(connection)
+
+    assert type(raised.value) is expected
+    assert raised.value.status == status
+    assert str(raised.value).startswith(f"Hetzner GET /servers/1: {status} ")
+    assert "\n" not in str(raised.value)
+    assert len(sim.sent_to_hetzner()) == connection.requests.total == sent
+
+
+def test_the_apis_own_words_are_kept(sim: Simulation) -> None:
+    """Message, code and correlation id reach whoever reads the error, and supports a ticket with Hetzner."""
+    headers = {"X-Correlation-Id": "abc123"}
+    sim.spoil_hetzner("status", code=403, body=refusal("forbidden"), headers=headers)
+
+    with pytest.raises(Denied, match=r"the reason why \(forbidden, abc123\)") as raised:
+        get(sim.hetzner_connection())
+
+    assert raised.value.code == "forbidden"
+
+
+@pytest.mark.parametrize("kind", ["reset", "cut_body", "hang", "executed_then_reset", "executed_then_504"])
+@pytest.mark.parametrize(
+    ("call", "method", "sent"),
+    [
+        pytest.param(get, "GET", 2, id="GET is repeated"),
+        pytest.param(put, "PUT", 2, id="PUT is repeated"),
+        pytest.param(post, "POST", 1, id="POST is sent once"),
+    ],
+)
+def test_transport_faults(
+    sim: Simulation, call: Callable[[HetznerConnection], bytes], method: str, sent: int, kind: str
+) -> None:
+    """A call that got no whole answer is sent exactly as often as it may be, and is Transient at the end."""
+    sim.spoil_hetzner(kind, count=None)
+
+    with pytest.raises(Transient):
+        call(sim.hetzner_connection(timeout_s=0.2, attempts=2))
+
+    assert [entry.method for entry in sim.sent_to_hetzner()] == [method] * sent
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_creation_that_may_have_happened_is_not_sent_again(sim: Simulation, status: int) -> None:
+    """A POST is sent exactly once whatever the server's trouble is."""
+    sim.spoil_hetzner("status", code=status, body=refusal("server_error"), count=None)
+
+    with pytest.raises(Transient):
+        post(sim.hetzner_connection())
+
+    assert len(sim.sent_to_hetzner()) == 1
+
+
+def test_a_creation_succeeds(sim: Simulation) -> None:
+    """A POST carries its body and comes back with the answer's."""
+    assert b'"net"' in post(sim.hetzner_connection())
+    assert sim.hetzner.world()["hetzner"]["networks"][0]["name"] == "net"
+
+
+@pytest.mark.parametrize(
+    ("headers", "waited"),
+    [
+        pytest.param({}, [1.0, 2.0], id="without headers: what a project is granted by default"),
+        pytest.param({"RateLimit-Limit": "7200", "RateLimit-Remaining": "5"}, [0.5, 1.0], id="one refill, doubled"),
+        pytest.param(
+            {"RateLimit-Limit": "3600", "RateLimit-Remaining": "5", "RateLimit-Reset": "9999999999"},
+            [1.0, 2.0],
+            id="never until the bucket is full",
+        ),
+        pytest.param({"RateLimit-Limit": "many", "RateLimit-Remaining": "0"}, [1.0, 2.0], id="headers of no sense"),
+        pytest.param({"RateLimit-Limit": "10", "RateLimit-Remaining": "5"}, [], id="more than a call's patience"),
+    ],
+)
+def test_throttling(sim: Simulation, headers: dict[str, str], waited: list[float]) -> None:
+    """A throttled call, even a POST, waits for one refill, doubled with each refusal, and is sent again."""
+    sim.spoil_hetzner("status", code=429, body=refusal("rate_limit_exceeded"), headers=headers, count=2)
+
+    if waited:
+        post(sim.hetzner_connection())
+    else:
+        with pytest.raises(Throttled):
+            post(sim.hetzner_connection())
+
+    assert sim.stop.waits == waited
+    assert len(sim.sent_to_hetzner()) == len(waited) + 1
+
+
+def test_the_rate_limit_is_observed(simulate: Callable[..., Simulation]) -> None:
+    """What the headers say is known after the first answer, and survives an answer without them."""
+    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=7200)
+    reader = sim.hetzner_reader()
+    assert reader.rate_limit is None
+
+    reader.get("/servers/1")
+    assert reader.rate_limit == RateLimit(7200, 7199)
+
+    sim.spoil_hetzner("status", code=404, body=HTML)
+    with pytest.raises(Broken):
+        reader.get("/servers/1")
+    assert reader.rate_limit == RateLimit(7200, 7199)
+
+
+def test_an_empty_bucket_is_waited_for(simulate: Callable[..., Simulation]) -> None:
+    """With nothing left the next call waits one refill before it is sent, instead of being refused."""
+    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=2)
+    reader = sim.hetzner_reader()
+
+    reader.get("/servers/1")
+    assert sim.stop.waits == []
+    reader.get("/servers/1")
+    sim.clock.advance(1800)
+    reader.get("/servers/1")
+
+    assert sim.stop.waits == [1800.0]
+    assert [entry.status for entry in sim.sent_to_hetzner()] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_connection_for_reading_refuses_writes(sim: Simulation, method: str) -> None:
+    """No method but GET leaves a connection that was opened for reading."""
+    connection = sim.hetzner_connection(read_only=True)
+
+    with pytest.raises(PermissionError):
+        connection.send(method, "/servers/1", repeatable=True)
+
+    assert connection.requests.total == 0
+    assert sim.sent_to_hetzner() == []
+
+
+def test_a_read_only_token_may_read_and_not_write(sim: Simulation) -> None:
+    """A dry run needs no more than a read-only token, and Hetzner denies a write with it."""
+    connection = sim.hetzner_connection(token=READ_ONLY_TOKEN)
+
+    assert b"web-1" in get(connection)
+    with pytest.raises(Denied):
+        post(connection)
+
+
+def test_netrc_is_ignored(sim: Simulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials for this host in ``~/.netrc`` do not replace the token."""
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(netrc))
+
+    assert b"web-1" in get(sim.hetzner_connection())
+
+
+def test_redirects_are_not_followed(sim: Simulation) -> None:
+    """An answer that points elsewhere is no answer: the token is not taken to another host."""
+    sim.spoil_hetzner("status", code=301, headers={"Location": f"{sim.hetzner_server.url}/v1/servers/1"})
+
+    with pytest.raises(Broken):
+        get(sim.hetzner_connection())
+
+    assert sim.hetzner_server.journal.entries() == []
+
+
+def test_requests_are_counted_by_method(sim: Simulation) -> None:
+    """Every request that is sent is counted, retries included."""
+    connection = sim.hetzner_connection()
+    sim.spoil_hetzner("reset", count=2)
+
+    get(connection)
+    post(connection)
+
+    assert connection.requests.by_method() == {"GET": 3, "POST": 1}
+
+
+def test_the_user_agent_names_the_application(sim: Simulation) -> None:
+    """Hetzner sees who calls, and with what library."""
+    get(sim.hetzner_connection())
+
+    (entry,) = sim.sent_to_hetzner()
+    assert entry.client.startswith("tests/1.0 hcloud-python/")
+
+
+def test_an_unknown_token_is_denied(sim: Simulation) -> None:
+    """A token that Hetzner does not know is Denied, and is not in the text."""
+    with pytest.raises(Denied) as raised:
+        get(sim.hetzner_connection(token=SECRET))
+
+    assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "token", "expected", "sent"),
+    [
+        pytest.param("http://127.0.0.1:1/v1", SECRET, Transient, 2, id="nobody listens"),
+        pytest.param("http://somebody:s3cr3t-token@127.0.0.1:1/v1", "x", Transient, 2, id="password in the address"),
+        pytest.param("http://", SECRET, Broken, 1, id="no host"),
+        pytest.param("ftp://127.0.0.1/v1", SECRET, Broken, 1, id="another scheme"),
+        pytest.param("http://exa mple/v1", SECRET, Broken, 1, id="a blank in the address"),
+        pytest.param("http://127.0.0.1:1/v1", "s3cr3t-token\nx", Broken, 1, id="token with a line break"),
+        pytest.param("http://127.0.0.1:1/v1", "s3cr3t-token\u20ac", Broken, 1, id="token that is not ASCII"),
+    ],
+)
+def test_wrong_addresses_and_tokens(endpoint: str, token: str, expected: type[ApiError], sent: int) -> None:
+    """Whatever is wrong with address or token, the error is one of ours and holds no credentials."""
+    connection = connect(
+        token,
+        endpoint,
+        application=("tests", "1.0"),
+        stop=ImpatientStop(),
+        timeout_s=2.0,
+        read_only=True,
+        patience=Patience(attempts=2),
+    )
+
+    with pytest.raises(ApiError) as raised:
+        get(connection)
+
+    assert type(raised.value) is expected
+    assert SECRET not in f"{raised.value} {raised.value.__cause__}"
+    assert connection.requests.total == sent
+
+
+def test_https_towards_plain_http(sim: Simulation) -> None:
+    """A port that speaks plain HTTP is Broken for a client that wants HTTPS, and is tried once."""
+    connection = connect(
+        SECRET,
+        sim.endpoint.replace("http://", "https://"),
+        application=("tests", "1.0"),
+        stop=threading.Event(),
+        timeout_s=2.0,
+        read_only=True,
+    )
+
+    with pytest.raises(Broken, match="no trusted encryption"):
+        get(connection)
+
+    assert connection.requests.total == 1

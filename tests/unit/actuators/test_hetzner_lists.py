@@ -1,0 +1,228 @@
+"""Whole lists: what makes one complete, and what it says when it is not."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from actuators.clients.hetzner_lists import Decoded, read_list
+from actuators.errors import Broken, Denied, Throttled, Transient
+from desired.section import Absent, Present, Unknown
+from reconciler.observe.hetzner import decode_servers, observe_servers
+from tests.support.objects import server
+from tests.support.simulators import Simulation
+
+CHANGED = "the list changed while it was being read"
+
+
+def many(count: int) -> dict[str, Any]:
+    """A project with so many servers."""
+    return {"servers": [server(number, f"web-{number}") for number in range(1, count + 1)]}
+
+
+def page(ids: list[int], *, last_page: int | None = 1, total: int | None) -> dict[str, Any]:
+    """One page of a list of things."""
+    return {
+        "things": [{"id": thing} for thing in ids],
+        "meta": {"pagination": {"last_page": last_page, "total_entries": total}},
+    }
+
+
+def decode(body: bytes) -> Decoded[int]:
+    """Things by id; what has a negative one cannot be read."""
+    ids = [thing["id"] for thing in json.loads(body)["things"]]
+    unreadable = {thing: "negative" for thing in ids if thing is not None and thing < 0}
+    return Decoded(
+        {thing: thing for thing in ids if thing is not None and thing >= 0}, unreadable, nameless=ids.count(None)
+    )
+
+
+def read(sim: Simulation, *answers: Mapping[str, Any]) -> Any:
+    """The section and the error when the API gives these answers, in the order of the requests."""
+    for answer in answers:
+        sim.spoil_hetzner("status", code=200, body=answer)
+    return read_list(sim.hetzner_reader(), "/things", decode)
+
+
+@pytest.mark.parametrize(("count", "requests"), [(0, 1), (1, 1), (50, 1), (51, 2), (230, 5)])
+def test_pages(simulate: Callable[..., Simulation], count: int, requests: int) -> None:
+    """Every object arrives, for one request for each fifty."""
+    sim = simulate(project=many(count))
+
+    section, error = observe_servers(sim.hetzner_reader())
+
+    assert error is None
+    assert section.complete
+    assert section.expected == count
+    assert list(section.items) == list(range(1, count + 1))
+    assert len(sim.sent_to_hetzner()) == requests
+    assert all("per_page=50&sort=id:asc" in entry.query for entry in sim.sent_to_hetzner())
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        pytest.param([page([1, 2], total=3)] * 2, f"2 of 3 objects arrived: {CHANGED}", id="one is missing"),
+        pytest.param([page([1, 2], total=1)] * 2, f"2 of 1 objects arrived: {CHANGED}", id="one too many"),
+        pytest.param([page([1, 1], total=2)] * 2, f"1 of 2 objects arrived: {CHANGED}", id="one came twice"),
+        pytest.param(
+            [page([1], last_page=2, total=2), page([2], last_page=2, total=3)] * 2,
+            CHANGED,
+            id="another total on page 2",
+        ),
+        pytest.param([page([1], total=None)] * 2, "the API did not say how many objects there are", id="no total"),
+        pytest.param(
+            [page([1, None], total=2)] * 2,  # type: ignore[list-item]
+            "1 objects of the list could not be read, not even their ids",
+            id="a nameless object",
+        ),
+    ],
+)
+def test_counts_that_do_not_add_up(simulate: Callable[..., Simulation], answers: list[Any], why: str) -> None:
+    """A list is read once more when its count does not add up, and is incomplete when it still does not."""
+    sim = simulate()
+
+    section, error = read(sim, *answers)
+
+    assert error is None
+    assert (section.complete, section.why_incomplete) == (False, why)
+    assert len(sim.sent_to_hetzner()) == len(answers)
+    assert isinstance(section.find(1), Present)
+    assert isinstance(section.find(99), Unknown)
+
+
+def test_ids_count_once(simulate: Callable[..., Simulation]) -> None:
+    """An object that slid from one page to the next is seen twice and counted once."""
+    sim = simulate()
+
+    section, _ = read(sim, page([1, 2], last_page=2, total=3), page([2, 3], last_page=2, total=3))
+
+    assert section.complete
+    assert list(section.items) == [1, 2, 3]
+
+
+def test_a_second_reading_settles_it(simulate: Callable[..., Simulation]) -> None:
+    """A list that changed while it was read once is whole when the second reading adds up."""
+    sim = simulate()
+
+    section, _ = read(sim, page([1], total=2), page([1, 2], total=2))
+
+    assert section.complete
+    assert len(sim.sent_to_hetzner()) == 2
+
+
+def test_a_shrinking_list(simulate: Callable[..., Simulation]) -> None:
+    """A server that is deleted between two pages never makes another one look absent."""
+    sim = simulate(project=many(120))
+    sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers"}])
+
+    section, error = observe_servers(sim.hetzner_reader())
+
+    assert error is None
+    assert section.complete
+    assert list(section.items) == list(range(2, 121))
+    assert isinstance(section.find(1), Absent)
+
+
+def test_a_list_that_never_stands_still(simulate: Callable[..., Simulation]) -> None:
+    """A list that shrinks in both readings is incomplete, and absence is not said of it."""
+    sim = simulate(project=many(120))
+    sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers", "count": 2}])
+
+    section, error = observe_servers(sim.hetzner_reader())
+
+    assert error is None
+    assert not section.complete
+    assert isinstance(section.find(1), Unknown)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"things": []}, id="no meta"),
+        pytest.param({"things": [], "meta": {}}, id="no pagination"),
+        pytest.param({"things": [], "meta": None}, id="null"),
+        pytest.param({"things": [], "meta": {"pagination": {"last_page": 1}}}, id="no total_entries"),
+        pytest.param([], id="a list"),
+        pytest.param("<html>Log in, please</html>", id="HTML"),
+        pytest.param("", id="nothing"),
+        pytest.param('{"things": [', id="cut JSON"),
+    ],
+)
+def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any) -> None:
+    """A 200 that is no list of Hetzner's API is Broken, and the section says so."""
+    sim = simulate()
+    sim.spoil_hetzner("status", code=200, body=body)
+
+    section, error = read_list(sim.hetzner_reader(), "/things", decode)
+
+    assert isinstance(error, Broken)
+    assert not section.complete
+    assert section.why_incomplete == str(error)
+    assert "Hetzner GET /things" in str(error)
+
+
+def test_one_page_fails(simulate: Callable[..., Simulation]) -> None:
+    """The pages that arrived are kept, and what is on the missing one is unknown."""
+    sim = simulate(project=many(120))
+    sim.spoil_hetzner("status", code=503, body="<html>", query="page=2&", count=None)
+
+    section, error = observe_servers(sim.hetzner_reader())
+
+    assert isinstance(error, Transient)
+    assert not section.complete
+    assert list(section.items) == [*range(1, 51), *range(101, 121)]
+    assert section.expected == 120
+    assert isinstance(section.find(51), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(401, Denied), (403, Denied), (429, Throttled), (500, Transient), (504, Transient)]
+)
+def test_nothing_arrives(simulate: Callable[..., Simulation], status: int, expected: type[Exception]) -> None:
+    """A list of which nothing can be had is missing with the reason, and the error comes along."""
+    sim = simulate(project=many(3))
+    sim.spoil_hetzner("status", code=status, body="<html>", count=None)
+
+    section, error = observe_servers(sim.hetzner_reader())
+
+    assert isinstance(error, expected)
+    assert (len(section), section.complete) == (0, False)
+    assert isinstance(section.find(1), Unknown)
+
+
+def test_an_unreadable_object_is_isolated(simulate: Callable[..., Simulation]) -> None:
+    """An object that cannot be decoded counts as seen: its key is unknown, the list is whole."""
+    section, error = read(simulate(), page([1, -2, 3], total=3))
+
+    assert error is None
+    assert section.complete
+    assert isinstance(section.find(-2), Unknown)
+    assert isinstance(section.find(3), Present)
+    assert isinstance(section.find(4), Absent)
+
+
+def test_a_later_page_makes_an_object_readable(simulate: Callable[..., Simulation]) -> None:
+    """An object that is unreadable on one page and readable on the next is there, once."""
+
+    def second_is_bad(body: bytes) -> Decoded[int]:
+        ids = [thing["id"] for thing in json.loads(body)["things"]]
+        return Decoded({}, {2: "bad"}) if ids == [2, 9] else Decoded({thing: thing for thing in ids}, {})
+
+    sim = simulate()
+    for answer in (page([2, 9], last_page=2, total=1), page([2], last_page=2, total=1)):
+        sim.spoil_hetzner("status", code=200, body=answer)
+
+    section, _ = read_list(sim.hetzner_reader(), "/things", second_is_bad)
+
+    assert section.complete
+    assert section.unreadable == {}
+    assert list(section.items) == [2]
+
+
+def test_pages_of_another_shape_are_broken() -> None:
+    """A body that has a right meta and no servers is no page of servers."""
+    with pytest.raises(Broken, match="no list of servers"):
+        decode_servers(msgspec.json.encode(page([1], total=1)))

@@ -1,0 +1,219 @@
+"""Where the cluster is and who asks: kubeconfigs as they really are, and addresses where no API server answers."""
+
+import json
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import ConnectionProblem, KubernetesReader, connect
+from actuators.errors import ApiError, Broken, Denied, Transient
+from actuators.retry import Patience
+from tests.support.objects import joining_node
+from tests.support.simulators import ImpatientStop, Simulation
+
+NODES = "/api/v1/nodes"
+SECRET = "s3cr3t-token"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home folder without a kubeconfig, outside of any pod."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def reader(kubeconfig: Path | None) -> KubernetesReader:
+    """A reader that tries twice and never waits."""
+    return KubernetesReader(
+        connect(
+            str(kubeconfig) if kubeconfig else None,
+            user_agent="tests/1.0",
+            stop=ImpatientStop(),
+            timeout_s=2.0,
+            read_only=True,
+            patience=Patience(attempts=2),
+        )
+    )
+
+
+def kubeconfig(folder: Path, server: str, *, token: str = SECRET, **cluster: Any) -> Path:
+    """A kubeconfig with one context."""
+    file = folder / "kubeconfig"
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    file.write_text(json.dumps(content))
+    return file
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="missing"),
+        pytest.param("", id="empty"),
+        pytest.param("{}", id="without context"),
+        pytest.param('{"clusters": [], "users": [], "contexts": [], "current-context": "x"}', id="unknown context"),
+        pytest.param(":\n  - [", id="malformed YAML"),
+        pytest.param("\x00\x01", id="binary"),
+        pytest.param("[]", id="a list"),
+        pytest.param("kubeconfig", id="a word"),
+        pytest.param(
+            '{"clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "/no/such"}}],'
+            '"users": [], "contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}',
+            id="certificate authority not there",
+        ),
+    ],
+)
+def test_unusable_kubeconfigs(tmp_path: Path, content: str | None) -> None:
+    """A kubeconfig that cannot be used is one line that names the file and the remedy."""
+    file = tmp_path / "my-kubeconfig"
+    if content is not None:
+        file.write_text(content)
+
+    with pytest.raises(ConnectionProblem) as raised:
+        reader(file)
+
+    text = str(raised.value)
+    assert text.startswith(f"kubeconfig {file} cannot be used: ")
+    assert text.endswith("give one with --kubeconfig or KUBECONFIG")
+    assert "\n" not in text
+
+
+def test_without_any_kubeconfig(tmp_path: Path) -> None:
+    """Without flag, variable and pod the file in the home folder is what is missed."""
+    with pytest.raises(ConnectionProblem, match=rf"^kubeconfig {tmp_path}/\.kube/config cannot be used"):
+        reader(None)
+
+
+def test_inside_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pod the service account is used, and named when it cannot be."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+
+    with pytest.raises(ConnectionProblem, match=r"^the pod's service account cannot be used"):
+        reader(None)
+
+
+def test_the_variable_names_the_file(simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
+    """``KUBECONFIG`` is used when no file is given, even in a pod, as kubectl does."""
+    sim = simulate(nodes=[joining_node("web-1")])
+    monkeypatch.setenv("KUBECONFIG", str(sim.kubeconfig()))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+
+    assert b"web-1" in reader(None).get(NODES).body
+
+
+def test_an_unknown_token_is_denied(simulate: Callable[..., Simulation]) -> None:
+    """A token that the API server does not know is Denied, with the remedy, and is not in the text."""
+    sim = simulate()
+
+    with pytest.raises(Denied, match="credentials are unknown or expired") as raised:
+        KubernetesReader(sim.kubernetes_connection(token=SECRET)).get(NODES)
+
+    assert SECRET not in str(raised.value)
+
+
+def test_connection_refused(tmp_path: Path) -> None:
+    """Nobody listens: Transient after every try, naming the address."""
+    refused = reader(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+
+    with pytest.raises(Transient, match=r"http://127\.0\.0\.1:1 does not answer"):
+        refused.get(NODES)
+
+    assert refused.requests.total == 2
+
+
+@pytest.mark.parametrize(
+    ("server", "token"),
+    [
+        pytest.param("http://user:s3cr3t-token@127.0.0.1:1", "x", id="password in the address"),
+        pytest.param("http://user:s3cr3t-token@exa mple", "x", id="password in a malformed address"),
+        pytest.param("http://127.0.0.1:1", "s3cr3t-token\nx", id="token with a line break"),
+        pytest.param("http://127.0.0.1:1", "s3cr3t-token\u20ac", id="token that is not ASCII"),
+        pytest.param("ftp://127.0.0.1:1", SECRET, id="another scheme"),
+    ],
+)
+def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> None:
+    """Whatever is wrong with address or token, the error is one of ours and holds no credentials."""
+    wrong = reader(kubeconfig(tmp_path, server, token=token))
+
+    with pytest.raises(ApiError) as raised:
+        wrong.get(NODES)
+
+    assert SECRET not in f"{raised.value} {raised.value.__cause__} {wrong.host}"
+
+
+class _Hello(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it that
+        pass
+
+
+class _Quiet(HTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up in the handshake is what the test wants."""
+
+
+@pytest.fixture(scope="module")
+def https(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """Port of an HTTPS server on 127.0.0.1, and its self-signed certificate."""
+    folder = tmp_path_factory.mktemp("tls")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    command = f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {key} -out {certificate}"
+    extensions = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    subprocess.run([*command.split(), *extensions], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = _Quiet(("127.0.0.1", 0), _Hello)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server.server_port, certificate
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_trusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> None:
+    """The kubeconfig's certificate authority is what counts."""
+    port, authority = https
+
+    answer = reader(kubeconfig(tmp_path, f"https://127.0.0.1:{port}", **{"certificate-authority": str(authority)}))
+
+    assert answer.get(NODES).body == b""
+
+
+def test_an_untrusted_certificate(tmp_path: Path, https: tuple[int, Path]) -> None:
+    """A certificate of another authority is Broken, tried once, and the text names what to check."""
+    untrusting = reader(kubeconfig(tmp_path, f"https://127.0.0.1:{https[0]}"))
+
+    with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
+        untrusting.get(NODES)
+
+    assert untrusting.requests.total == 1
+
+
+def test_https_towards_plain_http(tmp_path: Path, simulate: Callable[..., Simulation]) -> None:
+    """A port that speaks plain HTTP is Broken for a client that wants HTTPS."""
+    port = simulate().kubernetes_server.url.rpartition(":")[2]
+
+    with pytest.raises(Broken, match="check certificate-authority and server in the kubeconfig"):
+        reader(kubeconfig(tmp_path, f"https://127.0.0.1:{port}")).get(NODES)
+
+
+def test_plain_http_towards_https(tmp_path: Path, https: tuple[int, Path]) -> None:
+    """A port that speaks HTTPS hangs up on a client that does not: no answer of an API."""
+    with pytest.raises(Transient):
+        reader(kubeconfig(tmp_path, f"http://127.0.0.1:{https[0]}")).get(NODES)

@@ -1,0 +1,127 @@
+"""Whole lists of the API server: pages of one attempt that arrived whole, or an error, never something in between."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from actuators.clients.kubernetes import PAGE_SIZE, Answer
+from actuators.errors import ApiError, Broken, Conflict, Denied, Transient
+from tests.support.objects import joining_node
+from tests.support.simulators import Simulation
+
+NODES = "/api/v1/nodes"
+EXPIRED = {"kind": "Status", "reason": "Expired", "message": "The provided continue parameter is too old"}
+
+
+@pytest.fixture
+def large(simulate: Callable[..., Simulation]) -> Simulation:
+    """Two pages of Nodes, and one Node."""
+    return simulate(nodes=[joining_node(f"web-{number:04}") for number in range(2 * PAGE_SIZE + 1)])
+
+
+def whole(answer: Answer) -> Answer:
+    """A page as it came."""
+    return answer
+
+
+def names(pages: list[Any]) -> list[str]:
+    """Names in the order in which they came."""
+    return [item["metadata"]["name"] for page in pages for item in json.loads(page.body)["items"]]
+
+
+def queries(sim: Simulation) -> list[dict[str, list[str]]]:
+    """The queries that were sent."""
+    return [parse_qs(entry.query) for entry in sim.sent_to_kubernetes()]
+
+
+def test_pages_of_five_hundred(large: Simulation) -> None:
+    """Every object arrives once, five hundred a page, in the order of the API server."""
+    pages = large.kubernetes_reader().list_pages(NODES, whole)
+
+    assert names(pages) == sorted(large.nodes())
+    assert [query["limit"] for query in queries(large)] == [["500"]] * 3
+    assert ["continue" in query for query in queries(large)] == [False, True, True]
+
+
+def test_one_page(simulate: Callable[..., Simulation]) -> None:
+    """A small list costs one request."""
+    sim = simulate(nodes=[joining_node("web-1")])
+
+    assert names(sim.kubernetes_reader().list_pages(NODES, whole)) == ["web-1"]
+    assert len(sim.sent_to_kubernetes()) == 1
+
+
+def test_an_expired_token(large: Simulation) -> None:
+    """When a continue token expires the list is read again from the start, and no page of the first try is kept."""
+    large.spoil_kubernetes("status", query="continue=", code=410, body=EXPIRED, skip=1)
+
+    pages = large.kubernetes_reader().list_pages(NODES, whole)
+
+    assert names(pages) == sorted(large.nodes())
+    assert ["continue" in query for query in queries(large)] == [False, True, True, False, True, True]
+
+
+def test_tokens_that_always_expire(large: Simulation) -> None:
+    """After three attempts it is given up as something that may work later."""
+    large.spoil_kubernetes("status", query="continue=", code=410, body=EXPIRED, count=None)
+
+    with pytest.raises(Transient, match="the list expired 3 times"):
+        large.kubernetes_reader().list_pages(NODES, whole)
+
+    assert len(large.sent_to_kubernetes()) == 6
+
+
+def test_gone_without_a_token(large: Simulation) -> None:
+    """A 410 that no token explains is not read again and again."""
+    large.spoil_kubernetes("status", code=410, body=EXPIRED, count=None)
+
+    with pytest.raises(Conflict):
+        large.kubernetes_reader().list_pages(NODES, whole)
+
+    assert len(large.sent_to_kubernetes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"), [pytest.param(403, Denied, id="denied"), pytest.param(500, Transient, id="down")]
+)
+def test_a_page_that_cannot_be_had(large: Simulation, code: int, expected: type[ApiError]) -> None:
+    """A list without one of its pages is no list."""
+    large.spoil_kubernetes("status", query="continue=", code=code, count=None)
+
+    with pytest.raises(expected):
+        large.kubernetes_reader().list_pages(NODES, whole)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("<html>Log in, please</html>", id="HTML"),
+        pytest.param("", id="nothing"),
+        pytest.param("[]", id="an array"),
+        pytest.param('{"kind": "NodeList", "items": [', id="cut JSON"),
+        pytest.param({"metadata": None}, id="metadata is null"),
+        pytest.param({"metadata": {"continue": 5}}, id="a number as token"),
+    ],
+)
+def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any) -> None:
+    """A 200 that is no list is Broken, and the text says which call it answered."""
+    sim = simulate()
+    sim.spoil_kubernetes("status", code=200, body=body)
+
+    with pytest.raises(Broken, match=f"^Kubernetes GET {NODES}: the answer is no list"):
+        sim.kubernetes_reader().list_pages(NODES, whole)
+
+
+def test_what_decoding_raises(large: Simulation) -> None:
+    """A page that its reader cannot take ends the reading with the reader's error, at that page."""
+
+    def refuse(_answer: Answer) -> None:
+        raise Broken("not what I wanted")
+
+    with pytest.raises(Broken, match="not what I wanted"):
+        large.kubernetes_reader().list_pages(NODES, refuse)
+
+    assert len(large.sent_to_kubernetes()) == 1

@@ -1,0 +1,251 @@
+"""Initialising a Node: what the API server has afterwards, in which order it got it, and whom it yields to."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Broken, Conflict, NotFound, Transient
+from actuators.nodes import initialise
+from desired.change import Change
+from desired.diff import compute_plan
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from reconciler.observe.world import Eyes, observe_world
+from tests.builders import a_change, a_settled_node, a_snapshot
+from tests.support.objects import UNINITIALIZED, condition, joining_node, server
+from tests.support.simulators import Simulation
+
+NODE = "/api/v1/nodes/web-1"
+OTHERS = [
+    {"key": "zone-b", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+    {"key": "a", "value": "b", "effect": "NoSchedule"},
+]
+
+
+def observed(sim: Simulation) -> tuple[Change, Snapshot]:
+    """The one change that the world asks for, and the snapshot that it was planned from."""
+    snapshot = observe_world(Eyes(sim.kubernetes_reader(), sim.hetzner_reader()), Settings()).snapshot
+    (change,) = compute_plan(snapshot, Settings()).changes
+    sim.kubernetes_proxy.journal.clear()
+    return change, snapshot
+
+
+def touch(sim: Simulation) -> None:
+    """What a kubelet does all the time: write something else to the Node's status."""
+    body = {"status": {"conditions": [condition("DiskPressure", "False")]}}
+    sim.kubernetes_writer().patch(f"{NODE}/status", body)
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """One Node that joins with taints of others around ours, and its server."""
+    node = joining_node("web-1")
+    node["spec"]["taints"] = [OTHERS[0], UNINITIALIZED, OTHERS[1]]
+    return simulate(nodes=[node], project={"servers": [server(1, "web-1")]})
+
+
+def test_a_node_is_initialised(sim: Simulation) -> None:
+    """Afterwards the Node has providerID, labels and addresses, and not the taint."""
+    initialise(sim.kubernetes_writer(), *observed(sim))
+
+    node = sim.nodes()["web-1"]
+    assert node["spec"]["providerID"] == "hcloud://1"
+    assert UNINITIALIZED not in node["spec"]["taints"]
+    assert node["metadata"]["labels"]["topology.kubernetes.io/region"] == "fsn1"
+    assert node["status"]["addresses"] == [
+        {"type": "Hostname", "address": "web-1"},
+        {"type": "ExternalIP", "address": "198.51.0.2"},
+    ]
+
+
+def test_what_others_wrote_is_kept(sim: Simulation) -> None:
+    """Labels, annotations, conditions and taints of others stay as they are, with their times and in their order."""
+    before = sim.nodes()["web-1"]
+
+    initialise(sim.kubernetes_writer(), *observed(sim))
+
+    after = sim.nodes()["web-1"]
+    assert after["spec"]["taints"] == OTHERS
+    assert after["metadata"]["labels"].items() >= before["metadata"]["labels"].items()
+    assert after["metadata"].get("annotations") == before["metadata"].get("annotations")
+    assert after["status"]["conditions"] == before["status"]["conditions"]
+
+
+def test_addresses_come_before_the_taint_goes(sim: Simulation) -> None:
+    """The status is written first, and the second write rests on the version that the first one answered."""
+    change, snapshot = observed(sim)
+    node = snapshot.nodes.items["web-1"]
+
+    initialise(sim.kubernetes_writer(), change, snapshot)
+
+    first, second = sim.written()
+    assert (first.method, first.path) == ("PATCH", f"{NODE}/status")
+    assert set(first.body) == {"metadata", "status"}
+    assert first.body["metadata"] == {"uid": node.uid, "resourceVersion": node.resource_version}
+    assert (second.method, second.path) == ("PATCH", NODE)
+    assert set(second.body) == {"metadata", "spec"}
+    assert second.body["metadata"]["uid"] == node.uid
+    assert int(second.body["metadata"]["resourceVersion"]) > int(node.resource_version)
+    assert [entry.status for entry in sim.written()] == [200, 200]
+
+
+def test_a_crash_between_the_two_writes(sim: Simulation) -> None:
+    """Whoever dies after the first write leaves a Node with addresses that keeps pods away, and can be resumed."""
+    change, snapshot = observed(sim)
+    sim.spoil_kubernetes("status", path=f"{NODE}$", method="PATCH", code=500, count=None)
+
+    with pytest.raises(Transient):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+    half = sim.nodes()["web-1"]
+    assert {"type": "ExternalIP", "address": "198.51.0.2"} in half["status"]["addresses"]
+    assert UNINITIALIZED in half["spec"]["taints"]
+    assert "providerID" not in half["spec"]
+
+    sim.kubernetes_proxy.clear_faults()
+    initialise(sim.kubernetes_writer(), *observed(sim))
+    assert [entry.path for entry in sim.written()] == [NODE]
+    assert sim.nodes()["web-1"]["spec"]["providerID"] == "hcloud://1"
+
+
+def test_equal_addresses_are_not_written(sim: Simulation) -> None:
+    """A Node that has its addresses already costs one write."""
+    change, snapshot = observed(sim)
+    sim.kubernetes_writer().patch(
+        f"{NODE}/status",
+        {
+            "status": {
+                "addresses": [
+                    {"type": "Hostname", "address": "web-1"},
+                    {"type": "ExternalIP", "address": "198.51.0.2"},
+                ]
+            }
+        },
+    )
+    change, snapshot = observed(sim)
+
+    initialise(sim.kubernetes_writer(), change, snapshot)
+
+    assert [entry.path for entry in sim.written()] == [NODE]
+
+
+def test_a_node_that_moved_on_before_the_first_write(sim: Simulation) -> None:
+    """When somebody wrote after the reading, nothing of ours is written, and it is a Conflict."""
+    change, snapshot = observed(sim)
+    touch(sim)
+    before = sim.nodes()
+
+    with pytest.raises(Conflict):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+    assert sim.nodes() == before
+
+
+def test_a_node_that_moves_on_between_the_two_writes(sim: Simulation) -> None:
+    """When a kubelet writes in between, the taint stays, and it is a Conflict: the change is planned again."""
+    change, snapshot = observed(sim)
+    writer = sim.kubernetes_writer()
+
+    class _InBetween:
+        """A writer after whose first write the kubelet comes."""
+
+        def patch(self, path: str, body: Any, **options: Any) -> Any:
+            answer = writer.patch(path, body, **options)
+            touch(sim)
+            return answer
+
+    with pytest.raises(Conflict):
+        initialise(_InBetween(), change, snapshot)  # type: ignore[arg-type]
+
+    assert UNINITIALIZED in sim.nodes()["web-1"]["spec"]["taints"]
+    assert "providerID" not in sim.nodes()["web-1"]["spec"]
+
+
+def test_another_node_under_the_same_name(sim: Simulation) -> None:
+    """A Node that was deleted and registered anew is another one: Conflict, and it is left alone."""
+    change, snapshot = observed(sim)
+    again = joining_node("web-1")
+    again["metadata"]["uid"] = "another-uid"
+    again["metadata"]["resourceVersion"] = snapshot.nodes.items["web-1"].resource_version
+    sim.kubernetes.replace_world({"nodes": [again]})
+
+    with pytest.raises(Conflict):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+    assert sim.nodes()["web-1"]["spec"]["taints"] == [UNINITIALIZED]
+
+
+def test_a_node_that_is_gone(sim: Simulation) -> None:
+    """A Node that was deleted meanwhile is not found."""
+    change, snapshot = observed(sim)
+    sim.kubernetes.replace_world({})
+
+    with pytest.raises(NotFound):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_a_first_write_whose_answer_is_lost(sim: Simulation, lost: str) -> None:
+    """A write that was carried out unanswered makes the second try a Conflict, not a double."""
+    change, snapshot = observed(sim)
+    sim.spoil_kubernetes(lost, method="PATCH")
+
+    with pytest.raises(Conflict):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+    assert UNINITIALIZED in sim.nodes()["web-1"]["spec"]["taints"]
+
+
+def test_doing_it_twice_changes_nothing(sim: Simulation) -> None:
+    """Carried out a second time from a fresh look, there is nothing to carry out."""
+    change, snapshot = observed(sim)
+    initialise(sim.kubernetes_writer(), change, snapshot)
+    before = sim.nodes()
+
+    with pytest.raises(Conflict):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+    assert sim.nodes() == before
+    fresh = observe_world(Eyes(sim.kubernetes_reader(), sim.hetzner_reader()), Settings()).snapshot
+    assert compute_plan(fresh, Settings()).changes == ()
+
+
+@pytest.mark.parametrize("body", ["<html>", {}, {"metadata": {}}, {"metadata": {"resourceVersion": 5}}])
+def test_an_answer_without_a_version(sim: Simulation, body: Any) -> None:
+    """When the first write's answer cannot be read, the taint is not removed on a guess."""
+    change, snapshot = observed(sim)
+    sim.spoil_kubernetes("status", method="PATCH", code=200, body=body)
+
+    with pytest.raises(Broken):
+        initialise(sim.kubernetes_writer(), change, snapshot)
+
+    assert len(sim.written()) == 1
+
+
+def test_a_name_that_needs_quoting(simulate: Callable[..., Simulation]) -> None:
+    """A name with dots is one segment of the path."""
+    sim = simulate(nodes=[joining_node("web-1.example.com")], project={"servers": [server(1, "web-1.example.com")]})
+
+    initialise(sim.kubernetes_writer(), *observed(sim))
+
+    assert sim.nodes()["web-1.example.com"]["spec"]["providerID"] == "hcloud://1"
+
+
+def test_only_identities_can_be_initialised(sim: Simulation) -> None:
+    """A change of another shape is a mistake of ours, and writes nothing."""
+    snapshot = a_snapshot([a_settled_node()])
+
+    with pytest.raises(TypeError, match="both sides"):
+        initialise(sim.kubernetes_writer(), a_change(), snapshot)
+
+    assert sim.written() == []
+
+
+def test_errors_are_ours(sim: Simulation) -> None:
+    """Whatever the API server does, the caller sees an ApiError."""
+    change, snapshot = observed(sim)
+    sim.spoil_kubernetes("status", method="PATCH", code=418, count=None)
+
+    with pytest.raises(ApiError):
+        initialise(sim.kubernetes_writer(), change, snapshot)

@@ -1,0 +1,204 @@
+"""The one retry layer: what is tried again, how often, after which wait, and when it is given up."""
+
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+
+from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
+
+BROKEN_DOWN = Transient("no answer")
+
+
+@dataclass
+class Service:
+    """Raises each of ``refusals`` once, then answers."""
+
+    refusals: list[ApiError]
+    timeouts: list[float] = field(default_factory=list)
+    """Seconds that each try was given."""
+
+    def __call__(self, timeout_s: float) -> str:
+        self.timeouts.append(timeout_s)
+        if len(self.timeouts) <= len(self.refusals):
+            raise self.refusals[len(self.timeouts) - 1]
+        return "answer"
+
+
+@dataclass
+class Waiting:
+    """A Retry, and the waits that it asked for."""
+
+    patience: Patience = PATIENT
+    stop: threading.Event = field(default_factory=threading.Event)
+    waits: list[float] = field(default_factory=list)
+
+    def call(self, service: Service, *, timeout_s: float = 1.0, repeatable: bool = True) -> str:
+        """One call."""
+        return Retry(self.stop, self.patience, sleep=self._note).call(
+            service, timeout_s=timeout_s, repeatable=repeatable
+        )
+
+    def _note(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+def throttled(retry_after_s: float) -> Throttled:
+    """A refusal with a hint."""
+    return Throttled("slow down", retry_after_s=retry_after_s)
+
+
+@pytest.mark.parametrize(
+    ("error", "repeatable", "tries"),
+    [
+        pytest.param(BROKEN_DOWN, True, 2, id="a repeatable call that broke down"),
+        pytest.param(BROKEN_DOWN, False, 1, id="a write that broke down may have been carried out"),
+        pytest.param(throttled(0.1), True, 2, id="throttled"),
+        pytest.param(throttled(0.1), False, 2, id="a throttled write was not carried out"),
+        pytest.param(NotFound("gone"), True, 1, id="not found"),
+        pytest.param(Conflict("moved on"), True, 1, id="conflict is planned again, never resent"),
+        pytest.param(Invalid("wrong"), True, 1, id="invalid"),
+        pytest.param(Denied("no"), True, 1, id="denied"),
+        pytest.param(Broken("html"), True, 1, id="broken"),
+    ],
+)
+def test_what_is_tried_again(error: ApiError, repeatable: bool, tries: int) -> None:
+    """Throttled is always tried again, Transient only when the call may be repeated, the rest never."""
+    service = Service([error])
+
+    if tries == 1:
+        with pytest.raises(type(error)) as raised:
+            Waiting().call(service, repeatable=repeatable)
+        assert raised.value is error
+    else:
+        assert Waiting().call(service, repeatable=repeatable) == "answer"
+    assert len(service.timeouts) == tries
+
+
+@pytest.mark.parametrize(("attempts", "tries"), [(1, 1), (3, 3), (5, 5)])
+def test_tries_are_counted(attempts: int, tries: int) -> None:
+    """A call that never succeeds is tried as often as the patience says, and its last error is raised as it is."""
+    errors: list[ApiError] = [Transient(f"no answer {number}") for number in range(9)]
+    service = Service(errors)
+
+    with pytest.raises(Transient) as raised:
+        Waiting(Patience(attempts=attempts)).call(service)
+
+    assert raised.value is errors[tries - 1]
+    assert len(service.timeouts) == tries
+
+
+def test_no_patience_never_waits() -> None:
+    """A call without patience is tried once, even when it is throttled."""
+    waiting = Waiting(NO_PATIENCE)
+
+    with pytest.raises(Throttled):
+        waiting.call(Service([throttled(0.1)]))
+
+    assert waiting.waits == []
+
+
+def test_hints_are_obeyed_and_doubled() -> None:
+    """The server's hint is waited exactly, doubled with each refusal."""
+    waiting = Waiting()
+
+    waiting.call(Service([throttled(1.5), throttled(1.5), throttled(2.0)]))
+
+    assert waiting.waits == [1.5, 3.0, 8.0]
+
+
+def test_waits_without_a_hint_grow_at_random() -> None:
+    """Without a hint a wait is drawn between nothing and an upper end that doubles up to the longest wait."""
+    patience = Patience(attempts=7, deadline_s=1000, first_wait_s=1.0, longest_wait_s=4.0)
+    upper_ends = [1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
+
+    drawn = []
+    for _ in range(20):
+        waiting = Waiting(patience)
+        waiting.call(Service([BROKEN_DOWN] * 6))
+        drawn.append(waiting.waits)
+
+    assert all(0 <= wait <= end for waits in drawn for wait, end in zip(waits, upper_ends, strict=True))
+    assert len({waits[0] for waits in drawn}) > 1
+    assert any(waits[2] > upper_ends[1] for waits in drawn)
+
+
+def test_no_try_begins_after_the_deadline() -> None:
+    """A wait that would end after the deadline is not begun: the error is raised at once."""
+    waiting = Waiting(Patience(deadline_s=5.0))
+    service = Service([throttled(2.0)] * 5)
+
+    with pytest.raises(Throttled):
+        waiting.call(service)
+
+    assert waiting.waits == [2.0, 4.0]
+    assert len(service.timeouts) == 3
+
+
+def test_a_hint_beyond_the_deadline_is_not_waited_for() -> None:
+    """A server that asks for an hour gets no further try in this call."""
+    waiting = Waiting()
+    service = Service([throttled(3600.0)])
+
+    with pytest.raises(Throttled):
+        waiting.call(service)
+
+    assert waiting.waits == []
+    assert len(service.timeouts) == 1
+
+
+def test_the_stop_event_ends_waiting() -> None:
+    """A wait ends when the stop event is set, and no further try, which might hang, begins after it."""
+    stop = threading.Event()
+    refusal = throttled(20.0)
+    service = Service([refusal] * 5)
+    threading.Timer(0.01, stop.set).start()
+
+    with pytest.raises(Throttled) as raised:
+        Retry(stop, Patience(deadline_s=1000)).call(service, timeout_s=1.0)
+
+    assert raised.value is refusal
+    assert len(service.timeouts) == 1
+
+
+def test_nothing_is_repeated_once_stopped() -> None:
+    """After the stop event a call is tried once and never again."""
+    waiting = Waiting()
+    waiting.stop.set()
+    service = Service([BROKEN_DOWN])
+
+    with pytest.raises(Transient):
+        waiting.call(service)
+
+    assert waiting.waits == []
+    assert len(service.timeouts) == 1
+
+
+def test_timeouts_are_cut_to_what_is_left() -> None:
+    """No try may take longer than what is left until the deadline."""
+    waiting = Waiting(Patience(deadline_s=5.0))
+    service = Service([throttled(0.0)])
+
+    waiting.call(service, timeout_s=15.0)
+
+    first, second = service.timeouts
+    assert 4.0 < second < first <= 5.0
+
+
+def test_a_short_timeout_is_kept() -> None:
+    """A time-out below what is left is passed on as it is, to every try."""
+    service = Service([throttled(0.0)])
+
+    Waiting().call(service, timeout_s=0.25)
+
+    assert service.timeouts == [0.25, 0.25]
+
+
+def test_a_try_always_gets_some_time() -> None:
+    """A deadline that is all but over leaves a try a tenth of a second, never zero or less."""
+    service = Service([])
+
+    Waiting(Patience(deadline_s=0.0)).call(service, timeout_s=15.0)
+
+    assert service.timeouts == [0.1]

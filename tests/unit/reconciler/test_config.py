@@ -1,0 +1,330 @@
+"""Flags and environment together: one frozen configuration, or every problem at once, and never a secret."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desired.settings import AddressFamily, Controller, Policy, Settings
+from reconciler.config import Config, ConfigurationError, Mode, load_config
+from reconciler.flags import Command, Output
+
+TOKEN = "T0k3n".ljust(64, "x")
+HASH = "sha256:0123456789abcdef"
+REQUIRED = 'environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it'
+MALFORMED = "HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again"
+SECRET = "p4ssw0rd"
+
+
+def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
+    """The configuration of a run."""
+    return load_config(Command.RUN, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
+
+
+def refused(flags: Mapping[str, str] | None = None, /, **environ: str) -> ConfigurationError:
+    """What is said of a wrong configuration; the environment has nothing but what is given."""
+    with pytest.raises(ConfigurationError) as raised:
+        load_config(Command.RUN, flags or {}, environ)
+    return raised.value
+
+
+def test_defaults() -> None:
+    """A token is all that a run needs."""
+    assert load() == Config(
+        settings=Settings(),
+        mode=Mode.LOOP,
+        output=Output.AUTO,
+        detailed_exitcode=False,
+        approved=(),
+        kubeconfig=None,
+        interval_s=None,
+        request_timeout_s=15.0,
+        lease_namespace="kube-system",
+        token=TOKEN,
+        endpoint="https://api.hetzner.cloud/v1",
+    )
+
+
+def test_everything_set() -> None:
+    """Flags and variables end up where the rest of the program reads them."""
+    flags = {
+        "--once": "true",
+        "--output": "json",
+        "--detailed-exitcode": "true",
+        "--approve": HASH,
+        "--only": "node/web-1",
+        "--controllers": "cloud-node",
+        "--kubeconfig": "/some/file",
+        "--interval": "2m",
+        "--policy": "upsert",
+        "--request-timeout": "5s",
+        "--leader-elect-resource-namespace": "ops",
+    }
+
+    config = load(
+        flags,
+        HCLOUD_ENDPOINT="http://127.0.0.1:8080/v1//",
+        HCLOUD_NETWORK="net",
+        HCLOUD_DEBUG="true",
+        HCLOUD_INSTANCES_ADDRESS_FAMILY="dualstack",
+        HCLOUD_INSTANCES_ZONE_LABEL_ENABLED="false",
+    )
+
+    assert config == Config(
+        settings=Settings(
+            address_family=AddressFamily.DUALSTACK,
+            zone_labels=False,
+            network="net",
+            policy=Policy.UPSERT,
+            controllers=frozenset({Controller.NODE}),
+            only=("node/web-1",),
+        ),
+        mode=Mode.ONCE,
+        output=Output.JSON,
+        detailed_exitcode=True,
+        approved=(HASH,),
+        kubeconfig="/some/file",
+        interval_s=120.0,
+        request_timeout_s=5.0,
+        lease_namespace="ops",
+        token=TOKEN,
+        endpoint="http://127.0.0.1:8080/v1",
+        debug=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("environ", "lines"),
+    [
+        pytest.param({}, [REQUIRED], id="no token"),
+        pytest.param({"HCLOUD_TOKEN": ""}, [REQUIRED], id="empty token"),
+        pytest.param({"HCLOUD_TOKEN_FILE": ""}, [REQUIRED], id="empty name of the token's file"),
+        pytest.param({"HCLOUD_TOKEN": "", "HCLOUD_TOKEN_FILE": __file__}, [REQUIRED], id="the plain variable wins"),
+        pytest.param({"HCLOUD_TOKEN": "to ken"}, [MALFORMED], id="token with a blank"),
+        pytest.param({"HCLOUD_TOKEN": f"{TOKEN}\n"}, [MALFORMED], id="token with a line break"),
+        pytest.param({"HCLOUD_TOKEN": "tökén"}, [MALFORMED], id="token that is not ASCII"),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": "api.hetzner.cloud"},
+            ["HCLOUD_ENDPOINT is 'api.hetzner.cloud': expect an address such as https://host/v1"],
+            id="endpoint without scheme",
+        ),
+        pytest.param(
+            {
+                "HCLOUD_TOKEN": TOKEN,
+                "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1",
+                "HCLOUD_LOAD_BALANCERS_NETWORK_ZONE": "eu-central",
+            },
+            ["HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other"],
+            id="location and zone",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_USER": "u"},
+            ['both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither'],
+            id="Robot user alone",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_PASSWORD": SECRET},
+            ['both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither'],
+            id="Robot password alone",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "net"},
+            ["using Routes with Robot is not supported: set HCLOUD_NETWORK_ROUTES_ENABLED=false"],
+            id="Robot with routes",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "RECONCILER_DRYRUN": "true"},
+            ["unknown variable RECONCILER_DRYRUN: did you mean RECONCILER_DRY_RUN?"],
+            id="unknown variable",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKN": TOKEN},
+            ["unknown variable HCLOUD_TOKN: did you mean HCLOUD_TOKEN?", REQUIRED],
+            id="misspelt token",
+        ),
+    ],
+)
+def test_wrong_environments(environ: dict[str, str], lines: list[str]) -> None:
+    """What is wrong with the environment, in HCCM's words where it has any; the command line is not to blame."""
+    error = refused(**environ)
+
+    assert error.lines == tuple(lines)
+    assert not error.usage
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        pytest.param({"ROBOT_ENABLED": "true"}, id="Robot without credentials"),
+        pytest.param({"ROBOT_ENABLED": "true", "ROBOT_USER": "u", "ROBOT_PASSWORD": SECRET}, id="Robot with both"),
+        pytest.param({"ROBOT_USER": "u"}, id="one of two, and Robot off"),
+        pytest.param(
+            {"ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "net", "HCLOUD_NETWORK_ROUTES_ENABLED": "false"},
+            id="Robot with a network and without routes",
+        ),
+        pytest.param({"ROBOT_ENABLED": "true", "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, id="routes without network"),
+        pytest.param({"HCLOUD_SERVER_CACHE_MODE": "off", "HCLOUD_SERVER_CACHE_MAX_AGE": "1m"}, id="HCCM's caches"),
+        pytest.param({"HCLOUD_CONTEXT": "prod", "HCLOUD_CSI_SERVICE_HOST": "10.0.0.1"}, id="names of others"),
+        pytest.param({"HCLOUD_ENDPOINT": ""}, id="empty endpoint"),
+    ],
+)
+def test_right_environments(environ: dict[str, str]) -> None:
+    """What HCCM accepts is accepted."""
+    assert load(**environ).token == TOKEN
+
+
+@pytest.mark.parametrize(
+    ("flags", "lines"),
+    [
+        pytest.param(
+            {"--dry-run": "true", "--once": "true"}, ["--dry-run and --once exclude each other"], id="dry run and once"
+        ),
+        pytest.param(
+            {"--approve": HASH},
+            ["--approve goes with --once; for a running controller use 'reconcile approve HASH'"],
+            id="approving in the loop",
+        ),
+        pytest.param(
+            {"--approve": HASH, "--dry-run": "true"},
+            ["--approve goes with --once; for a running controller use 'reconcile approve HASH'"],
+            id="approving in a dry run",
+        ),
+        pytest.param({"--output": "yaml"}, ["--output is 'yaml': expect one of auto, text, json"], id="wrong value"),
+    ],
+)
+def test_bad_usage(flags: dict[str, str], lines: list[str]) -> None:
+    """When only the command line is wrong, that is said, so that the exit code can tell."""
+    error = refused(flags, HCLOUD_TOKEN=TOKEN)
+
+    assert error.lines == tuple(lines)
+    assert error.usage
+
+
+def test_all_problems_at_once() -> None:
+    """Everything that is wrong is said together, the command line first, and then it is not usage alone."""
+    error = refused(
+        {"--output": "yaml", "--interval": "5"},
+        RECONCILER_POLICY="all",
+        RECONCILER_X_Y_Z="1",
+        HCLOUD_DEBUG="",
+        HCLOUD_NETWROK="net",
+        ROBOT_ENABLED="yes",
+    )
+
+    assert error.lines == (
+        "--output is 'yaml': expect one of auto, text, json",
+        "--interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms",
+        "RECONCILER_POLICY is 'all': expect one of observe, upsert, sync",
+        "unknown variable RECONCILER_X_Y_Z",
+        "HCLOUD_DEBUG is '': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
+        "ROBOT_ENABLED is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
+        "unknown variable HCLOUD_NETWROK: did you mean HCLOUD_NETWORK?",
+        REQUIRED,
+    )
+    assert str(error) == "\n".join(error.lines)
+    assert not error.usage
+
+
+@pytest.mark.parametrize(
+    ("flags", "mode"),
+    [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)],
+)
+def test_modes(flags: dict[str, str], mode: Mode) -> None:
+    """Without a flag a run goes on for ever."""
+    assert load(flags).mode is mode
+
+
+def test_the_token_from_a_file(tmp_path: Path) -> None:
+    """The token may stand in a file, as Kubernetes mounts Secrets."""
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+
+    assert load_config(Command.RUN, {}, {"HCLOUD_TOKEN_FILE": str(tmp_path / "token")}).token == TOKEN
+
+
+def test_a_missing_token_file_is_one_problem() -> None:
+    """A token's file that is not there is not reported a second time as a missing token."""
+    error = refused(HCLOUD_TOKEN_FILE="/no/such/file")
+
+    assert error.lines == ("HCLOUD_TOKEN_FILE: '/no/such/file' cannot be read: No such file or directory",)
+
+
+@pytest.mark.parametrize(
+    ("environ", "warnings"),
+    [
+        pytest.param({}, (), id="nothing to warn of"),
+        pytest.param(
+            {"HCLOUD_TOKEN": "short"},
+            ("HCLOUD_TOKEN has 5 characters where Hetzner's tokens have 64",),
+            id="short token",
+        ),
+        pytest.param(
+            {"ROBOT_ENABLED": "true"},
+            ("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone",),
+            id="Robot",
+        ),
+    ],
+)
+def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
+    """What is odd and yet accepted is worth a line."""
+    assert load(**environ).warnings == warnings
+
+
+def test_approving_needs_no_token() -> None:
+    """``approve`` talks to the cluster alone: neither the token nor any of Hetzner's variables is looked at."""
+    config = load_config(
+        Command.APPROVE, {"--kubeconfig": "f"}, {"HCLOUD_DEBUG": "nonsense", "RECONCILER_REQUEST_TIMEOUT": "3s"}
+    )
+
+    assert (config.kubeconfig, config.request_timeout_s, config.lease_namespace) == ("f", 3.0, "kube-system")
+
+
+@pytest.mark.parametrize(
+    ("environ", "problems"),
+    [
+        pytest.param({"HCLOUD_TOKEN": f"{SECRET} {SECRET}"}, True, id="malformed token"),
+        pytest.param({"HCLOUD_TOKEN": SECRET}, False, id="short token"),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_PASSWORD": SECRET}, True, id="lonely password"
+        ),
+        pytest.param({"HCLOUD_TOKEN": TOKEN, "ROBOT_PASWORD": SECRET}, True, id="misspelt password"),
+        pytest.param({"HCLOUD_TOKN": SECRET}, True, id="misspelt token"),
+        pytest.param({"HCLOUD_TOKEN": TOKEN, "RECONCILER_TOKEN": SECRET}, True, id="unknown variable"),
+    ],
+)
+def test_secrets_are_never_shown(environ: dict[str, Any], problems: bool) -> None:
+    """No message, warning or repr has a token or a password in it."""
+    if problems:
+        error = refused(**environ)
+        said = f"{error} {error!r} {error.lines}"
+    else:
+        config = load_config(Command.RUN, {}, environ)
+        said = f"{config} {config!r} {config.warnings}"
+
+    assert SECRET not in said
+    assert TOKEN not in said
+
+
+def test_a_file_with_a_wrong_secret_is_not_quoted(tmp_path: Path) -> None:
+    """The content of a secret's file is never part of a message."""
+    (tmp_path / "token").write_text(f"{SECRET}\n{SECRET}")
+
+    error = refused(HCLOUD_TOKEN_FILE=str(tmp_path / "token"))
+
+    assert error.lines == (MALFORMED,)
+
+
+@pytest.mark.parametrize(
+    ("given", "rate_limit", "reads", "expected"),
+    [
+        pytest.param({}, 3600, 3, 60.0, id="a minute"),
+        pytest.param({}, 3600, 15, 60.0, id="exactly a quarter of the allowance"),
+        pytest.param({}, 3600, 100, 400.0, id="a large project"),
+        pytest.param({}, 360, 10, 400.0, id="a small allowance"),
+        pytest.param({}, 0, 1, 14400.0, id="no allowance is read as one request an hour"),
+        pytest.param({"--interval": "10s"}, 3600, 1000, 10.0, id="as given"),
+    ],
+)
+def test_interval(given: dict[str, str], rate_limit: int, reads: int, expected: float) -> None:
+    """The pause is as given, else a minute or what keeps reads under a quarter of the rate limit."""
+    assert load(given).interval_for(rate_limit, reads) == pytest.approx(expected)

@@ -1,0 +1,157 @@
+"""Passes in a world that answers badly, or not at all: what is written then, and what the result is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied
+from desired.settings import Settings
+from reconciler.result import Result
+from tests.support.objects import joining_node, server
+from tests.support.passes import Run, initialised
+from tests.support.simulators import Simulation
+
+REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not read that"}
+
+
+def test_a_missing_network(joining: Run) -> None:
+    """A network that the project does not have is an error of the configuration, and nothing is written."""
+    joining.settings = Settings(network="nett")
+
+    report = joining.converge()
+
+    assert report.result is Result.ERROR
+    assert report.errors == (
+        "HCLOUD_NETWORK names no network of the project that HCLOUD_TOKEN belongs to: correct one of them",
+    )
+    assert joining.sim.written() == []
+
+
+def test_a_missing_network_of_another_project(elsewhere: Run) -> None:
+    """With a token of another project the network is missing too, which is no second error."""
+    elsewhere.settings = Settings(network="net")
+
+    report = elsewhere.converge()
+
+    assert (report.result, report.errors) == (Result.REFUSED, ())
+
+
+@pytest.mark.parametrize("wanted", ["7", "net"])
+def test_a_network_by_id_or_name(joining: Run, wanted: str) -> None:
+    """The network may be given by id or by name; it costs one request."""
+    joining.settings = Settings(network=wanted)
+
+    report = joining.plan()
+
+    assert report.result is Result.CHANGES
+    assert report.cost.hetzner == 2
+
+
+HETZNER_TROUBLE = [
+    pytest.param({"kind": "reset"}, Result.ERROR, id="no connection"),
+    pytest.param({"kind": "status", "code": 503, "body": "<html>"}, Result.ERROR, id="down"),
+    pytest.param({"kind": "status", "code": 200, "body": "<html>"}, Result.ERROR, id="a page of HTML"),
+    pytest.param({"kind": "status", "code": 404, "body": "<html>"}, Result.ERROR, id="somebody else's server"),
+    pytest.param(
+        {"kind": "status", "code": 404, "body": {"error": {"code": "not_found", "message": "api route not found"}}},
+        Result.ERROR,
+        id="a wrong path in the endpoint",
+    ),
+    pytest.param(
+        {"kind": "status", "code": 401, "body": {"error": {"code": "unauthorized", "message": "invalid token"}}},
+        Result.ERROR,
+        id="a wrong token",
+    ),
+    pytest.param(
+        {"kind": "status", "code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "slow down"}}},
+        Result.INCOMPLETE,
+        id="throttled",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "result"), HETZNER_TROUBLE)
+def test_trouble_with_hetzner(joining: Run, fault: dict[str, Any], result: Result) -> None:
+    """When Hetzner says nothing of use, nothing is written, and the result tells passing from lasting trouble."""
+    joining.sim.spoil_hetzner(**fault, count=None)
+
+    report = joining.converge()
+
+    assert report.result is result
+    assert joining.sim.written() == []
+    assert report.snapshot is not None
+    assert report.snapshot.servers.why_incomplete
+
+
+def test_part_of_the_servers(simulate: Callable[..., Simulation]) -> None:
+    """With one page missing only Nodes whose server is known by id may join; no name is matched."""
+    servers = [server(number, f"web-{number}") for number in range(1, 61)]
+    known = joining_node("named")
+    known["spec"]["providerID"] = "hcloud://1"
+    run = Run(simulate(nodes=[known, joining_node("web-2")], project={"servers": servers}))
+    run.sim.spoil_hetzner("status", code=503, query="page=2&", count=None)
+
+    report = run.converge()
+
+    assert report.result is Result.INCOMPLETE
+    assert initialised(run) == ["named"]
+
+
+def test_a_token_that_is_withdrawn_while_reading(simulate: Callable[..., Simulation]) -> None:
+    """A token that is denied halfway ends the pass with an error: what could be planned is not applied either."""
+    known = joining_node("named")
+    known["spec"]["providerID"] = "hcloud://1"
+    servers = [server(number, f"web-{number}") for number in range(1, 61)]
+    run = Run(simulate(nodes=[known], project={"servers": servers}))
+    denied = {"error": {"code": "unauthorized", "message": "invalid token"}}
+    run.sim.spoil_hetzner("status", code=401, body=denied, query="page=2&", count=None)
+
+    report = run.converge()
+
+    assert report.result is Result.ERROR
+    assert [line.change.key for line in report.lines] == ["node/named"]
+    assert run.sim.written() == []
+
+
+API_SERVER_TROUBLE = [
+    pytest.param({"kind": "reset"}, id="no connection"),
+    pytest.param({"kind": "status", "code": 503}, id="down"),
+    pytest.param({"kind": "status", "code": 401, "body": "Unauthorized"}, id="a wrong token"),
+    pytest.param({"kind": "status", "code": 403, "body": REFUSED_NODE}, id="no right to list"),
+    pytest.param({"kind": "status", "code": 200, "body": "<html>"}, id="a page of HTML"),
+    pytest.param(
+        {"kind": "status", "code": 200, "body": {"kind": "Status", "metadata": {}, "items": []}}, id="no list"
+    ),
+]
+
+
+@pytest.mark.parametrize("fault", API_SERVER_TROUBLE)
+def test_trouble_with_the_api_server(joining: Run, fault: dict[str, Any]) -> None:
+    """Without the Nodes nothing can be said: one error, in a dry run and in a pass."""
+    joining.sim.spoil_kubernetes(**fault, count=None)
+
+    for report in (joining.plan(), joining.converge()):
+        assert report.result is Result.ERROR
+        assert len(report.errors) == 1
+        assert report.snapshot is None
+        assert report.cost.kubernetes > 0
+
+
+def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:
+    """When the world cannot be seen any more after a write, that is an error, and what was written is said."""
+    joining.sim.spoil_kubernetes("reset", method="GET", path="/api/v1/nodes", skip=1, count=None)
+
+    report = joining.converge()
+
+    assert report.result is Result.ERROR
+    assert {line.outcome for line in report.lines} == {Applied()}
+    assert initialised(joining) == ["web-1", "web-2"]
+
+
+def test_the_clusters_identity_is_not_needed_to_join(joining: Run) -> None:
+    """A namespace that may not be read keeps no Node from joining."""
+    joining.sim.spoil_kubernetes("status", path="/api/v1/namespaces/kube-system$", code=403, body=REFUSED_NODE)
+
+    assert joining.converge().result is Result.NO_CHANGES
+    assert initialised(joining) == ["web-1", "web-2"]

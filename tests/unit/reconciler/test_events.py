@@ -1,0 +1,153 @@
+"""Events in the cluster: said when what they say begins to hold, under names that follow from it, lost without harm."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.telemetry.events import Event, EventSink, EventType
+from tests.builders import a_node
+from tests.support.simulators import Simulation
+
+NOW = datetime(2026, 7, 1, 12, 0, 0, 500_000, tzinfo=UTC)
+MISSED = Event(a_node(), EventType.WARNING, "ServerNotFound", "no server of the project is named 'web-1'")
+SYNCED = Event(a_node(), EventType.NORMAL, "Synced", "Node synced successfully")
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """An empty cluster."""
+    return simulate()
+
+
+@contextmanager
+def sink(sim: Simulation) -> Iterator[EventSink]:
+    """A sink; at the end of the block everything has been sent."""
+    events = EventSink(sim.kubernetes_writer())
+    yield events
+    events.close(5)
+
+
+def listed(sim: Simulation) -> list[dict[str, Any]]:
+    """The events that the cluster has, by name."""
+    return [event for _, event in sorted(sim.objects("events").items())]
+
+
+def test_an_event(sim: Simulation) -> None:
+    """An event names its Node so that ``kubectl describe`` finds it, and carries the API server's time."""
+    with sink(sim) as events:
+        events.announce([MISSED], NOW)
+
+    (event,) = listed(sim)
+    assert event["metadata"]["namespace"] == "default"
+    assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "web-1", "uid": "uid-web-1"}
+    assert (event["type"], event["reason"], event["message"]) == (MISSED.type, MISSED.reason, MISSED.message)
+    assert event["source"] == {"component": "hcloud-reconciler"}
+    assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-07-01T12:00:00Z"
+    assert event["count"] == 1
+
+
+def test_only_transitions_are_said(sim: Simulation) -> None:
+    """What still holds is not said again; what holds anew after it did not is."""
+    with sink(sim) as events:
+        for minute, holding in enumerate([[MISSED], [MISSED], [MISSED], [], [MISSED]]):
+            events.announce(holding, NOW + timedelta(minutes=minute))
+            wait(events._under_way, timeout=5)
+
+    assert len(sim.sent_to_kubernetes("POST")) == 2
+    (event,) = listed(sim)
+    assert event["firstTimestamp"] == "2026-07-01T12:00:00Z"
+    assert event["lastTimestamp"] == "2026-07-01T12:04:00Z"
+
+
+def test_what_happens_is_said_each_time(sim: Simulation) -> None:
+    """Something that happens, and does not go on, is sent at once, every time."""
+    with sink(sim) as events:
+        events.send(SYNCED, NOW)
+    with sink(sim) as events:
+        events.send(SYNCED, NOW + timedelta(minutes=1))
+
+    (event,) = listed(sim)
+    assert event["lastTimestamp"] == "2026-07-01T12:01:00Z"
+
+
+def test_a_restart_says_it_once_more_and_adds_none(sim: Simulation) -> None:
+    """After a restart the same thing is said again under the same name, which updates the event that is there."""
+    for minute in range(3):
+        with sink(sim) as events:
+            events.announce([MISSED], NOW + timedelta(minutes=minute))
+
+    assert len(listed(sim)) == 1
+    assert [entry.method for entry in sim.sent_to_kubernetes()] == ["POST", "POST", "PATCH", "POST", "PATCH"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(replace(MISSED, message="another reason"), id="message"),
+        pytest.param(replace(MISSED, reason="Other"), id="reason"),
+        pytest.param(replace(MISSED, type=EventType.NORMAL), id="type"),
+        pytest.param(replace(MISSED, node=a_node("web-2")), id="another Node"),
+        pytest.param(replace(MISSED, node=a_node(uid="other")), id="another Node of the same name"),
+    ],
+)
+def test_different_things_have_different_names(sim: Simulation, other: Event) -> None:
+    """An event's name begins with its Node's, and follows from everything that it says."""
+    with sink(sim) as events:
+        events.announce([MISSED, other], NOW)
+
+    first, second = listed(sim)
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    assert first["metadata"]["name"].startswith("web-1.")
+
+
+def test_names_fit(sim: Simulation) -> None:
+    """The longest name that a Node may have leaves room for an event's."""
+    with sink(sim) as events:
+        events.announce([replace(MISSED, node=a_node(".".join(["a" * 62] * 4)), message="x" * 5000)], NOW)
+
+    (event,) = listed(sim)
+    assert len(event["metadata"]["name"]) <= 253
+    assert len(event["message"]) == 1024
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "status", "code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}},
+        {"kind": "status", "code": 429},
+        {"kind": "status", "code": 503},
+        {"kind": "reset"},
+        {"kind": "status", "code": 200, "body": "<html>"},
+    ],
+    ids=lambda fault: f"{fault['kind']} {fault.get('code', '')}",
+)
+def test_lost_events_are_harmless(sim: Simulation, fault: dict[str, Any]) -> None:
+    """An event that does not arrive is tried once, raises nothing, and keeps no other from arriving."""
+    sim.spoil_kubernetes(**fault, method="POST")
+
+    with sink(sim) as events:
+        events.announce([MISSED], NOW)
+        events.close(5)
+    with sink(sim) as events:
+        events.announce([SYNCED], NOW)
+
+    assert [event["reason"] for event in listed(sim)] == ["Synced"]
+    assert len(sim.sent_to_kubernetes("POST")) == 2
+    assert sim.stop.waits == []
+
+
+def test_a_hanging_api_server_does_not_keep_the_process(sim: Simulation) -> None:
+    """Closing waits no longer than it was told, whatever is still under way."""
+    sim.spoil_kubernetes("hang", count=None)
+    events = EventSink(sim.kubernetes_writer())
+    events.announce([MISSED, SYNCED], NOW)
+
+    events.close(0.05)
+
+    assert listed(sim) == []
+    sim.kubernetes_proxy.stop()

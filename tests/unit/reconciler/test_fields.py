@@ -1,0 +1,91 @@
+"""Differences field by field: every path reads like the object's own, and nothing shifts in lists."""
+
+from typing import Any
+
+import pytest
+
+from desired.snapshot import NodeAddress, Taint
+from reconciler.report.fields import FieldChange, field_changes
+from tests.builders import a_change, an_identity
+
+
+def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
+    """Path, before and after of each difference."""
+    kind = "node.initialise"
+    change = a_change(kind=kind, before=before, after=after)
+    return [(found.path, found.before, found.after) for found in field_changes(change)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(an_identity(None), an_identity(), [("provider_id", None, "hcloud://1")], id="a providerID is set"),
+        pytest.param(an_identity(""), an_identity(), [("provider_id", None, "hcloud://1")], id="an empty one is none"),
+        pytest.param(
+            an_identity(labels={}),
+            an_identity(labels={"topology.kubernetes.io/region": "fsn1"}),
+            [("labels[topology.kubernetes.io/region]", None, "fsn1")],
+            id="a label comes",
+        ),
+        pytest.param(
+            an_identity(labels={"a": "1", "b": "2", "c": "3"}),
+            an_identity(labels={"b": "2", "c": "4", "d": ""}),
+            [("labels[a]", "1", None), ("labels[c]", "3", "4"), ("labels[d]", None, "")],
+            id="labels go, change and come",
+        ),
+        pytest.param(
+            an_identity(labels={"x'y\"[z]": "1"}),
+            an_identity(labels={}),
+            [("labels[x'y\"[z]]", "1", None)],
+            id="quotes",
+        ),
+        pytest.param(
+            an_identity(taints=(Taint("a", "NoSchedule", "x"), Taint("b", "NoExecute"))),
+            an_identity(taints=(Taint("b", "NoExecute"),)),
+            [("taints[a:NoSchedule]", "x", None)],
+            id="the first taint goes, and the second does not shift",
+        ),
+        pytest.param(
+            an_identity(taints=(Taint("a", "NoSchedule"),)),
+            an_identity(taints=(Taint("a", "NoExecute"),)),
+            [("taints[a:NoExecute]", None, ""), ("taints[a:NoSchedule]", "", None)],
+            id="a taint with another effect is another one",
+        ),
+        pytest.param(
+            an_identity(addresses=(NodeAddress("Hostname", "web-1"),)),
+            an_identity(addresses=(NodeAddress("Hostname", "web-1"), NodeAddress("ExternalIP", "203.0.113.1"))),
+            [("addresses[1]", None, "ExternalIP 203.0.113.1")],
+            id="an address comes",
+        ),
+        pytest.param(
+            an_identity(addresses=(NodeAddress("InternalIP", "10.0.0.2"),)),
+            an_identity(addresses=(NodeAddress("InternalIP", "10.0.0.3"),)),
+            [("addresses[0]", "InternalIP 10.0.0.2", "InternalIP 10.0.0.3")],
+            id="an address changes",
+        ),
+    ],
+)
+def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
+    """Each field that differs appears once, under its own path, sorted."""
+    assert fields(before, after) == expected
+
+
+def test_a_side_that_is_not_there() -> None:
+    """What comes into being has a before of nothing in every field."""
+    found = field_changes(a_change(before=None))
+
+    assert found
+    assert all(field.before is None for field in found)
+
+
+def test_all_parts_at_once() -> None:
+    """Differences of all parts are told together."""
+    before = an_identity(None, labels={}, taints=(Taint("t", "NoSchedule", "true"),), addresses=())
+    after = an_identity(addresses=(NodeAddress("Hostname", "web-1"),))
+
+    assert field_changes(a_change(before=before, after=after)) == (
+        FieldChange("addresses[0]", None, "Hostname web-1"),
+        FieldChange("labels[topology.kubernetes.io/region]", None, "fsn1"),
+        FieldChange("provider_id", None, "hcloud://1"),
+        FieldChange("taints[t:NoSchedule]", "true", None),
+    )

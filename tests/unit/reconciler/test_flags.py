@@ -1,0 +1,260 @@
+"""The command line and its variables: how they are split, read, refused, and compared with what is known."""
+
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from desired.settings import Controller, Policy
+from reconciler import __version__
+from reconciler.flags import (
+    BAD_USAGE,
+    FLAGS,
+    Command,
+    Output,
+    parse_command_line,
+    read_flags,
+    unknown_variables,
+)
+
+HASH = "sha256:0123456789abcdef"
+OTHER = "sha256:fedcba9876543210"
+SWITCHES = [name for name, row in FLAGS.items() if not row.metavar]
+
+
+def read(*words: str, **environ: str) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Values, and problems of command line and environment."""
+    command, given, _ = parse_command_line(words)
+    usage: list[str] = []
+    errors: list[str] = []
+    return dict(read_flags(command, given, environ, usage, errors)), usage, errors
+
+
+def test_defaults() -> None:
+    """Without flags and variables everything has its default."""
+    values, usage, errors = read()
+
+    assert (usage, errors) == ([], [])
+    assert {name: value for name, value in values.items() if FLAGS[name].commands == {Command.RUN}} == {
+        "--dry-run": False,
+        "--once": False,
+        "--output": Output.AUTO,
+        "--detailed-exitcode": False,
+        "--approve": (),
+        "--only": (),
+        "--controllers": frozenset(Controller),
+        "--cluster-cidr": (),
+        "--interval": None,
+        "--policy": Policy.SYNC,
+        "--leader-elect": True,
+        "--leader-elect-lease-duration": 15.0,
+        "--leader-elect-renew-deadline": 10.0,
+        "--leader-elect-retry-period": 2.0,
+        "--leader-elect-resource-lock": "leases",
+        "--leader-elect-resource-name": "cloud-controller-manager",
+        "--health-address": ("", 10258),
+    }
+    assert values["--leader-elect-resource-namespace"] == "kube-system"
+    assert values["--request-timeout"] == 15.0
+
+
+@pytest.mark.parametrize(
+    ("words", "flag", "value"),
+    [
+        (["--dry-run"], "--dry-run", True),
+        (["--dry-run=true"], "--dry-run", True),
+        (["--dry-run=false"], "--dry-run", False),
+        (["--once", "--once=0"], "--once", False),
+        (["--leader-elect=false"], "--leader-elect", False),
+        (["--output", "json"], "--output", Output.JSON),
+        (["--output=text", "--output=json"], "--output", Output.JSON),
+        (["--approve", f"{HASH},{OTHER}"], "--approve", (HASH, OTHER)),
+        (["--approve", HASH, "--approve", OTHER], "--approve", (HASH, OTHER)),
+        (["--only", "node/a", "--only", "node/b"], "--only", ("node/a", "node/b")),
+        (["--controllers", "cloud-node"], "--controllers", {Controller.NODE}),
+        (["--controllers=*", "--controllers=-route"], "--controllers", frozenset(Controller) - {Controller.ROUTE}),
+        (["--controllers=-route,*"], "--controllers", frozenset(Controller) - {Controller.ROUTE}),
+        (["--cluster-cidr", "10.244.0.0/16"], "--cluster-cidr", (ip_network("10.244.0.0/16"),)),
+        (["--kubeconfig", "/some/file"], "--kubeconfig", "/some/file"),
+        (["--interval", "1m30s"], "--interval", 90.0),
+        (["--policy", "upsert"], "--policy", Policy.UPSERT),
+        (["--request-timeout=500ms"], "--request-timeout", 0.5),
+        (["--health-address", "127.0.0.1:0"], "--health-address", ("127.0.0.1", 0)),
+        (["--leader-elect-resource-namespace", "ops"], "--leader-elect-resource-namespace", "ops"),
+    ],
+)
+def test_command_line(words: list[str], flag: str, value: Any) -> None:
+    """A flag is read from the command line; one that takes a list may be given again, of any other the last counts."""
+    values, usage, errors = read(*words)
+
+    assert (values[flag], usage, errors) == (value, [], [])
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["--dry-run=yes"],
+            "--dry-run is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
+        ),
+        (["--dry-run="], "--dry-run is '': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"),
+        (["--output", "yaml"], "--output is 'yaml': expect one of auto, text, json"),
+        (["--policy", "Sync"], "--policy is 'Sync': expect one of observe, upsert, sync"),
+        (["--interval", "60"], "--interval is '60': expect a duration with a unit, such as 30s, 1m30s or 500ms"),
+        (["--interval", "0"], "--interval is '0': expect a duration of more than 0"),
+        (
+            ["--approve", "all"],
+            "--approve is 'all': expect the hash of a hold as a plan shows it, sha256: and 16 hex digits",
+        ),
+        (["--only", "web-1"], "--only is 'web-1': expect keys as a plan shows them, such as node/web-1"),
+        (
+            ["--leader-elect-resource-lock", "configmaps"],
+            "--leader-elect-resource-lock is 'configmaps': expect leases: nothing else is supported as a lock",
+        ),
+    ],
+)
+def test_values_that_cannot_be_read(words: list[str], line: str) -> None:
+    """A wrong value is one line that names the flag, the value and what was expected."""
+    _, usage, errors = read(*words)
+
+    assert (usage, errors) == ([line], [])
+
+
+def test_variables() -> None:
+    """Every flag may be given as a variable, and the command line wins."""
+    values, usage, errors = read(
+        "--output", "text", RECONCILER_OUTPUT="json", RECONCILER_DRY_RUN="true", RECONCILER_INTERVAL="2m"
+    )
+
+    assert (usage, errors) == ([], [])
+    assert (values["--output"], values["--dry-run"], values["--interval"]) == (Output.TEXT, True, 120.0)
+
+
+def test_a_command_line_that_wins_hides_a_wrong_variable() -> None:
+    """A variable that is not used is not judged either."""
+    values, usage, errors = read("--output", "text", RECONCILER_OUTPUT="yaml")
+
+    assert (values["--output"], usage, errors) == (Output.TEXT, [], [])
+
+
+def test_empty_variables() -> None:
+    """A variable that is set to nothing is not set, but for a switch, where it is an error as everywhere."""
+    values, usage, errors = read(RECONCILER_OUTPUT="", RECONCILER_INTERVAL="", RECONCILER_ONCE="")
+
+    assert (values["--output"], values["--interval"], usage) == (Output.AUTO, None, [])
+    assert errors == ["RECONCILER_ONCE is '': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"]
+
+
+def test_wrong_variables_are_no_bad_usage() -> None:
+    """What is wrong in the environment is told apart from what is wrong on the command line."""
+    _, usage, errors = read("--policy", "x", RECONCILER_OUTPUT="y")
+
+    assert usage == ["--policy is 'x': expect one of observe, upsert, sync"]
+    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json"]
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_switches(name: str) -> None:
+    """A switch may stand alone, or with a value."""
+    assert parse_command_line([name])[1] == {name: "true"}
+    assert parse_command_line([f"{name}=f"])[1] == {name: "f"}
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "flags", "arguments"),
+    [
+        ([], Command.RUN, {}, ()),
+        (["--once"], Command.RUN, {"--once": "true"}, ()),
+        (["demo"], Command.DEMO, {}, ()),
+        (["sandbox", "--hetzner-port", "1"], Command.SANDBOX, {"--hetzner-port": "1"}, ()),
+        (["approve", HASH], Command.APPROVE, {}, (HASH,)),
+        (["approve", "--kubeconfig", "f", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
+        (["--kubeconfig", "f", "approve", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
+    ],
+)
+def test_commands(words: list[str], command: Command, flags: dict[str, str], arguments: tuple[str, ...]) -> None:
+    """The command, its flags wherever they stand, and its arguments."""
+    assert parse_command_line(words) == (command, flags, arguments)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--dryrun"],
+        ["--dry"],
+        ["--dry-run", "false"],
+        ["--output"],
+        ["--hetzner-port", "1"],
+        ["bogus"],
+        ["approve"],
+        ["approve", HASH, OTHER],
+        ["approve", "--dry-run", HASH],
+        ["demo", "extra"],
+        ["-x"],
+    ],
+)
+def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A command line that cannot be split ends with exit code 64 and two lines on stderr, and abbreviates nothing."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line(words)
+
+    output = capsys.readouterr()
+    assert left.value.code == BAD_USAGE == 64
+    assert output.out == ""
+    assert output.err.startswith("reconcile: ")
+    assert output.err.endswith("\nTry 'reconcile --help'.\n")
+
+
+def test_a_flag_of_another_command() -> None:
+    """A flag before a command that knows nothing of it is bad usage, not silently dropped."""
+    _, usage, _ = read("--dry-run", "demo")
+
+    assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
+
+
+def test_help_shows_every_flag_and_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help names all commands and all flags of a run, each with its meaning on one line."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line(["--help"])
+
+    shown = capsys.readouterr().out
+    assert left.value.code == 0
+    for row in FLAGS.values():
+        if Command.RUN in row.commands:
+            assert any(row.name in line and row.meaning in line for line in shown.splitlines()), row.name
+    assert all(command in shown for command in Command if command is not Command.RUN)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """The version goes to stdout."""
+    with pytest.raises(SystemExit):
+        parse_command_line(["--version"])
+
+    assert capsys.readouterr().out == f"hcloud-reconciler {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("RECONCILER_DRYRUN", "unknown variable RECONCILER_DRYRUN: did you mean RECONCILER_DRY_RUN?"),
+        ("RECONCILER_INTERVALL", "unknown variable RECONCILER_INTERVALL: did you mean RECONCILER_INTERVAL?"),
+        ("RECONCILER_", "unknown variable RECONCILER_"),
+    ],
+)
+def test_unknown_variables(name: str, line: str) -> None:
+    """A variable with our prefix that is none of ours is an error, with the nearest name when there is one."""
+    assert unknown_variables({name: "x"}) == [line]
+
+
+def test_known_variables() -> None:
+    """Every flag's variable is known, and other prefixes are none of our business."""
+    assert unknown_variables({row.variable: "" for row in FLAGS.values()} | {"PATH": "x", "RECONCILERS": "x"}) == []
+    assert FLAGS["--leader-elect-lease-duration"].variable == "RECONCILER_LEADER_ELECT_LEASE_DURATION"
+
+
+@pytest.mark.parametrize(
+    "rest", ["SERVICE_HOST", "SERVICE_PORT", "PORT", "PORT_443_TCP_ADDR", "METRICS_SERVICE_PORT_HTTP"]
+)
+def test_service_links_are_not_ours(rest: str) -> None:
+    """A Service named ``reconciler`` puts such variables into every container of its namespace: no reason to stop."""
+    assert unknown_variables({f"RECONCILER_{rest}": "10.0.0.1"}) == []

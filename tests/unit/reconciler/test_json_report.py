@@ -1,0 +1,115 @@
+"""What machines read: one shape for plans and reports, valid against the published schema."""
+
+import copy
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from reconciler import __version__
+from reconciler.flags import Output
+from reconciler.report.json_report import FORMAT_VERSION, render_json, report_as_json, schema
+from reconciler.report.terminal import Writer
+from tests.support.scenarios import SCENARIOS
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def invalid(document: Any) -> list[str]:
+    """What the published schema says against a document."""
+    judge = Draft202012Validator(dict(schema()), format_checker=FormatChecker())
+    return [f"{error.json_path}: {error.message}" for error in judge.iter_errors(document)]
+
+
+def test_the_schema_is_one() -> None:
+    """The published schema is itself valid."""
+    Draft202012Validator.check_schema(dict(schema()))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_golden_reports(name: str) -> None:
+    """Each scenario is exactly its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
+    file = GOLDEN / f"{name}.json"
+    text = render_json(SCENARIOS[name]).replace(f'"tool_version": "{__version__}"', '"tool_version": "0.0.0"')
+    if "UPDATE_GOLDEN" in os.environ:
+        file.write_text(text, "utf-8")
+
+    assert text == file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_valid_against_the_schema(name: str) -> None:
+    """Every report is valid against the schema, and has exactly the members that it describes."""
+    document = json.loads(render_json(SCENARIOS[name]))
+
+    assert invalid(document) == []
+    assert document.keys() == schema()["properties"].keys()
+    for change in document["changes"]:
+        assert change.keys() == schema()["properties"]["changes"]["items"]["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("format_version",), "2.0"),
+        (("result",), "fine"),
+        (("changes", 0, "verdict"), "maybe"),
+        (("changes", 0, "class"), "create"),
+        (("changes", 0, "outcome"), {"state": "done"}),
+        (("summary", "add"), -1),
+        (("taken_at",), 5),
+    ],
+)
+def test_the_schema_refuses_other_documents(path: tuple[str | int, ...], value: object) -> None:
+    """The schema is not so wide that everything fits."""
+    document = copy.deepcopy(json.loads(render_json(SCENARIOS["joining"])))
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+
+    assert len(invalid(document)) == 1
+
+
+def test_readers_ignore_what_they_do_not_know() -> None:
+    """A member of a later minor version does not make a document invalid."""
+    document = json.loads(render_json(SCENARIOS["joining"]))
+    document["news"] = document["changes"][0]["news"] = "later"
+
+    assert invalid(document) == []
+
+
+def test_text_and_json_tell_the_same() -> None:
+    """Both forms have the same result and the same changes."""
+    for report in SCENARIOS.values():
+        stream = io.StringIO()
+        Writer(Output.TEXT, stream).write(report)
+        document = report_as_json(report)
+
+        assert all(change["key"] in stream.getvalue() for change in document["changes"])
+        assert document["result"] == report.result
+
+
+def test_one_document_a_line_in_a_stream() -> None:
+    """The loop writes a document a line; a single run writes one that people can read."""
+    stream = io.StringIO()
+    writer = Writer(Output.JSON, stream)
+
+    writer.write(SCENARIOS["joining"], stream_of_passes=True)
+    writer.write(SCENARIOS["empty"], stream_of_passes=True)
+
+    lines = stream.getvalue().splitlines()
+    assert [json.loads(line)["result"] for line in lines] == ["changes", "no_changes"]
+    assert all(json.loads(line)["format_version"] == FORMAT_VERSION for line in lines)
+
+
+def test_foreign_text_is_json() -> None:
+    """A document keeps letters of all languages, and escapes what would break its line."""
+    stream = io.StringIO()
+    Writer(Output.JSON, stream).write(SCENARIOS["error"])
+
+    assert json.loads(stream.getvalue())["errors"] == list(SCENARIOS["error"].errors)

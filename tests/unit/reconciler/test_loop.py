@@ -1,0 +1,203 @@
+"""Passes for ever: when the next one begins, which of them are worth a word, and how it ends."""
+
+import threading
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.change import Note, NoteKind, Ruling, Verdict
+from reconciler.loop import Pace, is_news, run_loop, went_wrong
+from reconciler.result import Line, Report
+from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
+
+QUIET = Report(snapshot=a_snapshot())
+GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
+PLANNED = replace(QUIET, lines=(Line(a_change()),))
+NOTED = replace(QUIET, notes=(Note("node/web-1", NoteKind.FOREIGN, "left alone"),))
+APPLIED = replace(QUIET, lines=(Line(a_change(), Applied()),))
+FAILED = replace(QUIET, lines=(Line(a_change(), Failed("no")),))
+PENDING = replace(QUIET, lines=(Line(a_change(), Pending("conflict")),))
+THROTTLED = replace(QUIET, lines=(Line(a_change(), Pending("429", retry_after_s=12.0)),))
+ERROR = Report(errors=("no connection",))
+
+
+def waiting(due_in_s: float | None) -> Report:
+    """A change that waits for a time."""
+    return replace(QUIET, lines=(Line(a_change(ruling=Ruling(Verdict.WAITING, "rule", "why", due_in_s))),))
+
+
+@pytest.mark.parametrize(
+    ("report", "unlucky", "drawn", "pause_s"),
+    [
+        pytest.param(QUIET, 0, 0.0, 60.0, id="the whole interval"),
+        pytest.param(QUIET, 0, 0.999999, 54.0, id="less a tenth"),
+        pytest.param(QUIET, 0, 0.5, 57.0, id="less a twentieth"),
+        pytest.param(waiting(7.0), 0, 0.0, 7.0, id="when something falls due"),
+        pytest.param(waiting(600.0), 0, 0.0, 60.0, id="not later than the interval"),
+        pytest.param(waiting(None), 0, 0.0, 60.0, id="a wait without a time"),
+        pytest.param(waiting(-5.0), 0, 0.0, 0.5, id="overdue, without spinning"),
+        pytest.param(ERROR, 1, 0.0, 0.5, id="soon after trouble"),
+        pytest.param(ERROR, 1, 0.999999, 1.0, id="within a second"),
+        pytest.param(ERROR, 2, 0.999999, 2.0, id="then within two"),
+        pytest.param(ERROR, 5, 0.999999, 16.0, id="then doubled"),
+        pytest.param(ERROR, 7, 0.0, 30.0, id="up to a minute, drawn low"),
+        pytest.param(ERROR, 100, 0.999999, 54.0, id="never later than the interval"),
+        pytest.param(ERROR, 5000, 0.0, 30.0, id="a night of trouble"),
+        pytest.param(THROTTLED, 1, 0.0, 12.0, id="not before the time that an API asked for"),
+    ],
+)
+def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> None:
+    """The earliest of interval, due time and retry is when the next pass begins."""
+    assert Pace(60.0, draw=lambda: drawn).pause_s(report, unlucky) == pytest.approx(pause_s, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("report", "wrong"),
+    [
+        pytest.param(QUIET, False, id="quiet"),
+        pytest.param(PLANNED, False, id="planned"),
+        pytest.param(waiting(5.0), False, id="waiting is planned"),
+        pytest.param(APPLIED, False, id="applied"),
+        pytest.param(ERROR, True, id="error"),
+        pytest.param(GAP, True, id="incomplete"),
+        pytest.param(FAILED, True, id="failed"),
+        pytest.param(PENDING, True, id="pending"),
+    ],
+)
+def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
+    """Trouble is worth another look soon; a plan that stands is not."""
+    assert went_wrong(report) is wrong
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "news"),
+    [
+        pytest.param(QUIET, QUIET, False, id="nothing, again"),
+        pytest.param(PLANNED, PLANNED, False, id="the same plan"),
+        pytest.param(ERROR, ERROR, False, id="the same error"),
+        pytest.param(GAP, GAP, False, id="the same gap"),
+        pytest.param(NOTED, NOTED, False, id="the same note"),
+        pytest.param(APPLIED, APPLIED, True, id="applied again"),
+        pytest.param(QUIET, PLANNED, True, id="a change"),
+        pytest.param(PLANNED, QUIET, True, id="a change that went away"),
+        pytest.param(QUIET, NOTED, True, id="a note"),
+        pytest.param(QUIET, ERROR, True, id="an error"),
+        pytest.param(ERROR, replace(ERROR, errors=("other",)), True, id="another error"),
+        pytest.param(QUIET, GAP, True, id="a gap"),
+        pytest.param(GAP, QUIET, True, id="whole again"),
+        pytest.param(
+            replace(QUIET, cost=replace(QUIET.cost, hetzner=1)),
+            replace(QUIET, cost=replace(QUIET.cost, hetzner=2)),
+            False,
+            id="cost is no news",
+        ),
+    ],
+)
+def test_news_only(before: Report, now: Report, news: bool) -> None:
+    """A report is published when it says what the one before did not; something done is always news."""
+    assert Told([before, now]).run() == ([before, now] if news else [before])
+
+
+def test_the_first_report_is_news() -> None:
+    """The first pass is always told."""
+    assert is_news(QUIET, None)
+
+
+@dataclass
+class Told:
+    """A loop over these reports, which is stopped by the last one."""
+
+    reports: list[Report]
+    published: list[Report] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+
+    def run(self) -> list[Report]:
+        """What was published."""
+        stop = _Stop(self.pauses)
+        left = iter(self.reports)
+        passes = 0
+
+        def one_pass() -> Report:
+            nonlocal passes
+            passes += 1
+            if passes == len(self.reports):
+                stop.set()
+            return next(left)
+
+        run_loop(one_pass, pace=lambda _report: Pace(60.0, draw=lambda: 0.0), stop=stop, publish=self.published.append)
+        assert passes == len(self.reports)
+        return self.published
+
+
+class _Stop(threading.Event):
+    """A stop event that nobody waits for."""
+
+    def __init__(self, pauses: list[float]) -> None:
+        super().__init__()
+        self._pauses = pauses
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Note the pause."""
+        self._pauses.append(timeout or 0.0)
+        return self.is_set()
+
+
+def test_trouble_is_counted_in_a_row() -> None:
+    """Each unlucky pass doubles the pause up to the interval, and a lucky one forgets them."""
+    told = Told([ERROR, ERROR, GAP, QUIET, FAILED, APPLIED])
+
+    told.run()
+
+    assert told.pauses == [0.5, 1.0, 2.0, 60.0, 0.5, 60.0]
+
+
+def test_a_loop_that_is_stopped_beforehand() -> None:
+    """Nothing begins once the stop event is set."""
+    stop = threading.Event()
+    stop.set()
+
+    def never() -> Report:
+        raise AssertionError
+
+    run_loop(never, pace=lambda _report: Pace(60.0), stop=stop, publish=lambda _report: None)
+
+
+def test_a_pause_ends_with_the_stop_event() -> None:
+    """A signal ends the pause at once."""
+    stop = threading.Event()
+    passes = 0
+
+    def one_pass() -> Report:
+        nonlocal passes
+        passes += 1
+        threading.Timer(0.01, stop.set).start()
+        return QUIET
+
+    run_loop(one_pass, pace=lambda _report: Pace(3600.0), stop=stop, publish=lambda _report: None)
+
+    assert passes == 1
+
+
+def test_stopped_reports_are_told() -> None:
+    """The last pass before the end is told like any other."""
+    stopped = replace(QUIET, lines=(Line(a_change(), Skipped("stopped")),))
+
+    assert Told([QUIET, stopped]).run() == [QUIET, stopped]
+
+
+def test_the_rate_limit_decides_each_pause() -> None:
+    """The pace is asked anew after each pass, with its report."""
+    asked: list[Report] = []
+    stop = _Stop([])
+    reports = iter([QUIET, PLANNED])
+
+    def pace(report: Report) -> Pace:
+        asked.append(report)
+        if report is PLANNED:
+            stop.set()
+        return Pace(60.0)
+
+    run_loop(lambda: next(reports), pace=pace, stop=stop, publish=lambda _report: None)
+
+    assert asked == [QUIET, PLANNED]

@@ -1,0 +1,293 @@
+"""What Hetzner says, decoded: servers as they really come, with gaps, with nonsense, and one bad among many."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from ipaddress import IPv4Address, IPv6Network
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Broken, Denied, Throttled, Transient
+from desired.section import Absent, Present, Unknown
+from desired.snapshot import Network, Server, ServerStatus
+from reconciler.observe.hetzner import decode_servers, observe_network, observe_servers
+from tests.support.objects import server
+from tests.support.simulators import Simulation
+
+REAL: dict[str, Any] = {
+    "id": 42,
+    "name": "web-1",
+    "status": "running",
+    "created": "2026-01-01T00:00:00Z",
+    "public_net": {
+        "ipv4": {"id": 1, "ip": "203.0.113.42", "blocked": False, "dns_ptr": "static.42.example.com"},
+        "ipv6": {"id": 2, "ip": "2001:db8:1::/64", "blocked": False, "dns_ptr": []},
+        "floating_ips": [],
+        "firewalls": [{"id": 3, "status": "applied"}],
+    },
+    "private_net": [
+        {
+            "network": 7,
+            "ip": "10.0.0.2",
+            "alias_ips": ["10.0.0.9"],
+            "mac_address": "86:00:ff:2a:7d:e1",
+            "ip_range": "10.0.0.0/24",
+        }
+    ],
+    "server_type": {"id": 22, "name": "cpx32", "cores": 4, "memory": 8.0, "architecture": "x86"},
+    "location": {"id": 1, "name": "fsn1", "network_zone": "eu-central"},
+    "datacenter": {"id": 4, "name": "fsn1-dc14", "location": {"id": 1, "name": "fsn1"}},
+    "image": None,
+    "iso": None,
+    "rescue_enabled": False,
+    "locked": False,
+    "protection": {"delete": False, "rebuild": False},
+    "labels": {"role": "worker"},
+    "volumes": [],
+    "load_balancers": [],
+    "primary_disk_size": 160,
+    "placement_group": None,
+}
+NEEDED: set[tuple[str | int, ...]] = {("id",), ("name",), ("status",), ("server_type",), ("server_type", "name")}
+NEEDED |= {("location", "name"), ("private_net", 0, "network"), ("private_net", 0, "ip")}
+_GONE = "(gone)"
+
+
+def page(*servers: Any) -> bytes:
+    """A page of servers."""
+    return json.dumps({"servers": list(servers), "meta": {}}).encode()
+
+
+def changed(path: tuple[Any, ...], value: Any = _GONE, server_id: int = 42) -> dict[str, Any]:
+    """The real server with one field dropped, or replaced."""
+    found = copy.deepcopy(REAL) | {"id": server_id}
+    place: Any = found
+    for step in path[:-1]:
+        place = place[step]
+    if value is _GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return found
+
+
+def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in a JSON value."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield (*path, key)
+        yield from every_path(child, (*path, key))
+
+
+def test_a_real_server() -> None:
+    """Everything that some rule looks at arrives; alias addresses and the rest are ignored."""
+    decoded = decode_servers(page(REAL))
+
+    assert decoded.items == {
+        42: Server(
+            id=42,
+            name="web-1",
+            status=ServerStatus.RUNNING,
+            type="cpx32",
+            location="fsn1",
+            ipv4=IPv4Address("203.0.113.42"),
+            ipv6=IPv6Network("2001:db8:1::/64"),
+            private_ips=((7, IPv4Address("10.0.0.2")),),
+        )
+    }
+    assert (decoded.unreadable, decoded.nameless) == ({}, 0)
+
+
+@pytest.mark.parametrize("path", [path for path in every_path(REAL) if path not in NEEDED], ids=str)
+def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
+    """A server without any one field that is not essential is a server."""
+    decoded = decode_servers(page(changed(path)))
+
+    assert list(decoded.items) == [42]
+
+
+@pytest.mark.parametrize(
+    "path", [("location",), ("public_net", "ipv4"), ("public_net", "ipv6"), ("datacenter",)], ids=str
+)
+def test_null_is_nothing(path: tuple[Any, ...]) -> None:
+    """Hetzner writes null for what a server does not have."""
+    assert decode_servers(page(changed(path, None))).items == decode_servers(page(changed(path))).items
+
+
+@pytest.mark.parametrize("path", sorted(NEEDED - {("id",)}, key=str), ids=str)
+def test_needed_fields(path: tuple[Any, ...]) -> None:
+    """A server without a field that rules rest on is unreadable, and the others are read."""
+    decoded = decode_servers(page(changed(path), changed(("labels",), server_id=43)))
+
+    assert list(decoded.items) == [43]
+    assert list(decoded.unreadable) == [42]
+    assert decoded.unreadable[42].startswith("server 42 could not be read: ")
+
+
+@pytest.mark.parametrize("value", [_GONE, None, 5, -1, "", [], {}, True, "999.0.0.1"], ids=repr)
+def test_any_field_may_be_nonsense(value: Any) -> None:
+    """Whatever one field holds, or when it is missing, decoding never raises, and another server is read."""
+    other = changed(("labels",), server_id=43)
+
+    for path in every_path(REAL):
+        decoded = decode_servers(page(changed(path, value), other))
+
+        assert 43 in decoded.items, path
+        assert len(decoded.items) + len(decoded.unreadable) + decoded.nameless == 2, path
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("public_net", "ipv4", "ip"), "not an address"),
+        (("public_net", "ipv6", "ip"), "2001:db8::/200"),
+        (("private_net", 0, "ip"), "10.0.0.256"),
+    ],
+    ids=str,
+)
+def test_addresses_that_are_none(path: tuple[Any, ...], value: str) -> None:
+    """A server with an address that is none is unreadable rather than without address."""
+    assert list(decode_servers(page(changed(path, value))).unreadable) == [42]
+
+
+def test_one_malformed_among_a_thousand() -> None:
+    """One bad server hides neither the other 999 nor itself."""
+    servers = [changed(("labels",), server_id=number) for number in range(1, 1001)]
+    servers[499] = changed(("server_type",), "cpx32", server_id=500)
+
+    decoded = decode_servers(page(*servers))
+
+    assert len(decoded.items) == 999
+    assert list(decoded.unreadable) == [500]
+
+
+def test_text_that_is_not_utf8() -> None:
+    """Bytes that are no UTF-8 make one server unreadable, and no more."""
+    body = page(changed(("name",), "web-X"), changed(("labels",), server_id=43)).replace(b"web-X", b"web-\xff")
+
+    decoded = decode_servers(body)
+
+    assert (list(decoded.items), list(decoded.unreadable)) == ([43], [42])
+
+
+@pytest.mark.parametrize("item", [None, 5, "web-1", [], {}, {"id": "42"}, {"id": None}])
+def test_nameless_objects(item: Any) -> None:
+    """An object whose id cannot be read is counted."""
+    assert decode_servers(page(REAL, item)).nameless == 1
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"[]", b"{}", b'{"servers": null}', b'{"servers": {}}', b'{"server": []}']
+)
+def test_answers_that_are_no_list(body: bytes) -> None:
+    """What is no list of servers is Broken: it must never look like an empty project."""
+    with pytest.raises(Broken):
+        decode_servers(body)
+
+
+@pytest.mark.parametrize("status", [*ServerStatus, "shelved"])
+def test_statuses(status: str) -> None:
+    """Every status is known, and one of a later version does not hide its server."""
+    found = decode_servers(page(changed(("status",), str(status)))).items[42].status
+
+    assert found is (ServerStatus.OTHER if status == "shelved" else status)
+
+
+@pytest.mark.parametrize(
+    ("ipv4", "address"),
+    [({"ip": "203.0.113.1"}, IPv4Address("203.0.113.1")), ({"ip": "0.0.0.0"}, None), ({"ip": ""}, None), (None, None)],
+)
+def test_public_ipv4(ipv4: Any, address: IPv4Address | None) -> None:
+    """A server may have no public IPv4, however the API writes that."""
+    assert decode_servers(page(changed(("public_net", "ipv4"), ipv4))).items[42].ipv4 == address
+
+
+@pytest.mark.parametrize(
+    ("text", "network"),
+    [("2001:db8:1::/64", "2001:db8:1::/64"), ("2001:db8:1::1/64", "2001:db8:1::/64"), (None, None)],
+)
+def test_public_ipv6(text: str | None, network: str | None) -> None:
+    """The public IPv6 network is taken with or without host bits."""
+    found = decode_servers(page(changed(("public_net", "ipv6", "ip"), text))).items[42].ipv6
+
+    assert found == (IPv6Network(network) if network else None)
+
+
+def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simulation]) -> None:
+    """A server that cannot be decoded is Unknown, and others that are not there are Absent."""
+    sim = simulate()
+    pagination = {"pagination": {"last_page": 1, "total_entries": 2}}
+    body = {"servers": [REAL, changed(("status",), server_id=43)], "meta": pagination}
+    sim.spoil_hetzner("status", code=200, body=body)
+
+    section, error = observe_servers(sim.hetzner_reader())
+
+    assert error is None
+    assert section.complete
+    assert isinstance(section.find(42), Present)
+    assert isinstance(section.find(43), Unknown)
+    assert isinstance(section.find(44), Absent)
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """Networks, one of which is named like another one's id."""
+    ranges = {"ip_range": "10.0.0.0/16"}
+    return simulate(
+        project={
+            "servers": [server(1, "web-1")],
+            "networks": [
+                {"id": 7, "name": "net", **ranges},
+                {"id": 8, "name": "7", **ranges},
+                {"id": 9, "name": "123", **ranges},
+                {"id": 10, "name": "a b/c&d", **ranges},
+            ],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "requests"),
+    [
+        pytest.param(None, Present(None), 0, id="nothing wanted"),
+        pytest.param("net", Present(Network(7, "net")), 1, id="by name"),
+        pytest.param("7", Present(Network(7, "net")), 1, id="by id, which comes before a name"),
+        pytest.param("123", Present(Network(9, "123")), 2, id="a name that is a number"),
+        pytest.param("a b/c&d", Present(Network(10, "a b/c&d")), 1, id="a name that needs quoting"),
+        pytest.param("4711", Absent(), 2, id="no such id"),
+        pytest.param("nett", Absent(), 1, id="no such name"),
+        pytest.param("Net", Absent(), 1, id="names are exact"),
+        pytest.param("../servers/1", Absent(), 1, id="no path"),
+    ],
+)
+def test_networks(sim: Simulation, wanted: str | None, found: object, requests: int) -> None:
+    """The network is found by id or by name, and only a reading says that there is none."""
+    assert observe_network(sim.hetzner_reader(), wanted) == (found, None)
+    assert len(sim.sent_to_hetzner()) == requests
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ({"code": 401, "body": {"error": {"code": "unauthorized", "message": "no"}}}, Denied),
+        ({"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}}, Throttled),
+        ({"code": 500, "body": "<html>"}, Transient),
+        ({"code": 404, "body": "<html>"}, Broken),
+        ({"code": 200, "body": "<html>"}, Broken),
+        ({"code": 200, "body": {"networks": None}}, Broken),
+        ({"code": 200, "body": {}}, Broken),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["7", "net"])
+def test_a_network_that_cannot_be_read(
+    sim: Simulation, wanted: str, fault: dict[str, Any], expected: type[ApiError]
+) -> None:
+    """Trouble of any kind makes the network Unknown, never Absent."""
+    sim.spoil_hetzner("status", **fault, count=None)
+
+    found, error = observe_network(sim.hetzner_reader(), wanted)
+
+    assert isinstance(found, Unknown)
+    assert type(error) is expected
+    assert found.why == f"network {wanted!r} could not be read: {error}"

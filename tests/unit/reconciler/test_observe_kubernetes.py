@@ -1,0 +1,372 @@
+"""What the API server says, decoded: Nodes as they really come, with gaps, with nonsense, and one bad among many."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import Answer
+from actuators.errors import Broken, Denied
+from desired.section import Absent, Present, Section, Unknown
+from desired.snapshot import Node, NodeAddress, Readiness, Taint
+from reconciler.observe.kubernetes import (
+    _joined,
+    decode_nodes,
+    observe_approvals,
+    observe_cluster_uid,
+    observe_nodes,
+    server_time,
+)
+from tests.support.simulators import Simulation
+
+REAL: dict[str, Any] = {
+    "metadata": {
+        "name": "web-1",
+        "uid": "3b1f4a6e-0000-4000-8000-000000000001",
+        "resourceVersion": "4711",
+        "generation": 2,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "deletionTimestamp": "2026-01-02T00:00:00Z",
+        "labels": {"kubernetes.io/hostname": "web-1"},
+        "annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.2", "other": "x"},
+        "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:metadata": {}}}],
+    },
+    "spec": {
+        "podCIDR": "10.244.0.0/24",
+        "podCIDRs": ["10.244.0.0/24"],
+        "providerID": "hcloud://1",
+        "unschedulable": True,
+        "taints": [
+            {"key": "a", "value": "b", "effect": "NoSchedule"},
+            {"key": "c", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+        ],
+    },
+    "status": {
+        "capacity": {"cpu": "4"},
+        "conditions": [
+            {"type": "MemoryPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z", "reason": "KubeletReady"},
+        ],
+        "addresses": [{"type": "Hostname", "address": "web-1"}, {"type": "InternalIP", "address": "10.0.0.2"}],
+        "nodeInfo": {"kubeletVersion": "v1.36.3"},
+    },
+}
+OPTIONAL = [
+    ("metadata", "deletionTimestamp"),
+    ("metadata", "labels"),
+    ("metadata", "annotations"),
+    ("metadata", "annotations", "alpha.kubernetes.io/provided-node-ip"),
+    ("metadata", "managedFields"),
+    ("spec",),
+    ("spec", "providerID"),
+    ("spec", "unschedulable"),
+    ("spec", "taints"),
+    ("spec", "taints", 0, "value"),
+    ("spec", "taints", 1, "timeAdded"),
+    ("status",),
+    ("status", "conditions"),
+    ("status", "conditions", 1, "lastTransitionTime"),
+    ("status", "addresses"),
+    ("status", "nodeInfo"),
+]
+NULLABLE = [
+    ("metadata", "deletionTimestamp"),
+    ("metadata", "labels"),
+    ("metadata", "annotations"),
+    ("spec", "taints"),
+    ("status", "conditions"),
+    ("status", "addresses"),
+]
+NEEDED = [
+    ("metadata", "uid"),
+    ("metadata", "resourceVersion"),
+    ("metadata", "creationTimestamp"),
+    ("spec", "taints", 0, "key"),
+    ("spec", "taints", 0, "effect"),
+    ("status", "addresses", 0, "address"),
+    ("status", "conditions", 1, "status"),
+]
+_GONE = "(gone)"
+
+
+def page(*items: Any, **overrides: Any) -> bytes:
+    """A page of the list."""
+    return json.dumps(
+        {
+            "kind": "NodeList",
+            "apiVersion": "v1",
+            "metadata": {"resourceVersion": "5"},
+            "items": list(items),
+            **overrides,
+        }
+    ).encode()
+
+
+def section_of(*pages: bytes) -> Section[str, Node]:
+    """The Nodes of a list's pages."""
+    return _joined([decode_nodes(one) for one in pages])
+
+
+def changed(path: tuple[Any, ...], value: Any = _GONE, name: str = "web-1") -> dict[str, Any]:
+    """The real Node with one field dropped, or replaced."""
+    node = copy.deepcopy(REAL)
+    node["metadata"]["name"] = name
+    place: Any = node
+    for step in path[:-1]:
+        place = place[step]
+    if value is _GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return node
+
+
+def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in a JSON value."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield (*path, key)
+        yield from every_path(child, (*path, key))
+
+
+def test_a_real_node() -> None:
+    """Everything that some rule looks at arrives; the rest is ignored."""
+    section = section_of(page(REAL))
+
+    assert section.items == {
+        "web-1": Node(
+            name="web-1",
+            uid="3b1f4a6e-0000-4000-8000-000000000001",
+            resource_version="4711",
+            created_at=datetime(2026, 1, 1, tzinfo=UTC),
+            provider_id="hcloud://1",
+            labels={"kubernetes.io/hostname": "web-1"},
+            taints=(
+                Taint("a", "NoSchedule", "b"),
+                Taint("c", "NoExecute", None, "2026-01-01T00:00:00Z"),
+            ),
+            addresses=(NodeAddress("Hostname", "web-1"), NodeAddress("InternalIP", "10.0.0.2")),
+            provided_node_ip="10.0.0.2",
+            ready=Readiness.TRUE,
+            ready_since=datetime(2026, 1, 1, 0, 1, tzinfo=UTC),
+            unschedulable=True,
+            deleted_at=datetime(2026, 1, 2, tzinfo=UTC),
+        )
+    }
+    assert section.complete
+
+
+@pytest.mark.parametrize("path", OPTIONAL, ids=str)
+def test_optional_fields(path: tuple[Any, ...]) -> None:
+    """A Node without an optional field is a Node."""
+    section = section_of(page(changed(path)))
+
+    assert list(section.items) == ["web-1"]
+    assert section.unreadable == {}
+
+
+@pytest.mark.parametrize("path", NULLABLE, ids=str)
+def test_null_is_nothing(path: tuple[Any, ...]) -> None:
+    """Go writes null for what is empty."""
+    assert section_of(page(changed(path, None))).items == section_of(page(changed(path))).items
+
+
+@pytest.mark.parametrize("path", NEEDED, ids=str)
+def test_needed_fields(path: tuple[Any, ...]) -> None:
+    """A Node without a field that rules rest on is unreadable: its key is Unknown, the others are not."""
+    section = section_of(page(changed(path), changed(("spec", "unschedulable"), name="web-2")))
+
+    assert section.complete
+    assert isinstance(section.find("web-1"), Unknown)
+    assert isinstance(section.find("web-2"), Present)
+    assert isinstance(section.find("web-3"), Absent)
+
+
+@pytest.mark.parametrize("value", [_GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)
+def test_any_field_may_be_nonsense(value: Any) -> None:
+    """Whatever one field holds, or when it is missing, decoding never raises, and another Node is read."""
+    other = changed(("metadata", "generation"), name="other")
+
+    for path in every_path(REAL):
+        section = section_of(page(changed(path, value), other))
+
+        assert isinstance(section.find("other"), Present), path
+        assert len(section.items) + len(section.unreadable) == (2 if section.complete else 1), path
+
+
+def test_one_malformed_among_a_thousand() -> None:
+    """One bad Node hides neither the other 999 nor itself."""
+    nodes = [changed(("spec", "podCIDR"), name=f"web-{number}") for number in range(1000)]
+    nodes[500] = changed(("metadata", "uid"), 5, name="web-500")
+
+    section = section_of(page(*nodes[:600]), page(*nodes[600:]))
+
+    assert len(section.items) == 999
+    assert section.complete
+    assert list(section.unreadable) == ["web-500"]
+    assert "could not be read" in section.unreadable["web-500"]
+
+
+@pytest.mark.parametrize("item", [None, 5, "web-1", [], {}, {"metadata": None}, {"metadata": {"name": 5}}])
+def test_nameless_objects(item: Any) -> None:
+    """An object whose name cannot be read may be any Node: the list is incomplete."""
+    section = section_of(page(REAL, item))
+
+    assert isinstance(section.find("web-1"), Present)
+    assert isinstance(section.find("web-2"), Unknown)
+    assert section.why_incomplete == "1 Nodes could not be read, not even their names"
+
+
+def test_text_that_is_not_utf8() -> None:
+    """Bytes that are no UTF-8 make one Node unreadable, and no more."""
+    body = page(changed(("spec", "providerID"), "hcloud://X"), changed(("spec", "podCIDR"), name="web-2"))
+
+    section = section_of(body.replace(b"hcloud://X", b"hcloud://\xff"))
+
+    assert isinstance(section.find("web-1"), Unknown)
+    assert isinstance(section.find("web-2"), Present)
+
+
+@pytest.mark.parametrize("items", [None, []])
+def test_an_empty_list(items: Any) -> None:
+    """Go writes null for an empty list; with a version it is a list all the same, and absence can be said."""
+    section = section_of(page(items=items))
+
+    assert (len(section), section.complete) == (0, True)
+    assert isinstance(section.find("web-1"), Absent)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(page(items=None, metadata={}), id="null without a version"),
+        pytest.param(page(kind="Status"), id="a Status"),
+        pytest.param(page(kind="Node"), id="one Node"),
+        pytest.param(b'{"items": []}', id="of no kind"),
+        pytest.param(b"{}", id="an empty object"),
+        pytest.param(b"<html>", id="HTML"),
+        pytest.param(b"", id="nothing"),
+        pytest.param(page(items="all"), id="items are a text"),
+    ],
+)
+def test_answers_that_are_no_list(body: bytes) -> None:
+    """What is no list of the API server's is Broken: it must never look like an empty cluster."""
+    with pytest.raises(Broken):
+        section_of(body)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready"),
+    [
+        pytest.param([], Readiness.MISSING, id="none"),
+        pytest.param([{"type": "DiskPressure", "status": "False"}], Readiness.MISSING, id="others only"),
+        pytest.param([{"type": "Ready", "status": "True"}], Readiness.TRUE, id="true"),
+        pytest.param([{"type": "Ready", "status": "False"}], Readiness.FALSE, id="false"),
+        pytest.param([{"type": "Ready", "status": "Unknown"}], Readiness.UNKNOWN, id="unknown"),
+        pytest.param([{"type": "Ready", "status": "Perhaps"}], Readiness.UNKNOWN, id="a word of a later version"),
+    ],
+)
+def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
+    """Readiness is what the condition says; a word that nobody knows is not taken for ready."""
+    node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
+
+    assert node.ready is ready
+
+
+@pytest.mark.parametrize(("text", "provided"), [("", ""), ("10.0.0.2,fd00::2", "10.0.0.2,fd00::2")])
+def test_provided_node_ip(text: str, provided: str) -> None:
+    """The annotation is taken as it is; empty is not the same as missing."""
+    path = ("metadata", "annotations", "alpha.kubernetes.io/provided-node-ip")
+
+    assert section_of(page(changed(path, text))).items["web-1"].provided_node_ip == provided
+    assert section_of(page(changed(path))).items["web-1"].provided_node_ip is None
+
+
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        ("Wed, 01 Jul 2026 12:00:00 GMT", datetime(2026, 7, 1, 12, tzinfo=UTC)),
+        ("Wed, 01 Jul 2026 14:00:00 +0200", datetime(2026, 7, 1, 12, tzinfo=UTC)),
+    ],
+)
+def test_server_time(date: str, moment: datetime) -> None:
+    """ "Now" is the API server's, in UTC."""
+    assert server_time(Answer(b"", {"date": date})) == moment
+
+
+@pytest.mark.parametrize("headers", [{}, {"date": ""}, {"date": "yesterday"}])
+def test_no_server_time(headers: dict[str, str]) -> None:
+    """Without a usable date nothing can be aged: Broken."""
+    with pytest.raises(Broken, match="no usable Date header"):
+        server_time(Answer(b"", headers))
+
+
+def test_nodes_over_http(simulate: Callable[..., Simulation]) -> None:
+    """Nodes and the API server's time come from one reading."""
+    sim = simulate(nodes=[changed(("metadata", "deletionTimestamp"))])
+
+    section, moment = observe_nodes(sim.kubernetes_reader())
+
+    assert list(section.items) == ["web-1"]
+    assert moment == sim.clock.now()
+
+
+def test_the_clusters_identity(simulate: Callable[..., Simulation]) -> None:
+    """The cluster is known by the UID of namespace ``kube-system``."""
+    sim = simulate()
+
+    uid = observe_cluster_uid(sim.kubernetes_reader())
+
+    assert uid == Present(sim.objects("namespaces")["kube-system"]["metadata"]["uid"])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "status", "code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}},
+        {"kind": "status", "code": 404, "body": {"kind": "Status", "reason": "NotFound", "message": "no"}},
+        {"kind": "status", "code": 200, "body": "<html>"},
+        {"kind": "status", "code": 200, "body": {"metadata": {}}},
+        {"kind": "reset"},
+    ],
+    ids=lambda fault: f"{fault['kind']} {fault.get('code', '')}",
+)
+def test_an_identity_that_cannot_be_read(simulate: Callable[..., Simulation], fault: dict[str, Any]) -> None:
+    """Whatever goes wrong, the identity is Unknown with the reason, never somebody else's."""
+    sim = simulate()
+    sim.spoil_kubernetes(**fault, count=None)
+
+    assert isinstance(observe_cluster_uid(sim.kubernetes_reader()), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ({"code": 200, "body": "<html>"}, Broken),
+        ({"code": 200, "body": {"data": ["x"]}}, Broken),
+        ({"code": 403, "body": {"kind": "Status", "message": "no"}}, Denied),
+        ({"code": 404, "body": "<html>"}, Broken),
+    ],
+)
+def test_approvals_that_cannot_be_read(
+    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[Exception]
+) -> None:
+    """Only the API server's own word says that there is no ConfigMap; anything else is an error."""
+    sim = simulate()
+    sim.spoil_kubernetes("status", **fault)
+
+    with pytest.raises(expected):
+        observe_approvals(sim.kubernetes_reader(), "kube-system")
+
+
+@pytest.mark.parametrize("body", [{}, {"data": None}, {"data": {}}, {"data": {"note": "x"}}])
+def test_no_approvals(simulate: Callable[..., Simulation], body: Any) -> None:
+    """A ConfigMap without approvals, or none at all, approves nothing."""
+    sim = simulate()
+    assert observe_approvals(sim.kubernetes_reader(), "kube-system") == ()
+
+    sim.spoil_kubernetes("status", code=200, body=body)
+    assert observe_approvals(sim.kubernetes_reader(), "kube-system") == ()

@@ -1,0 +1,155 @@
+"""What a run came to: every row of the table of results, and the exit codes that follow (design section 7)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.change import ALLOWED, Note, NoteKind, Ruling, Verdict
+from desired.kinds import Verb
+from desired.section import Absent, Unknown
+from desired.snapshot import Snapshot
+from reconciler.result import Line, Report, Result, exit_code, is_incomplete, summary
+from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
+
+WHOLE = a_snapshot()
+GAP = a_snapshot(servers_section=incomplete(servers_of(a_server())))
+ANCHOR = Note("project/cloud", NoteKind.ANCHOR, "another project")
+REMARK = Note("node/web-9", NoteKind.FOREIGN, "left alone")
+FAILED = Failed("refused")
+PENDING = Pending("conflict")
+SKIPPED = Skipped("stopped")
+
+ALLOWED_, WAITING, HELD, REFUSED = Verdict
+
+
+def planned(verdict: Verdict, rule: str | None = "some-rule", name: str = "planned") -> Line:
+    """A change that was not to be applied in this run."""
+    ruling = ALLOWED if verdict is Verdict.ALLOWED else Ruling(verdict, rule, "why")
+    return Line(a_change(f"node/{verdict}-{name}", ruling=ruling))
+
+
+def ended(outcome: Outcome) -> Line:
+    """A change that was applied, with what became of it."""
+    return Line(a_change(f"node/{type(outcome).__name__}"), outcome)
+
+
+def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Report:
+    """A report of these lines."""
+    return Report(snapshot=snapshot, lines=lines, **parts)
+
+
+@pytest.mark.parametrize(
+    ("told", "result", "plain", "detailed"),
+    [
+        # error
+        pytest.param(Report(errors=("no API",)), Result.ERROR, 1, 1, id="an error, and nothing read"),
+        pytest.param(report(errors=("denied",)), Result.ERROR, 1, 1, id="an error, and all read"),
+        pytest.param(report(ended(Applied()), errors=("gone",)), Result.ERROR, 1, 1, id="an error after a write"),
+        pytest.param(report(ended(FAILED)), Result.ERROR, 1, 1, id="failed and none applied"),
+        pytest.param(report(ended(FAILED), ended(PENDING)), Result.ERROR, 1, 1, id="failed and pending, none applied"),
+        pytest.param(report(ended(FAILED), snapshot=GAP), Result.ERROR, 1, 1, id="error beats incomplete"),
+        pytest.param(report(errors=("x",), notes=(ANCHOR,)), Result.ERROR, 1, 1, id="error beats refused"),
+        # incomplete
+        pytest.param(report(snapshot=GAP), Result.INCOMPLETE, 0, 5, id="a section with a gap"),
+        pytest.param(
+            report(snapshot=replace(WHOLE, network=Unknown("timeout"))), Result.INCOMPLETE, 0, 5, id="network unknown"
+        ),
+        pytest.param(
+            report(planned(WAITING, "incomplete-snapshot")), Result.INCOMPLETE, 0, 5, id="a change waits for data"
+        ),
+        pytest.param(report(planned(HELD), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats refused"),
+        pytest.param(report(notes=(ANCHOR,), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats the anchor"),
+        pytest.param(report(ended(PENDING), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats partial"),
+        pytest.param(report(planned(ALLOWED_), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats changes"),
+        # refused
+        pytest.param(report(planned(HELD)), Result.REFUSED, 0, 3, id="held"),
+        pytest.param(report(planned(REFUSED)), Result.REFUSED, 0, 3, id="refused"),
+        pytest.param(report(notes=(ANCHOR,)), Result.REFUSED, 0, 3, id="the anchor is violated, nothing planned"),
+        pytest.param(report(planned(HELD), ended(PENDING)), Result.REFUSED, 0, 3, id="refused beats partial"),
+        pytest.param(report(planned(HELD), planned(ALLOWED_)), Result.REFUSED, 0, 3, id="refused beats changes"),
+        pytest.param(report(planned(HELD), ended(Applied())), Result.REFUSED, 0, 3, id="the rest was applied"),
+        pytest.param(
+            report(planned(HELD), ended(Applied()), ended(FAILED)), Result.REFUSED, 1, 3, id="refused, and some failed"
+        ),
+        # partial
+        pytest.param(report(ended(Applied()), ended(FAILED)), Result.PARTIAL, 1, 4, id="some failed"),
+        pytest.param(report(ended(Applied()), ended(PENDING)), Result.PARTIAL, 0, 4, id="some pending"),
+        pytest.param(report(ended(PENDING)), Result.PARTIAL, 0, 4, id="all pending"),
+        pytest.param(report(ended(SKIPPED)), Result.PARTIAL, 0, 4, id="stopped before it began"),
+        pytest.param(report(ended(PENDING), planned(WAITING)), Result.PARTIAL, 0, 4, id="partial beats changes"),
+        # changes
+        pytest.param(report(planned(ALLOWED_)), Result.CHANGES, 0, 2, id="allowed"),
+        pytest.param(report(planned(WAITING)), Result.CHANGES, 0, 2, id="waiting"),
+        pytest.param(report(planned(WAITING), ended(Applied())), Result.CHANGES, 0, 2, id="applied, and some wait"),
+        # no_changes
+        pytest.param(report(), Result.NO_CHANGES, 0, 0, id="nothing to do"),
+        pytest.param(report(notes=(REMARK,)), Result.NO_CHANGES, 0, 0, id="a note is no change"),
+        pytest.param(report(ended(Applied())), Result.NO_CHANGES, 0, 0, id="all done and observed"),
+        pytest.param(
+            report(snapshot=replace(WHOLE, network=Absent())), Result.NO_CHANGES, 0, 0, id="absence is no gap"
+        ),
+        pytest.param(
+            report(snapshot=replace(WHOLE, cluster_uid=Unknown("timeout"))),
+            Result.NO_CHANGES,
+            0,
+            0,
+            id="no decision hangs on the cluster's identity",
+        ),
+    ],
+)
+def test_results(told: Report, result: Result, plain: int, detailed: int) -> None:
+    """The first row that applies is the result, with its two exit codes."""
+    assert told.result is result
+    assert exit_code(told, detailed=False) == plain
+    assert exit_code(told, detailed=True) == detailed
+
+
+def test_an_unreadable_object_is_no_gap() -> None:
+    """One object that could not be decoded leaves its section whole: only what hangs on it waits."""
+    section = replace(servers_of(a_server()), unreadable={9: "bad"})
+
+    assert not is_incomplete(report(snapshot=a_snapshot(servers_section=section)))
+
+
+def test_what_was_applied_no_longer_waits() -> None:
+    """A ruling counts only on a change that was not applied."""
+    change = a_change(ruling=Ruling(Verdict.WAITING, "incomplete-snapshot", "why"))
+
+    assert report(Line(change, Applied())).result is Result.NO_CHANGES
+
+
+def test_summary() -> None:
+    """Changes are counted by class, verdicts of what is left, and outcomes."""
+    lines = (
+        ended(Applied()),
+        ended(FAILED),
+        ended(PENDING),
+        planned(ALLOWED_),
+        planned(WAITING),
+        planned(HELD),
+        planned(HELD, name="other"),
+        planned(REFUSED),
+        Line(a_change("node/gone", "node.delete")),
+        Line(a_change("node/a/addresses", "node.addresses")),
+    )
+
+    assert Verb.REMOVE in {line.change.verb for line in lines}
+    assert summary(report(*lines)) == {
+        "add": 8,
+        "modify": 1,
+        "remove": 1,
+        "held": 2,
+        "waiting": 1,
+        "refused": 1,
+        "applied": 1,
+        "failed": 1,
+    }
+
+
+def test_outcomes() -> None:
+    """Lines are found by what became of them."""
+    line = ended(PENDING)
+
+    assert report(ended(Applied()), line).outcomes(Pending) == (line,)

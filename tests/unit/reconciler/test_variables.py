@@ -1,0 +1,291 @@
+"""Every variable of HCCM: what is taken, what is refused, what empty means, and which names are somebody else's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.variables import VARIABLES, near_misses, read_variables
+
+LB = "HCLOUD_LOAD_BALANCERS"
+BAD_BOOL = "expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"
+BAD_DURATION = "expect a duration with a unit, such as 30s, 1m30s or 500ms"
+BAD_NUMBER = "expect a number of 0 or more"
+BOOLEANS = [
+    "HCLOUD_DEBUG",
+    "HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK",
+    "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
+    "HCLOUD_METRICS_ENABLED",
+    f"{LB}_ENABLED",
+    f"{LB}_DISABLE_PUBLIC_NETWORK",
+    f"{LB}_DISABLE_PRIVATE_INGRESS",
+    f"{LB}_DISABLE_IPV6",
+    f"{LB}_USE_PRIVATE_IP",
+    f"{LB}_USES_PROXYPROTOCOL",
+    "ROBOT_ENABLED",
+    "ROBOT_FORWARD_INTERNAL_IPS",
+]
+TEXTS = ["HCLOUD_TOKEN", "HCLOUD_NETWORK", f"{LB}_LOCATION", f"{LB}_NETWORK_ZONE", f"{LB}_TYPE", "ROBOT_USER"]
+DURATIONS = [
+    f"{LB}_HEALTH_CHECK_INTERVAL",
+    f"{LB}_HEALTH_CHECK_TIMEOUT",
+    "ROBOT_CACHE_TIMEOUT",
+    "ROBOT_RATE_LIMIT_WAIT_TIME",
+]
+
+
+def read(name: str, text: str, **others: str) -> Any:
+    """The value of one variable; AssertionError when there is any problem."""
+    errors: list[str] = []
+    values = read_variables({name: text, **others}, errors)
+    assert errors == []
+    return values[name]
+
+
+def problems(**environ: str) -> list[str]:
+    """What is wrong with an environment."""
+    errors: list[str] = []
+    read_variables(environ, errors)
+    return errors
+
+
+def test_defaults() -> None:
+    """With nothing set every variable has HCCM's default."""
+    errors: list[str] = []
+
+    assert read_variables({}, errors) == {
+        "HCLOUD_TOKEN": None,
+        "HCLOUD_ENDPOINT": "https://api.hetzner.cloud/v1",
+        "HCLOUD_DEBUG": False,
+        "HCLOUD_NETWORK": None,
+        "HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK": False,
+        "HCLOUD_NETWORK_ROUTES_ENABLED": False,
+        "HCLOUD_INSTANCES_ADDRESS_FAMILY": "ipv4",
+        "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": True,
+        "HCLOUD_SERVER_CACHE_MODE": "all",
+        "HCLOUD_SERVER_CACHE_MAX_AGE": 10.0,
+        "HCLOUD_METRICS_ENABLED": True,
+        "HCLOUD_METRICS_ADDRESS": ("", 8233),
+        f"{LB}_ENABLED": True,
+        f"{LB}_LOCATION": None,
+        f"{LB}_NETWORK_ZONE": None,
+        f"{LB}_TYPE": None,
+        f"{LB}_ALGORITHM_TYPE": None,
+        f"{LB}_DISABLE_PUBLIC_NETWORK": None,
+        f"{LB}_DISABLE_PRIVATE_INGRESS": False,
+        f"{LB}_DISABLE_IPV6": False,
+        f"{LB}_USE_PRIVATE_IP": False,
+        f"{LB}_PRIVATE_SUBNET_IP_RANGE": None,
+        f"{LB}_USES_PROXYPROTOCOL": None,
+        f"{LB}_HEALTH_CHECK_INTERVAL": 0.0,
+        f"{LB}_HEALTH_CHECK_TIMEOUT": 0.0,
+        f"{LB}_HEALTH_CHECK_RETRIES": 0,
+        "ROBOT_ENABLED": False,
+        "ROBOT_USER": None,
+        "ROBOT_PASSWORD": None,
+        "ROBOT_CACHE_TIMEOUT": 300.0,
+        "ROBOT_RATE_LIMIT_WAIT_TIME": 0.0,
+        "ROBOT_FORWARD_INTERNAL_IPS": True,
+    }
+    assert errors == []
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+def test_booleans(name: str) -> None:
+    """A boolean has Go's grammar, and is an error when it is set to nothing."""
+    assert read(name, "true") is True
+    assert read(name, "F") is False
+    assert problems(**{name: "yes"}) == [f"{name} is 'yes': {BAD_BOOL}"]
+    assert problems(**{name: ""}) == [f"{name} is '': {BAD_BOOL}"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name: str) -> None:
+    """A text is taken as it is, and is not set when it is empty."""
+    assert read(name, " as it is ") == " as it is "
+    assert read(name, "") == VARIABLES[name].default
+
+
+@pytest.mark.parametrize("name", DURATIONS)
+def test_durations(name: str) -> None:
+    """A duration has Go's grammar, and is not set when it is empty."""
+    assert read(name, "1m30s") == 90.0
+    assert read(name, "0") == 0.0
+    assert read(name, "") == VARIABLES[name].default
+    assert problems(**{name: "10"}) == [f"{name} is '10': {BAD_DURATION}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("HCLOUD_ENDPOINT", "http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/"),
+        ("HCLOUD_ENDPOINT", "", "https://api.hetzner.cloud/v1"),
+        ("HCLOUD_INSTANCES_ADDRESS_FAMILY", "ipv6", "ipv6"),
+        ("HCLOUD_INSTANCES_ADDRESS_FAMILY", "dualstack", "dualstack"),
+        ("HCLOUD_INSTANCES_ADDRESS_FAMILY", "", "ipv4"),
+        ("HCLOUD_SERVER_CACHE_MODE", "one", "one"),
+        ("HCLOUD_SERVER_CACHE_MODE", "off", "off"),
+        ("HCLOUD_SERVER_CACHE_MAX_AGE", "1m", 60.0),
+        ("HCLOUD_METRICS_ADDRESS", "127.0.0.1:9000", ("127.0.0.1", 9000)),
+        ("HCLOUD_METRICS_ADDRESS", "", ("", 8233)),
+        (f"{LB}_ALGORITHM_TYPE", " Least_Connections ", "least_connections"),
+        (f"{LB}_ALGORITHM_TYPE", "round_robin", "round_robin"),
+        (f"{LB}_ALGORITHM_TYPE", "", None),
+        (f"{LB}_PRIVATE_SUBNET_IP_RANGE", "10.0.1.0/24", "10.0.1.0/24"),
+        (f"{LB}_PRIVATE_SUBNET_IP_RANGE", "10.0.1.7/24", "10.0.1.7/24"),
+        (f"{LB}_PRIVATE_SUBNET_IP_RANGE", "", None),
+        (f"{LB}_HEALTH_CHECK_RETRIES", "3", 3),
+        (f"{LB}_HEALTH_CHECK_RETRIES", "", 0),
+    ],
+)
+def test_values(name: str, text: str, value: Any) -> None:
+    """The other variables, each with its grammar."""
+    assert read(name, text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        (
+            "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+            "IPv4",
+            'invalid value for "HCLOUD_INSTANCES_ADDRESS_FAMILY", expect one of: ipv4,ipv6,dualstack',
+        ),
+        (
+            "HCLOUD_SERVER_CACHE_MODE",
+            "none",
+            'invalid value for "HCLOUD_SERVER_CACHE_MODE", expect one of: all,one,off',
+        ),
+        ("HCLOUD_SERVER_CACHE_MODE", "", 'invalid value for "HCLOUD_SERVER_CACHE_MODE", expect one of: all,one,off'),
+        ("HCLOUD_SERVER_CACHE_MAX_AGE", "", f"HCLOUD_SERVER_CACHE_MAX_AGE is '': {BAD_DURATION}"),
+        ("HCLOUD_SERVER_CACHE_MAX_AGE", "10", f"HCLOUD_SERVER_CACHE_MAX_AGE is '10': {BAD_DURATION}"),
+        (
+            "HCLOUD_METRICS_ADDRESS",
+            "8233",
+            "HCLOUD_METRICS_ADDRESS is '8233': expect an address such as :10258 or 127.0.0.1:10258",
+        ),
+        (
+            f"{LB}_ALGORITHM_TYPE",
+            "random",
+            f'invalid value for "{LB}_ALGORITHM_TYPE", expect one of: round_robin,least_connections',
+        ),
+        (
+            f"{LB}_PRIVATE_SUBNET_IP_RANGE",
+            "10.0.1.0",
+            f"{LB}_PRIVATE_SUBNET_IP_RANGE is '10.0.1.0': '10.0.1.0' is no address with the length of a prefix",
+        ),
+        (f"{LB}_HEALTH_CHECK_RETRIES", "-1", f"{LB}_HEALTH_CHECK_RETRIES is '-1': {BAD_NUMBER}"),
+    ],
+)
+def test_refusals(name: str, text: str, line: str) -> None:
+    """A value that cannot be understood is one line; where HCCM has words of its own, they are HCCM's."""
+    assert problems(**{name: text}) == [line]
+
+
+@pytest.mark.parametrize(
+    ("environ", "enabled"),
+    [
+        pytest.param({"HCLOUD_NETWORK": "net"}, True, id="on with a network"),
+        pytest.param({"HCLOUD_NETWORK": "net", "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, False, id="switched off"),
+        pytest.param({}, False, id="off without a network"),
+        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, False, id="nothing without a network"),
+        pytest.param({"HCLOUD_NETWORK": "", "HCLOUD_NETWORK_ROUTES_ENABLED": "maybe"}, False, id="not even parsed"),
+    ],
+)
+def test_routes_need_a_network(environ: dict[str, str], enabled: bool) -> None:
+    """Routes are on by default when there is a network; without one the variable is not looked at."""
+    errors: list[str] = []
+
+    assert read_variables(environ, errors)["HCLOUD_NETWORK_ROUTES_ENABLED"] is enabled
+    assert errors == []
+
+
+def test_routes_are_parsed_with_a_network() -> None:
+    """With a network the variable is a boolean like any other."""
+    assert problems(HCLOUD_NETWORK="net", HCLOUD_NETWORK_ROUTES_ENABLED="") == [
+        f"HCLOUD_NETWORK_ROUTES_ENABLED is '': {BAD_BOOL}"
+    ]
+
+
+@pytest.mark.parametrize("name", ["HCLOUD_TOKEN", "ROBOT_USER", "ROBOT_PASSWORD"])
+def test_values_from_files(tmp_path: Path, name: str) -> None:
+    """A secret may stand in a file, whose surrounding blanks do not count; the plain variable wins, even empty."""
+    file = tmp_path / "secret"
+    file.write_text("\n  from file \n")
+    errors: list[str] = []
+
+    assert read_variables({f"{name}_FILE": str(file)}, errors)[name] == "from file"
+    assert read_variables({f"{name}_FILE": str(file), name: "plain"}, errors)[name] == "plain"
+    assert read_variables({f"{name}_FILE": str(file), name: ""}, errors)[name] is None
+    assert read_variables({f"{name}_FILE": "/no/such/file", name: "plain"}, errors)[name] == "plain"
+    assert read_variables({f"{name}_FILE": ""}, errors)[name] is None
+    assert errors == []
+
+
+def test_unusable_files(tmp_path: Path) -> None:
+    """A file that cannot be used is named, with the reason and without its content."""
+    (tmp_path / "empty").write_text(" \n")
+    (tmp_path / "binary").write_bytes(b"secret\xff\xfe")
+    problem = "HCLOUD_TOKEN_FILE: '{}' {}"
+
+    for file, why in [
+        (tmp_path / "missing", "cannot be read: No such file or directory"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path / "empty", "is empty"),
+        (tmp_path / "binary", "is not text"),
+    ]:
+        assert problems(HCLOUD_TOKEN_FILE=str(file)) == [problem.format(file, why)]
+
+
+def test_other_variables_have_no_file(tmp_path: Path) -> None:
+    """Only secrets are read from files."""
+    (tmp_path / "network").write_text("net")
+    errors: list[str] = []
+
+    values = read_variables({"HCLOUD_NETWORK_FILE": str(tmp_path / "network")}, errors)
+
+    assert values["HCLOUD_NETWORK"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HCLOUD_TOKENS", "HCLOUD_TOKEN"),
+        ("HCLOUD_TOKEN_FIL", "HCLOUD_TOKEN_FILE"),
+        ("HCLOUD_NETWORKS", "HCLOUD_NETWORK"),
+        ("HCLOUD_INSTANCE_ADDRESS_FAMILY", "HCLOUD_INSTANCES_ADDRESS_FAMILY"),
+        ("HCLOUD_LOAD_BALANCER_LOCATION", "HCLOUD_LOAD_BALANCERS_LOCATION"),
+        ("HCLOUD_SERVER_CACHE_TTL", "HCLOUD_SERVER_CACHE_MAX_AGE"),
+        ("ROBOT_PASWORD", "ROBOT_PASSWORD"),
+    ],
+)
+def test_near_misses(name: str, meant: str) -> None:
+    """A name that looks like a misspelt one of ours is an error that offers the right one."""
+    assert near_misses({name: "x"}) == [f"unknown variable {name}: did you mean {meant}?"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "HCLOUD_CONTEXT",
+        "HCLOUD_CONFIG",
+        "HCLOUD_CSI_SERVICE_HOST",
+        "HCLOUD_TOKEN_SERVICE_PORT",
+        "HCLOUD_NETWORK_PORT",
+        "HCLOUD_NETWORK_PORT_80_TCP_ADDR",
+        "HCLOUD_NETWORK_SERVICE_PORT_HTTP",
+        "HCLOUD_CLOUD_CONTROLLER_MANAGER_SERVICE_HOST",
+        "ROBOT_CONTROLLER_URL",
+        "HCLOUD_VOLUME_DEFAULT_LOCATION",
+        "hcloud_token",
+        "TF_VAR_hcloud_token",
+    ],
+)
+def test_names_of_others(name: str) -> None:
+    """Service links, the hcloud command's variables and other software's are none of our business."""
+    assert near_misses({name: "x"}) == []
+
+
+def test_every_row_is_explained() -> None:
+    """Each variable has a meaning that ``--help`` can print."""
+    assert all(row.meaning for row in VARIABLES.values())

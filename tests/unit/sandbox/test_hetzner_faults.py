@@ -1,0 +1,199 @@
+"""Simulated faults of the Hetzner simulator: each happens as often as it was asked for, and no longer."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.hetzner_spec import HetznerApi
+
+WORLD: dict[str, Any] = {
+    "servers": [{"id": 1, "name": "web-1"}, {"id": 2, "name": "web-2"}],
+    "networks": [{"id": 5, "name": "net"}],
+}
+REBOOT = "/servers/1/actions/reboot"
+POWEROFF = "/servers/1/actions/poweroff"
+
+
+def with_faults(*faults: dict[str, Any], world: dict[str, Any] = WORLD) -> HetznerApi:
+    """A simulator with these faults."""
+    api = HetznerApi(world)
+    api.judged.set_faults(list(faults))
+    return api
+
+
+def test_failing_action_changes_nothing() -> None:
+    """The next action with the command is accepted and fails; the one after it succeeds."""
+    api = with_faults({"kind": "action_fails", "command": "stop_server", "code": "timeout", "message": "too slow"})
+    assert api.done("POST", REBOOT)["status"] == "success"
+    failed = api.done("POST", POWEROFF)
+
+    assert (failed["status"], failed["error"]) == ("error", {"code": "timeout", "message": "too slow"})
+    server = api.get("/servers/1")["server"]
+    assert (server["status"], server["locked"]) == ("running", False)
+    assert api.done("POST", POWEROFF)["status"] == "success"
+
+
+def test_failing_action_of_any_command() -> None:
+    """Without a command the next actions fail, whatever they are, ``count`` times."""
+    api = with_faults({"kind": "action_fails", "count": 2})
+
+    assert [api.done("POST", path)["status"] for path in (REBOOT, POWEROFF, POWEROFF)] == ["error", "error", "success"]
+
+
+def test_failed_creation_leaves_no_server() -> None:
+    """A server whose creation fails disappears, and its start fails too."""
+    api = with_faults({"kind": "action_fails", "command": "create_server"})
+    body = {"name": "new", "server_type": "cx23", "image": "debian-12", "networks": [5]}
+    created = api.accepted("POST", "/servers", body)
+    api.clock.advance(60)
+    ids = [created["action"]["id"], created["next_actions"][0]["id"]]
+
+    assert [api.get(f"/actions/{number}")["action"]["status"] for number in ids] == ["error", "error"]
+    assert api.refused("GET", f"/servers/{created['server']['id']}") == (404, "not_found")
+    assert api.get("/networks/5/members")["members"] == []
+
+
+def test_failed_deletion_leaves_the_server() -> None:
+    """A server whose deletion fails is what it was."""
+    api = with_faults({"kind": "action_fails", "command": "delete_server"})
+    api.done("DELETE", "/servers/1")
+
+    assert api.get("/servers/1")["server"]["status"] == "running"
+
+
+def test_vanished_action_is_announced_and_never_found() -> None:
+    """The action is gone from every list, but what it was to do happens, and the lock ends."""
+    api = with_faults({"kind": "action_vanishes", "command": "stop_server"})
+    action = api.accepted("POST", POWEROFF)["action"]
+
+    assert action["status"] == "running"
+    assert api.refused("GET", f"/actions/{action['id']}") == (404, "not_found")
+    assert api.get(f"/actions?id={action['id']}")["actions"] == []
+    assert api.get("/servers/1/actions")["actions"] == []
+    api.clock.advance(1)
+    assert api.get("/servers/1")["server"]["status"] == "off"
+    assert api.done("POST", POWEROFF)["status"] == "success"
+
+
+@pytest.mark.parametrize("path", ["/v1/servers", "/servers", "/v1/servers/1"])
+def test_stale_read(path: str) -> None:
+    """The next reads below the path answer the state before the last change; others do not count."""
+    api = HetznerApi(WORLD)
+    api.done("POST", POWEROFF)
+    api.judged.set_faults([{"kind": "stale_read", "path": path, "count": 2}])
+    api.get("/networks")
+    statuses = [api.get("/servers/1")["server"]["status"] for _ in range(3)]
+
+    assert statuses == ["running", "running", "off"]
+
+
+def test_stale_read_of_a_deletion_and_a_creation() -> None:
+    """A stale list still has what was deleted last, and does not have what was created last."""
+    api = HetznerApi(WORLD)
+    api.done("DELETE", "/servers/1")
+    api.judged.set_faults([{"kind": "stale_read", "path": "/v1", "count": 2}])
+    assert [server["id"] for server in api.get("/servers")["servers"]] == [1, 2]
+    api.accepted("POST", "/networks", {"name": "new", "ip_range": "10.7.0.0/16"})
+
+    assert [network["id"] for network in api.get("/networks")["networks"]] == [5]
+    assert [network["id"] for network in api.get("/networks")["networks"]] == [5, 6]
+
+
+def test_stale_read_without_a_change_is_the_world() -> None:
+    """Before the first change, a stale read answers what was loaded."""
+    api = with_faults({"kind": "stale_read", "path": "/v1/servers"})
+
+    assert [server["id"] for server in api.get("/servers")["servers"]] == [1, 2]
+
+
+def test_visible_late_holds_for_the_next_finished_action() -> None:
+    """Readers see one finished action later than others."""
+    api = with_faults({"kind": "visible_late", "seconds": 30})
+    api.accepted("POST", POWEROFF)
+    api.accepted("POST", "/servers/2/actions/poweroff")
+    api.clock.advance(10)
+
+    def statuses() -> list[str]:
+        return [server["status"] for server in api.get("/servers")["servers"]]
+
+    assert statuses() == ["running", "off"]
+    assert [action["status"] for action in api.get("/actions?id=1&id=2")["actions"]] == ["success", "success"]
+    api.clock.advance(30)
+    assert statuses() == ["off", "off"]
+
+
+def test_late_changes_appear_in_their_order() -> None:
+    """Of two late changes to one object, each appears at its time."""
+    api = with_faults({"kind": "visible_late", "seconds": 10, "count": 2})
+    api.accepted("POST", POWEROFF)
+    api.clock.advance(5)
+    api.accepted("POST", "/servers/1/actions/poweron")
+    api.clock.advance(4)
+    seen = []
+    for _ in range(3):
+        seen.append(api.get("/servers/1")["server"]["status"])
+        api.clock.advance(4)
+
+    assert seen == ["running", "off", "running"]
+
+
+def test_shrinking_list() -> None:
+    """After page 1 its first object is gone, so that the first of page 2 is missed and the count differs."""
+    api = with_faults(
+        {"kind": "list_shrinks", "path": "/v1/servers"}, world={"servers": [{"id": n} for n in range(1, 8)]}
+    )
+    assert len(api.get("/servers?per_page=50")["servers"]) == 7
+    pages = [api.get(f"/servers?per_page=3&page={number}") for number in (1, 2, 3)]
+
+    assert [[server["id"] for server in page["servers"]] for page in pages] == [[1, 2, 3], [5, 6, 7], []]
+    assert [page["meta"]["pagination"]["total_entries"] for page in pages] == [7, 6, 6]
+    assert api.refused("GET", "/servers/1") == (404, "not_found")
+    assert api.get("/servers?per_page=3")["meta"]["pagination"]["total_entries"] == 6
+
+
+@pytest.mark.parametrize("kind", ["networks", "load_balancers", "certificates"])
+def test_other_lists_shrink_too(kind: str) -> None:
+    """Any list of objects can shrink; what was attached is detached."""
+    world: dict[str, Any] = {kind: [{"id": 5}, {"id": 6}], "servers": [{"id": 1}]}
+    if kind == "networks":
+        world["servers"] = [{"id": 1, "private_net": [{"network": 5}]}]
+    api = with_faults({"kind": "list_shrinks", "path": f"/{kind}"}, world=world)
+    api.get(f"/{kind}?per_page=1")
+
+    assert [found["id"] for found in api.get(f"/{kind}")[kind]] == [6]
+    assert api.get("/servers/1")["server"]["private_net"] == []
+
+
+def test_cleared_faults_do_not_happen() -> None:
+    """Cleared faults are forgotten; a new world leaves the others."""
+    api = with_faults({"kind": "action_fails", "count": 2})
+    api.judged.replace_world(WORLD)
+    assert api.done("POST", REBOOT)["status"] == "error"
+
+    api.judged.clear_faults()
+
+    assert api.done("POST", REBOOT)["status"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"kind": "earthquake"}, ("earthquake", "action_fails", "stale_read")),
+        ({}, ("None", "action_fails")),
+        ({"kind": "action_fails", "count": 0}, ("count",)),
+        ({"kind": "action_fails", "count": True}, ("count",)),
+        ({"kind": "action_fails", "path": "/v1/servers"}, ("'path'", "command")),
+        ({"kind": "stale_read"}, ("'path'",)),
+        ({"kind": "stale_read", "path": "servers"}, ("'servers'", "/v1/servers")),
+        ({"kind": "visible_late", "seconds": "5"}, ("seconds",)),
+        ({"kind": "list_shrinks", "path": "/v1/locations"}, ("/v1/locations", "/v1/servers")),
+    ],
+)
+def test_unknown_faults(fault: dict[str, Any], words: tuple[str, ...]) -> None:
+    """A fault that cannot happen is refused with what can, and none of its list is added."""
+    api = HetznerApi(WORLD)
+    with pytest.raises(ValueError, match="fault") as refused:
+        api.judged.set_faults([{"kind": "action_fails"}, fault])
+
+    assert [word for word in words if word not in str(refused.value)] == []
+    assert api.done("POST", REBOOT)["status"] == "success"
