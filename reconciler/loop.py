@@ -34,8 +34,8 @@ class Pace:
         """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong.
 
         The interval, less up to a tenth; earlier when something that waits falls due, or after trouble: 1 s, doubled
-        with each unlucky pass up to a minute, or what an API asked for. Never less than half a second, unless the interval
-        is.
+        with each unlucky pass up to a minute, or what an API asked for. Never less than half a second, unless the
+        interval is.
         """
         interval_s = self.interval_s * (1 - JITTER * self.draw())
         waits = [interval_s]

@@ -98,7 +98,9 @@ def _change(line: Line) -> Iterator[TextLine]:
     symbol = _symbol(change)
     yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
     yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
-    if ruling.why:
+    if ruling.verdict is Verdict.HELD:
+        yield TextLine(f"      held by {ruling.rule}, see below", _TONES[symbol])
+    elif ruling.why:
         yield TextLine(f"      {ruling.verdict} by {ruling.rule}: {ruling.why}", _TONES[symbol])
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
