@@ -3,6 +3,7 @@
 A lane is an object; changes that share one never overlap. A failure stays with its change and what depends on it.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -11,6 +12,8 @@ from actuators.errors import ApiError, Conflict, Throttled, Transient
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change
 from desired.snapshot import Snapshot
+
+_log = logging.getLogger("hcloud-reconciler.apply")
 
 Actuator = Callable[[Change, Snapshot], None]
 """Carries out one change of one kind, planned from that snapshot. Raises an ApiError when it could not."""
@@ -52,7 +55,7 @@ def _run_lane(
     for change in lane:
         undone = [key for key in change.depends_on if not isinstance(outcomes.get(key, Applied()), Applied)]
         if stop.is_set():
-            outcomes[change.key] = Skipped("stopped before it began")
+            outcomes[change.key] = Skipped("stopped before it began, by a signal or the deadline of --once")
         elif undone:
             outcomes[change.key] = Skipped(f"comes after {undone[0]}, which was not done")
         else:
@@ -71,6 +74,9 @@ def _attempt(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
         return Failed(str(error), retry_after_s=1.0)
     except ApiError as error:
         return Failed(str(error))
+    except Exception as error:  # noqa: BLE001 - a bug met in one lane must not lose the outcomes of the others
+        _log.debug("internal error in %s", change.key, exc_info=True)
+        return Failed(f"internal error, {type(error).__name__}: {error}")
     return Applied()
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from actuators.clients.kubernetes import KubernetesWriter, segment
-from actuators.errors import NotFound
+from actuators.errors import Conflict, NotFound
 from desired.approval import Approval, format_approval
 from desired.names import CONFIG_MAP
 
@@ -12,8 +12,9 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
     """Record ``approval``; the ConfigMap is created when it is not there. Raises an ApiError."""
     key, value = format_approval(approval)
     collection = f"/api/v1/namespaces/{segment(namespace)}/configmaps"
+    patch = {"data": {key: value}}
     try:
-        writer.patch(f"{collection}/{CONFIG_MAP}", {"data": {key: value}})
+        writer.patch(f"{collection}/{CONFIG_MAP}", patch)
     except NotFound:
         body = {
             "apiVersion": "v1",
@@ -21,7 +22,10 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
             "metadata": {"name": CONFIG_MAP, "namespace": namespace},
             "data": {key: value},
         }
-        writer.create(collection, body)
+        try:
+            writer.create(collection, body)
+        except Conflict:  # somebody else approved something in between
+            writer.patch(f"{collection}/{CONFIG_MAP}", patch)
 
 
 def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: datetime) -> None:

@@ -4,6 +4,7 @@ Which errors are worth another try, how long to wait, and when to give up. Waiti
 set, so that a signal is obeyed within the call in flight.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from tenacity.wait import wait_base
 from actuators.errors import Throttled, Transient
 
 T = TypeVar("T")
+
+_log = logging.getLogger("hcloud-reconciler.retry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class Retry:
             return isinstance(error, Throttled) or (repeatable and isinstance(error, Transient))
 
         def pause(seconds: float) -> None:
+            _log.info("trying again in %.1f s: %s", seconds, last[0])
             self.wait(seconds)
             if self.stop.is_set():  # tenacity would try once more, and that try may hang
                 raise last[0]

@@ -4,11 +4,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _HASH = re.compile(r"sha256:[0-9a-f]{16}", re.ASCII)
 LIFETIME = timedelta(hours=1)
 """How long an approval counts: long enough for a person and a pass, too short to be forgotten and met later."""
+
+
+CLOCK_SKEW = timedelta(minutes=1)
+"""How far the clocks of two API servers of one cluster may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +25,21 @@ class Approval:
     used_at: datetime | None = None
 
     def counts(self, now: datetime) -> bool:
-        """Whether it lets its hold pass at ``now``: unused, not expired, and not from the future."""
-        return self.used_at is None and timedelta() <= now - self.approved_at <= LIFETIME
+        """Whether it lets its hold pass at ``now``."""
+        return self.why_void(now) is None
+
+    def why_void(self, now: datetime) -> str | None:
+        """Why it lets nothing pass at ``now``; None when it counts.
+
+        API servers behind one address are not of one second: a minute from the future still counts.
+        """
+        if self.used_at is not None:
+            return f"was used at {self.used_at:%H:%M:%S} UTC"
+        if now - self.approved_at > LIFETIME:
+            return f"has expired: it is of {self.approved_at:%Y-%m-%d %H:%M} UTC"
+        if self.approved_at - now > CLOCK_SKEW:
+            return f"is of the future, {self.approved_at:%Y-%m-%d %H:%M} UTC"
+        return None
 
     def used(self, now: datetime) -> "Approval":
         """The same approval, void from ``now`` on."""
@@ -58,13 +75,15 @@ def _parse(text: str, value: str) -> Approval | None:
         return None
     try:
         fields = json.loads(value)
-        used_at = fields["used_at"]
-        approval = Approval(
-            text,
-            str(fields["approver"]),
-            datetime.fromisoformat(fields["approved_at"]),
-            None if used_at is None else datetime.fromisoformat(used_at),
-        )
-    except (ValueError, KeyError, TypeError, RecursionError):  # the last is what json raises on deep nesting
+        used_at = None if fields["used_at"] is None else _time(fields["used_at"])
+        return Approval(text, str(fields["approver"]), _time(fields["approved_at"]), used_at)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # the last: json's on deep nesting
         return None
-    return approval if approval.approved_at.tzinfo else None
+
+
+def _time(text: str) -> datetime:
+    """A time in UTC. Raises ValueError for one without a zone, OverflowError where UTC has no such year."""
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(f"{text!r} has no zone")
+    return time.astimezone(UTC)

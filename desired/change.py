@@ -104,6 +104,7 @@ class NoteKind(StrEnum):
     """Why a person should know of something although nothing is done."""
 
     FOREIGN = "foreign"
+    UNSUPPORTED = "unsupported"
     UNMATCHED = "unmatched"
     AMBIGUOUS = "ambiguous"
     MALFORMED = "malformed"
@@ -114,7 +115,8 @@ class NoteKind(StrEnum):
     """Somebody set a value that differs from ours; it stays."""
     ANCHOR = "project-anchor"
     """The token seems to see another project. A finding of its own, even when it holds no change."""
-    PERMISSION = "permission"
+    APPROVAL = "approval"
+    """An approval that is there and does not count, or that could not be read."""
     PARTIAL = "partial"
     """Part of the plan is not shown and not applied, as asked."""
 

@@ -30,4 +30,5 @@ def _initialise(node: Node, joining: JoiningNode) -> Change:
         after=joining.identity,
         reason=f"joins as server {joining.server.id}, recognised by its {joining.matched_by}",
         owner=node.key,
+        consequences=joining.consequences,
     )

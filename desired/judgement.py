@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 
 from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
 from desired.guards import GUARDS, Facts, Finding, anchor_notes
@@ -9,6 +10,9 @@ from desired.plain import digest
 from desired.section import Present
 from desired.settings import Settings
 from desired.snapshot import Snapshot
+
+_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL})
+"""Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
 def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = ()) -> Plan:
@@ -36,22 +40,36 @@ def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collecti
     return Plan(_withhold_dependents(changes), (*plan.notes, *anchor_notes(snapshot)), tuple(holds))
 
 
-def restrict(plan: Plan, only: Collection[str]) -> Plan:
+def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:
     """The part of a judged plan that concerns ``only``: each key and everything below it. The rest is said to be there.
 
-    Judged first, because a guard has to see the whole plan: nobody gets around a limit by asking piece by piece.
+    A key that is neither in the plan nor among ``known``, the keys of what was observed, gets a note: a typing error in
+    cron must not look like a converged world. Judged first, because a guard has to see the whole plan: nobody gets
+    around a limit by asking piece by piece.
     """
     if not only:
         return plan
     chosen = tuple(change for change in plan.changes if _is_below(change.key, only))
     kept = {change.key for change in chosen}
     changes = tuple(_without_its_basis(change, plan.by_key.keys() - kept) for change in chosen)
-    notes = tuple(note for note in plan.notes if note.kind is NoteKind.ANCHOR or _is_below(note.key, only))
+    notes = tuple(note for note in plan.notes if note.kind in _OF_THE_WHOLE or _is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
     scope = Note("plan", NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
     holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
-    return Plan(changes, (*notes, scope), holds)
+    everything = sorted({*plan.by_key, *known})
+    strange = tuple(_note_on_strange_key(key, everything) for key in only if not _names_something(key, everything))
+    return Plan(changes, (*notes, scope, *strange), holds)
+
+
+def _names_something(key: str, everything: Collection[str]) -> bool:
+    return any(_is_below(thing, (key,)) or _is_below(key, (thing,)) for thing in everything)
+
+
+def _note_on_strange_key(key: str, everything: Collection[str]) -> Note:
+    near = get_close_matches(key, everything, n=3)
+    hint = f"; nearest: {', '.join(near)}" if near else ""
+    return Note("plan", NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
 
 
 def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:

@@ -150,4 +150,5 @@ _ROWS = (
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ROWS})
-"""Kind's name → its row, in the order of the design's table."""
+"""Kind's name → its row, in the order of the design's table. Kinds that no rule plans yet are declared all the same:
+guards, approvals and the JSON schema have to know the whole world that they judge."""

@@ -14,9 +14,11 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _CANDIDATES = 3
+_THOROUGH_SEARCHES = 20
+"""For so many misses of a snapshot all names are searched. Similarity costs microseconds a pair, and thousands of Nodes
+may miss at once when the token is wrong."""
 _NEIGHBOURS = 16
-"""How far to each side of a missed name the search goes, in alphabetical order: similarity costs microseconds a pair,
-and thousands of Nodes may miss at once when the token is wrong."""
+"""After that, how far to each side of a missed name the search goes, in alphabetical order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,15 @@ class Ambiguous:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsupported:
+    """The Node is Hetzner's, of a kind that this version does not read."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Foreign:
-    """The Node belongs to another cloud, or to a part of Hetzner that is not read."""
+    """The Node belongs to another cloud."""
 
     why: str
 
@@ -56,7 +65,7 @@ class Malformed:
     why: str
 
 
-Match = Matched | Unmatched | Ambiguous | Foreign | Malformed | Unknown
+Match = Matched | Unmatched | Ambiguous | Foreign | Unsupported | Malformed | Unknown
 
 
 class Matcher:
@@ -65,7 +74,9 @@ class Matcher:
     def __init__(self, nodes: Section[str, Node], servers: Section[int, Server]) -> None:
         self._servers = servers
         self._by_name = _grouped((server.name, server) for server in servers)
+        self._unreadable = _grouped((servers.unreadable_names.get(key), key) for key in servers.unreadable)
         self._names = sorted(self._by_name)
+        self._searches = 0
         claims = ((parse_provider_id(node.provider_id), node) for node in nodes if node.provider_id)
         self._claimed = _grouped((claim.server_id, node) for claim, node in claims if isinstance(claim, CloudID))
 
@@ -81,7 +92,7 @@ class Matcher:
             case CloudID(server_id):
                 return self._by_server_id(node, server_id)
             case RobotID():
-                return Foreign(f"providerID {node.provider_id!r} is a Robot server, and Robot servers are not read")
+                return Unsupported(f"providerID {node.provider_id!r} is a Robot server, and Robot servers are not read")
             case ForeignID(text):
                 return Foreign(f"providerID {text!r} belongs to another cloud")
             case malformed:
@@ -101,9 +112,10 @@ class Matcher:
 
     def _by_node_name(self, node: Node) -> Match:
         if not self._servers.complete:
-            return Unknown(f"the list of servers is incomplete: {self._servers.why_incomplete}")
-        if self._servers.unreadable:
-            ids = ", ".join(str(server_id) for server_id in sorted(self._servers.unreadable))
+            return Unknown("the list of servers is incomplete, and a name decides only in a whole list")
+        doubtful = self._unreadable.get(node.name, ()) + self._unreadable.get(None, ())
+        if doubtful:
+            ids = ", ".join(str(server_id) for server_id in sorted(doubtful))
             return Unknown(f"server {ids} could not be read and may be the one")
         named = self._by_name.get(node.name, ())
         if not self._servers:
@@ -120,11 +132,21 @@ class Matcher:
         return Matched(server, "name")
 
     def _nearest(self, name: str) -> tuple[str, ...]:
-        """The names that look most like ``name``: a suffix or a typing error is the usual cause of a miss."""
+        """The names that look most like ``name``: a prefix, a domain or a typing error is the usual cause of a miss."""
         host = name.split(".", 1)[0]
-        place = bisect(self._names, host)
-        near = self._names[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]
-        return tuple(get_close_matches(host, near, n=_CANDIDATES, cutoff=0.6))
+        self._searches += 1
+        if self._searches <= _THOROUGH_SEARCHES:
+            near, related = self._names, [n for n in self._names if _are_related(host, n)]
+        else:
+            place = bisect(self._names, host)
+            near, related = self._names[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS], []
+        close = get_close_matches(host, near, n=_CANDIDATES, cutoff=0.6)
+        return tuple(dict.fromkeys([*sorted(related, key=len, reverse=True), *close]))[:_CANDIDATES]
+
+
+def _are_related(host: str, name: str) -> bool:
+    """Whether one is the other with a prefix, or with a domain."""
+    return name.endswith(host) or host.endswith(name) or name.startswith(f"{host}.")
 
 
 def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:

@@ -7,12 +7,12 @@ from typing import assert_never
 from desired.addresses import UnusableNodeIP, choose_addresses, cloud_addresses
 from desired.change import NodeIdentity, Note, NoteKind
 from desired.labels import OWNED_LABELS, compute_labels
-from desired.matching import Ambiguous, Foreign, Malformed, Matched, Matcher, Unmatched
+from desired.matching import Ambiguous, Foreign, Malformed, Matched, Matcher, Unmatched, Unsupported
 from desired.names import LABEL_PROVIDED_BY, TAINT_UNINITIALIZED
 from desired.provider_id import CloudID, ForeignID, MalformedID, format_provider_id, parse_provider_id
 from desired.section import Absent, Unknown
 from desired.settings import Settings
-from desired.snapshot import Node, Server, Snapshot
+from desired.snapshot import AddressType, Node, Server, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class JoiningNode:
     identity: NodeIdentity
     server: Server
     matched_by: str
+    consequences: tuple[str, ...] = ()
 
 
 def is_joining(node: Node) -> bool:
@@ -80,12 +81,13 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
             case Unknown(why):
                 notes.append(Note(node.key, NoteKind.UNKNOWN, why))
             case identity:
-                joining[node.name] = JoiningNode(identity, match.server, match.by)
+                lost = lost_addresses(node, identity, settings)
+                joining[node.name] = JoiningNode(identity, match.server, match.by, lost)
                 notes += _notes_on_kept_label(node)
     return joining, tuple(notes)
 
 
-def note_on_miss(node: Node, miss: Unmatched | Ambiguous | Foreign | Malformed | Unknown) -> Note:
+def note_on_miss(node: Node, miss: Unmatched | Ambiguous | Foreign | Unsupported | Malformed | Unknown) -> Note:
     """Why a joining Node is not initialised, and what a person can do about it."""
     match miss:
         case Unmatched(why, candidates):
@@ -96,6 +98,8 @@ def note_on_miss(node: Node, miss: Unmatched | Ambiguous | Foreign | Malformed |
             return Note(node.key, NoteKind.UNMATCHED, f"{why}{nearest}; delete the Node if its server is gone for good")
         case Ambiguous(why):
             return Note(node.key, NoteKind.AMBIGUOUS, f"{why}; delete the stale Node, or rename one of them")
+        case Unsupported(why):
+            return Note(node.key, NoteKind.UNSUPPORTED, f"{why}; left to HCCM")
         case Foreign(why):
             return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
         case Malformed(why):
@@ -104,6 +108,17 @@ def note_on_miss(node: Node, miss: Unmatched | Ambiguous | Foreign | Malformed |
             return Note(node.key, NoteKind.UNKNOWN, why)
         case _:
             assert_never(miss)
+
+
+def lost_addresses(node: Node, identity: NodeIdentity, settings: Settings) -> tuple[str, ...]:
+    """A warning for each IP address that the kubelet reported and the cloud does not: nobody gives it back (W-17)."""
+    kept = {address.address for address in identity.addresses}
+    why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
+    return tuple(
+        f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
+        for address in node.addresses
+        if address.type in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP) and address.address not in kept
+    )
 
 
 def notes_on_settled(node: Node) -> tuple[Note, ...]:

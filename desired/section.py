@@ -44,6 +44,8 @@ class Section(Generic[K, V]):
     """How many objects the API said there are; None when it did not say."""
     unreadable: Mapping[K, str] = field(default_factory=lambda: MappingProxyType({}))
     """Key of an object that arrived but could not be decoded → why. These keys are Unknown, the others are not."""
+    unreadable_names: Mapping[K, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Key → name of those unreadable objects whose name could be read: only what looks for that name is in doubt."""
 
     def __post_init__(self) -> None:
         if self.complete != (self.why_incomplete is None):

@@ -1,11 +1,13 @@
 """Flags and environment → one frozen Config; all that is wrong is said at once."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from desired.names import LEASE_NAMESPACE
 from desired.settings import AddressFamily, Settings
 from reconciler.flags import Command, Output, read_flags, unknown_variables
 from reconciler.variables import read_variables
@@ -57,6 +59,13 @@ class Config:
     warnings: tuple[str, ...] = ()
     """What is accepted but worth a line on stderr."""
 
+    @property
+    def approve_flags(self) -> str:
+        """The flags of this run that ``reconcile approve`` needs to reach the same ConfigMap; "" when none does."""
+        given = {"--kubeconfig": self.kubeconfig, "--leader-elect-resource-namespace": self.lease_namespace}
+        default = {"--leader-elect-resource-namespace": LEASE_NAMESPACE}
+        return " ".join(f"{flag} {shlex.quote(v)}" for flag, v in given.items() if v and v != default.get(flag))
+
     def interval_for(self, rate_limit: int, reads_per_pass: int) -> float:
         """Seconds between passes: as given, else a minute or what keeps reads under a quarter of the allowance."""
         if self.interval_s is not None:
@@ -70,6 +79,7 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     errors: list[str] = []
     flags = read_flags(command, given, environ, usage, errors)
     errors += unknown_variables(environ)
+    flags = _without_overruled_mode(flags, given)
     if flags["--dry-run"] and flags["--once"]:
         usage.append("--dry-run and --once exclude each other")
     if flags["--approve"] and not flags["--once"]:
@@ -81,6 +91,14 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
     return _config(flags, variables)
+
+
+def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
+    """A mode on the command line switches off the other one that the environment sets."""
+    for mode, other in (("--dry-run", "--once"), ("--once", "--dry-run")):
+        if mode in given and flags[mode] and other not in given:
+            return {**flags, other: False}
+    return flags
 
 
 def _config(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Config:

@@ -3,7 +3,6 @@
 ``plan_once`` only looks; ``converge`` also acts. Which of the two a run gets is decided in ``wiring``.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from reconciler.telemetry.events import Event
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
-_log = logging.getLogger("hcloud-reconciler.cycle")
+STOPPED = "stopped before it began, by a signal or the deadline of --once"
 
 
 class Announcer(Protocol):
@@ -63,6 +62,8 @@ class Looking:
     namespace: str
     approved: tuple[str, ...] = ()
     """Hashes that ``--approve`` lets through in this run."""
+    approve_flags: str = ""
+    """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,7 @@ def plan_once(looking: Looking) -> Report:
         observation = observe_world(looking.eyes, looking.settings)
     except ApiError as error:
         return Report(errors=(str(error),), cost=_cost(looking.eyes))
-    plan = _judge(looking, observation.snapshot).plan
-    return _report(looking, observation, plan, {})
+    return _report(looking, observation, _judge(looking, observation.snapshot).plan, {})
 
 
 def converge(looking: Looking, acting: Acting) -> Report:
@@ -105,7 +105,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
         observation = observe_world(looking.eyes, looking.settings)
         judged = _judge(looking, observation.snapshot)
         for _ in range(ROUNDS):
-            todo = [change for change in judged.plan.allowed if not _was_applied(change, written)]
+            todo = [change for change in judged.plan.allowed if not _is_done_with(change, written)]
             if not todo or acting.stop.is_set() or fatal_errors(observation, judged.plan):
                 break
             written |= _apply(todo, judged, observation.snapshot, acting)
@@ -115,7 +115,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
     except ApiError as error:
         report = Report(lines=_lines(None, written), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)
-    return _report(looking, observation, judged.plan, written)
+    return _report(looking, observation, judged.plan, written, stopped=acting.stop.is_set())
 
 
 def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
         for part, error in observation.failures.items()
         if isinstance(error, Denied)
         or (part == "servers" and not observation.snapshot.servers and not isinstance(error, Throttled))
-    ]
+    ][:1]  # all parts are of one API: what keeps one from being read keeps the others
     if isinstance(observation.snapshot.network, Absent) and not any(n.kind is NoteKind.ANCHOR for n in plan.notes):
         errors.append(
             "HCLOUD_NETWORK names no network of the project that HCLOUD_TOKEN belongs to: correct one of them"
@@ -146,11 +146,23 @@ def _judge(looking: Looking, snapshot: Snapshot) -> _Judged:
         try:
             found = observe_approvals(looking.eyes.kubernetes, looking.namespace)
             approvals = {approval.hash: approval for approval in found if approval.counts(snapshot.taken_at)}
+            why = _notes_on_void(found, judged.holds, snapshot.taken_at)
         except ApiError as error:
-            why = Note("plan", NoteKind.PERMISSION, f"approvals could not be read, so none counts: {error}")
-            plan = replace(plan, notes=(*plan.notes, why))
+            why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
+        plan = replace(plan, notes=(*plan.notes, *why))
         judged = judge(plan, snapshot, looking.settings, (*looking.approved, *approvals))
-    return _Judged(restrict(judged, looking.settings.only), approvals)
+    nodes = tuple(f"node/{name}" for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
+    return _Judged(restrict(judged, looking.settings.only, nodes), approvals)
+
+
+def _notes_on_void(found: Collection[Approval], holds: Collection[Hold], now: datetime) -> tuple[Note, ...]:
+    """A word on each approval of a hold that is there and does not count: somebody believes that it does."""
+    held = {hold.hash for hold in holds}
+    return tuple(
+        Note("plan", NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
+        for approval in found
+        if approval.hash in held and (why := approval.why_void(now)) is not None
+    )
 
 
 def _apply(
@@ -186,15 +198,26 @@ def _withdraw(todo: Sequence[Change], hold: Hold, why: str) -> dict[str, tuple[C
     return {change.key: (change, Skipped(why)) for change in todo if change.key in hold.keys}
 
 
-def _was_applied(change: Change, written: Mapping[str, tuple[Change, Outcome]]) -> bool:
-    """Whether this pass has applied a change of this key and kind already: it is settling, and not applied again."""
+def _is_done_with(change: Change, written: Mapping[str, tuple[Change, Outcome]]) -> bool:
+    """Whether this pass has tried a change of this key and kind: only one that was overtaken is worth another round.
+
+    An applied one is settling; a failed one has had all its retries, and is for a later pass.
+    """
     done, outcome = written.get(change.key, (None, None))
-    return done is not None and done.kind == change.kind and isinstance(outcome, Applied | Skipped)
+    return done is not None and done.kind == change.kind and not isinstance(outcome, Pending)
 
 
 def _report(
-    looking: Looking, observation: Observation, plan: Plan, written: Mapping[str, tuple[Change, Outcome]]
+    looking: Looking,
+    observation: Observation,
+    plan: Plan,
+    written: Mapping[str, tuple[Change, Outcome]],
+    *,
+    stopped: bool = False,
 ) -> Report:
+    if stopped:
+        undone = {change.key: (change, Skipped(STOPPED)) for change in plan.allowed if change.key not in written}
+        written = {**undone, **written}
     return Report(
         snapshot=observation.snapshot,
         lines=_lines(plan, written),
@@ -202,6 +225,7 @@ def _report(
         holds=tuple(hold for hold in plan.holds if not hold.approved),
         errors=fatal_errors(observation, plan),
         cost=_cost(looking.eyes),
+        approve_flags=looking.approve_flags,
     )
 
 

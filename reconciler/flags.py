@@ -23,6 +23,7 @@ from reconciler.grammar import (
     parse_hashes,
     parse_int,
     parse_keys,
+    parse_port,
     parse_positive_duration,
 )
 
@@ -93,30 +94,37 @@ _ROWS = (
     Flag("--approve", parse_hashes, (), "let these holds pass in this --once run", "HASH[,HASH]"),
     Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
     Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST"),
-    Flag("--cluster-cidr", parse_cidrs, (), "the cluster's pod CIDR", "CIDR[,CIDR]"),
+    Flag("--cluster-cidr", parse_cidrs, (), "the cluster's pod CIDR; without effect in this version", "CIDR[,CIDR]"),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
     Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
     Flag("--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY"),
     Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
-    Flag("--leader-elect", parse_bool, True, "take the Lease before writing"),
-    Flag("--leader-elect-lease-duration", parse_positive_duration, 15.0, "default 15s", "D"),
-    Flag("--leader-elect-renew-deadline", parse_positive_duration, 10.0, "default 10s", "D"),
-    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "default 2s", "D"),
-    Flag("--leader-elect-resource-lock", _lock_type, "leases", "leases", "TYPE"),
-    Flag("--leader-elect-resource-name", str, LEASE, f"default {LEASE}", "NAME"),
-    Flag("--leader-elect-resource-namespace", str, LEASE_NAMESPACE, f"default {LEASE_NAMESPACE}", "NAME", _SEVERAL),
-    Flag("--health-address", parse_address, ("", 10258), "default :10258", "ADDRESS"),
+    Flag("--leader-elect", parse_bool, True, "accepted as for HCCM; this version takes no Lease"),
+    Flag("--leader-elect-lease-duration", parse_positive_duration, 15.0, "as for HCCM; default 15s", "D"),
+    Flag("--leader-elect-renew-deadline", parse_positive_duration, 10.0, "as for HCCM; default 10s", "D"),
+    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "as for HCCM; default 2s", "D"),
+    Flag("--leader-elect-resource-lock", _lock_type, "leases", "as for HCCM; leases", "TYPE"),
+    Flag("--leader-elect-resource-name", str, LEASE, f"as for HCCM; default {LEASE}", "NAME"),
+    Flag(
+        "--leader-elect-resource-namespace",
+        str,
+        LEASE_NAMESPACE,
+        f"where approvals are kept; default {LEASE_NAMESPACE}",
+        "NAME",
+        _SEVERAL,
+    ),
+    Flag("--health-address", parse_address, ("", 10258), "default :10258; this version serves no health", "ADDRESS"),
     Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
-    Flag("--hetzner-port", parse_int, 0, "default: any free port", "N", _SANDBOX),
-    Flag("--kubernetes-port", parse_int, 0, "default: any free port", "N", _SANDBOX),
-    Flag("--robot-port", parse_int, 0, "accepted; Robot is not simulated in this version", "N", _SANDBOX),
+    Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--robot-port", parse_port, 0, "accepted; Robot is not simulated in this version", "N", _SANDBOX),
     Flag("--without", str, "", "simulators to leave out: kubernetes, robot", "LIST", _SANDBOX),
     Flag("--action-ms", parse_int, 300, "how long a Hetzner action takes; default 300", "N", _SANDBOX),
     Flag("--latency-ms", parse_int, 0, "waited before each answer; default 0", "N", _SANDBOX),
     Flag("--rate-limit", parse_int, 3600, "Hetzner requests an hour; default 3600", "N", _SANDBOX),
     Flag("--proxy", str, None, "instead: a fault proxy before this address", "URL", _SANDBOX),
     Flag("--proxy-ca-file", str, None, "certificate authority of --proxy's https address", "FILE", _SANDBOX),
-    Flag("--proxy-port", parse_int, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--proxy-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
 )
 
 FLAGS: Mapping[str, Flag] = {row.name: row for row in _ROWS}
@@ -214,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
     for command, description in _DESCRIPTION.items():
         sub = commands.add_parser(
-            command, help=description, description=description, allow_abbrev=False, formatter_class=_Help
+            command.value, help=description, description=description, allow_abbrev=False, formatter_class=_Help
         )
         _add(sub, command)
         if command is Command.APPROVE:

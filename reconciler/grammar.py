@@ -67,6 +67,13 @@ def parse_int(text: str) -> int:
     return int(text)
 
 
+def parse_port(text: str) -> int:
+    """A TCP port; 0 stands for any that is free."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
+        raise ValueError("expect a port, 0 to 65535; 0 is any free one")
+    return int(text)
+
+
 def parse_cidr(text: str, *, strict: bool = True) -> IPv4Network | IPv6Network:
     """An address with the length of its prefix; ``strict`` refuses host bits, which Go's ``net.ParseCIDR`` ignores."""
     if not _CIDR.fullmatch(text):

@@ -42,7 +42,7 @@ class Pace:
         waits += [line.change.ruling.due_in_s for line in report.lines if line.change.ruling.due_in_s is not None]
         if unlucky:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
-            waits.append(max(backoff_s * (1 + self.draw()) / 2, *asked_for(report), 0.0))
+            waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
         return max(min(interval_s, _SHORTEST_S), min(waits))
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change, Hold, Note, NoteKind, Verdict
-from desired.section import Unknown
+from desired.section import Absent, Unknown
 from desired.snapshot import Snapshot
 
 
@@ -31,6 +31,10 @@ _DETAILED = {
     Result.CHANGES: 2,
     Result.NO_CHANGES: 0,
 }
+
+
+_UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
+"""Notes on an object of which could not be told what it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Report:
     errors: tuple[str, ...] = ()
     """What ends the run with result ``error``; empty otherwise."""
     cost: Cost = field(default_factory=Cost)
+    approve_flags: str = ""
+    """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
 
     @property
     def result(self) -> Result:
@@ -98,7 +104,16 @@ def is_incomplete(report: Report) -> bool:
         any(not section.complete for section in snapshot.sections().values())
         or isinstance(snapshot.network, Unknown)
         or any(line.change.ruling.rule == "incomplete-snapshot" for line in report.lines if line.outcome is None)
+        or (not isinstance(snapshot.network, Absent) and any(map(_is_undecided, report.notes)))
     )
+
+
+def _is_undecided(note: Note) -> bool:
+    """Whether a Node waits for something that could not be read.
+
+    Where the configured network is not there every Node waits for that, which is an error or the anchor's finding.
+    """
+    return note.key.startswith("node/") and note.kind in _UNDECIDED
 
 
 def exit_code(report: Report, *, detailed: bool) -> int:

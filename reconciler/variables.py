@@ -31,8 +31,6 @@ class Variable:
     """Whether ``<NAME>_FILE`` may name a file that holds the value."""
     needs: str | None = None
     """A variable without which this one is off, and not even parsed, as HCCM has it."""
-    honoured: bool = True
-    """False for what is accepted and has no effect, because this design has no need of it."""
 
 
 def _choice(name: str, *choices: str) -> Callable[[str], str]:
@@ -85,10 +83,18 @@ _ROWS = (
     ),
     _bool("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True, "zone labels on Nodes"),
     Variable(
-        _CACHE, _choice(_CACHE, "all", "one", "off"), "all", "no cache here", empty_is_unset=False, honoured=False
+        _CACHE,
+        _choice(_CACHE, "all", "one", "off"),
+        "all",
+        "accepted, without effect: there is no cache here",
+        empty_is_unset=False,
     ),
     Variable(
-        "HCLOUD_SERVER_CACHE_MAX_AGE", parse_duration, 10.0, "no cache here", empty_is_unset=False, honoured=False
+        "HCLOUD_SERVER_CACHE_MAX_AGE",
+        parse_duration,
+        10.0,
+        "accepted, without effect: there is no cache here",
+        empty_is_unset=False,
     ),
     _bool("HCLOUD_METRICS_ENABLED", True, "serve metrics"),
     Variable("HCLOUD_METRICS_ADDRESS", parse_address, ("", 8233), "address of the metrics"),

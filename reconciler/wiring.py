@@ -12,6 +12,7 @@ from actuators.apply import Actuator
 from actuators.approvals import use_up
 from actuators.clients import hetzner, kubernetes
 from actuators.nodes import initialise
+from actuators.retry import Patience
 from reconciler import __version__
 from reconciler.config import Config, Mode
 from reconciler.cycle import Acting, Looking, Progress
@@ -42,9 +43,10 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
         stop=stop,
         timeout_s=config.request_timeout_s,
         read_only=True,
+        patience=_patience(config),
     )
     eyes = Eyes(kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud))
-    looking = Looking(eyes, config.settings, config.lease_namespace, config.approved)
+    looking = Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
     if read_only:
         return Wired(looking, None, None)
     writer = kubernetes.KubernetesWriter(cluster)
@@ -59,8 +61,18 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
 def open_cluster(config: Config, stop: threading.Event, *, read_only: bool) -> kubernetes.KubernetesConnection:
     """The connection to the cluster alone. Raises ConnectionProblem."""
     return kubernetes.connect(
-        config.kubeconfig, user_agent=_USER_AGENT, stop=stop, timeout_s=config.request_timeout_s, read_only=read_only
+        config.kubeconfig,
+        user_agent=_USER_AGENT,
+        stop=stop,
+        timeout_s=config.request_timeout_s,
+        read_only=read_only,
+        patience=_patience(config),
     )
+
+
+def _patience(config: Config) -> Patience:
+    """A call with all its retries may take as long as two answers that never come."""
+    return Patience(deadline_s=2 * config.request_timeout_s)
 
 
 def _actuators(writer: kubernetes.KubernetesWriter) -> Mapping[str, Actuator]:

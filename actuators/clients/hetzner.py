@@ -5,7 +5,6 @@ its rate limit. This is the only module that touches the private parts of ``hclo
 """
 
 import logging
-import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
+from actuators.clients.wording import one_line, without_credentials
 from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.retry import PATIENT, Patience, Retry
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     import hcloud
     import requests
 
-_USER_INFO = re.compile(r"//[^/]*@")
-"""Credentials in an address, which no message may hold."""
 _log = logging.getLogger("hcloud-reconciler.clients")
 
 _POOL_SIZE = 16
@@ -65,8 +64,9 @@ class HetznerConnection:
         self._session = base._session  # noqa: SLF001
         self._headers = dict(base._headers)  # noqa: SLF001
         self._mount(self._session)
+        self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None  # no proxy leads to this machine
         self._endpoint = endpoint
-        self._shown = _USER_INFO.sub("//", endpoint)
+        self._shown = without_credentials(endpoint)
         self._retry = retry
         self._timeout_s = timeout_s
         self._read_only = read_only
@@ -104,11 +104,14 @@ class HetznerConnection:
                 json=body,
                 timeout=(min(_CONNECT_TIMEOUT_S, timeout_s), timeout_s),
                 allow_redirects=False,
+                proxies=self._proxies,
             )
         except requests.exceptions.SSLError as error:
             raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({_cause(error)})") from error
         except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
-            raise Transient(f"Hetzner API {self._shown} does not answer: {_cause(error)}") from error
+            raise Transient(
+                f"Hetzner API {self._shown} does not answer: {_cause(error)}; check HCLOUD_ENDPOINT and the network"
+            ) from error
         except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError) as error:
             raise Transient(f"Hetzner API {self._shown}: the answer was cut off ({_cause(error)})") from error
         except (requests.exceptions.InvalidHeader, UnicodeError):  # the error's text holds the token: not chained
@@ -140,10 +143,16 @@ class HetznerConnection:
             said = msgspec.json.decode(response.content, type=_ErrorBody).error
         except ValueError:
             said = None
-        detail = _one_line(said.message if said else response.content[:120].decode("utf-8", "replace"))
-        trace = response.headers.get("X-Correlation-Id")
-        message = f"Hetzner {call}: {status} {detail or response.reason}"
-        message += f" ({', '.join(filter(None, (said.code if said else None, trace)))})" if said or trace else ""
+        # The correlation id differs with each answer: in the message it would make the same trouble look new.
+        _log.info(
+            "refused by Hetzner: %s %s, correlation id %s", call, status, response.headers.get("X-Correlation-Id")
+        )
+        message = f"Hetzner API {self._shown}: {call} answers {status} "
+        if said:
+            message += " ".join(filter(None, (one_line(said.message), f"({said.code})" if said.code else "")))
+            message += "; check HCLOUD_TOKEN" if _BY_CODE.get(said.code) is Denied else ""
+        else:
+            message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
         if status == HTTPStatus.TOO_MANY_REQUESTS or (said and said.code == "rate_limit_exceeded"):
             refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / _DEFAULT_LIMIT
             return Throttled(message, retry_after_s=refill_s, status=status, code=said.code if said else None)
@@ -226,8 +235,4 @@ def connect(
 def _cause(error: BaseException) -> str:
     """The innermost reason, which is the one that people understand."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
-    return _one_line(reason or error)
-
-
-def _one_line(text: object) -> str:
-    return " ".join(str(text).split())[:300]
+    return one_line(reason or error)

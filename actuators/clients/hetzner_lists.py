@@ -7,7 +7,7 @@ Pages are cut from a live list, so an object that is created or deleted between 
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import msgspec
@@ -44,6 +44,8 @@ class Decoded(Generic[V]):
     items: Mapping[int, V]
     unreadable: Mapping[int, str]
     """Id → why the object could not be decoded."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """Id → name of those that could not be decoded, where the name could be read."""
     nameless: int = 0
     """Objects of which not even the id could be read."""
 
@@ -82,7 +84,8 @@ def _read_once(
     nameless = sum(page.decoded.nameless for page in pages)
     why = _why_incomplete(error, totals, len(items) + len(unreadable), nameless)
     expected = first.pagination.total_entries
-    return Section(items, complete=why is None, why_incomplete=why, expected=expected, unreadable=unreadable), error
+    names = {key: name for page in pages for key, name in page.decoded.names.items() if key in unreadable}
+    return Section(items, why is None, why, expected, unreadable, names), error
 
 
 def _read_page(reader: HetznerReader, path: str, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:

@@ -6,20 +6,21 @@ everything but GET, so that a dry run holds nothing that can write.
 """
 
 import logging
-import os
-import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import responses
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
+from urllib.request import getproxies
 
 import msgspec
 
+from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
+from actuators.clients.kubeconfig import load_kubeconfig
+from actuators.clients.wording import one_line, without_credentials
 from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
 
@@ -37,10 +38,6 @@ _LIST_RESTARTS = 3
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-
-
-class ConnectionProblem(Exception):
-    """The cluster cannot be reached as configured; the text names the setting and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class KubernetesConnection:
         self._once = Retry(retry.stop, NO_PATIENCE)
         self._timeout_s = timeout_s
         self._read_only = read_only
-        self.host = _USER_INFO.sub("//", str(api_client.configuration.host))
+        self.host = without_credentials(str(api_client.configuration.host))
         self.requests = RequestCount()
 
     def send(
@@ -119,14 +116,17 @@ class KubernetesConnection:
             response = self._api_client.call_api(*request, _request_timeout=(min(3.0, timeout_s), timeout_s))
             data = response.read()
         except ApiException as error:
-            raise Broken(f"Kubernetes API server {self.host}: {_one_line(error.reason)}; {_TLS_REMEDY}") from error
+            raise Broken(f"Kubernetes API server {self.host}: {one_line(error.reason)}; {_TLS_REMEDY}") from error
         except ValueError:  # the error's text may hold the token, so it is not chained
             raise Broken(
                 f"Kubernetes API server {self.host} cannot be called: its address or the token is malformed;"
                 " check server and user in the kubeconfig"
             ) from None
         except HTTPError as error:
-            raise Transient(f"Kubernetes API server {self.host} does not answer: {_one_line(error)}") from error
+            raise Transient(
+                f"Kubernetes API server {self.host} does not answer: {one_line(error)}; check that it is up and that"
+                " the kubeconfig has its address"
+            ) from error
         _log.debug("kubernetes %s %s %s", method, path, response.status)
         headers_of_answer = {name.lower(): value for name, value in response.headers.items()}
         if response.status < 300:
@@ -135,8 +135,6 @@ class KubernetesConnection:
 
 
 _TLS_REMEDY = "check certificate-authority and server in the kubeconfig"
-_USER_INFO = re.compile(r"//[^/]*@")
-"""Credentials in an address, which no message may hold."""
 
 
 class KubernetesReader:
@@ -235,7 +233,9 @@ def connect(
     from kubernetes.client import ApiClient, Configuration  # noqa: PLC0415 - 0.2 s that --help need not pay
 
     configuration = Configuration()
-    _load(configuration, kubeconfig)
+    load_kubeconfig(configuration, kubeconfig)
+    if is_loopback(configuration.host) and configuration.proxy in getproxies().values():
+        configuration.proxy = None  # none of the environment's leads to this machine; the kubeconfig's own may
     configuration.retries = False
     configuration.keep_alive = True
     configuration.connection_pool_maxsize = 32
@@ -248,37 +248,16 @@ def connect(
     )
 
 
-def _load(configuration: Any, kubeconfig: str | None) -> None:
-    from kubernetes import config  # noqa: PLC0415
-    from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
-    from yaml import YAMLError  # noqa: PLC0415 - what the kubernetes package reads files with
-
-    given = kubeconfig or os.environ.get("KUBECONFIG")
-    in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
-    name = "the pod's service account" if in_cluster else f"kubeconfig {given or Path('~/.kube/config').expanduser()}"
-    try:
-        if in_cluster:
-            config.load_incluster_config(client_configuration=configuration)
-        else:
-            config.load_kube_config(config_file=given, client_configuration=configuration)
-    except (ConfigException, YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        remedy = "give one with --kubeconfig or KUBECONFIG"
-        raise ConnectionProblem(f"{name} cannot be used: {_one_line(error)}; {remedy}") from error
-
-
 def _error(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
     """The API server's refusal in our terms (Kubernetes API conventions, HTTP status codes)."""
     try:
         said = msgspec.json.decode(data, type=_Status)
     except ValueError:
         said = None
-    detail = _one_line(said.message if said else data[:120].decode("utf-8", "replace"))
-    message = f"Kubernetes {call}: {status} {detail or responses.get(status, 'without a word')}"
+    message = f"Kubernetes API server: {call} answers {status} {_in_words(status, said)}"
     code = said.reason if said else None
     match status:
-        case 401:
-            return Denied(f"{message}; the kubeconfig's credentials are unknown or expired", status=status, code=code)
-        case 403:
+        case 401 | 403:
             return Denied(message, status=status, code=code)
         case 404 if said:
             return NotFound(message, status=status, code=code)
@@ -296,13 +275,18 @@ def _error(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> A
             return Broken(message, status=status, code=code)
 
 
+def _in_words(status: int, said: _Status | None) -> str:
+    """What the server said, or that it said nothing that an API server says; with the remedy, where there is one."""
+    phrase = responses.get(status, "without a word")
+    remedy = "; the kubeconfig's credentials are unknown or expired" if status == HTTPStatus.UNAUTHORIZED else ""
+    if said is None:
+        return f"{phrase}, and not as an API server does; check server in the kubeconfig{remedy}"
+    return (one_line(said.message) or phrase) + remedy
+
+
 def _retry_after_s(headers: Mapping[str, str]) -> float:
     """Seconds of a Retry-After header; 1 when there is none or it is a date."""
     try:
         return max(0.0, float(headers.get("retry-after", "1")))
     except ValueError:
         return 1.0
-
-
-def _one_line(text: object) -> str:
-    return " ".join(str(text).split())[:300]

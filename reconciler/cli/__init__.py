@@ -13,10 +13,13 @@ from reconciler.flags import Command, parse_command_line
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``reconcile`` and return its exit code. Never raises but SystemExit for ``--help`` and bad usage."""
     command, flags, arguments = parse_command_line(sys.argv[1:] if argv is None else argv)
+    from reconciler.cli.streams import prepare_streams, swallow_stdout  # noqa: PLC0415 - see the module's docstring
+
+    prepare_streams()
     try:
         match command:
             case Command.RUN:
-                from reconciler.cli.run import run  # noqa: PLC0415 - see the module's docstring
+                from reconciler.cli.run import run  # noqa: PLC0415
 
                 return run(flags, os.environ)
             case Command.APPROVE:
@@ -32,10 +35,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
                 return demo(os.environ)
     except BrokenPipeError:
-        return _closed_stdout()
-
-
-def _closed_stdout() -> int:
-    """Nobody reads stdout any more, as after ``| head``: no error of ours, and no traceback at exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+        swallow_stdout()
+        return 0

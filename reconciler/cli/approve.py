@@ -7,11 +7,13 @@ import sys
 from collections.abc import Mapping
 
 from actuators import approvals
-from actuators.clients.kubernetes import ConnectionProblem, KubernetesReader, KubernetesWriter
+from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.errors import ApiError
 from desired.approval import LIFETIME, Approval, is_hash
 from desired.names import CONFIG_MAP
 from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.streams import say
 from reconciler.config import ConfigurationError, load_config
 from reconciler.flags import BAD_USAGE, Command
 from reconciler.observe.kubernetes import server_time
@@ -40,7 +42,7 @@ def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]
     until = now + LIFETIME
     sys.stdout.write(
         f"Approved {hold_hash} in ConfigMap {namespace}/{CONFIG_MAP}.\n"
-        f"The next pass lets exactly these changes through, once, until {until:%H:%M} UTC;"
+        f"If a plan holds exactly these changes, the next pass lets them through, once, until {until:%H:%M} UTC;"
         " if they are others by then, they are held again.\n"
     )
     sys.stdout.flush()
@@ -58,5 +60,5 @@ def _approver() -> str:
 
 def _fail(*lines: str, code: int) -> int:
     for line in lines:
-        sys.stderr.write(f"reconcile: error: {line}\n")
+        say(f"error: {line}")
     return code

@@ -1,7 +1,11 @@
 """``reconcile demo``: plan, apply and an empty plan against an embedded sandbox."""
 
+import os
+import shlex
+import shutil
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from reconciler.cli.run import run
 from reconciler.sandbox.clock import SimulatedClock
@@ -18,11 +22,16 @@ taint that keeps pods away until a cloud controller has initialised them, and on
 _FAREWELL = """\
 That was the whole way: a plan, the apply, and an empty plan that was observed. What to type next:
 
-  reconcile sandbox              keep such a world running, and try kubectl and hcloud on it
-  reconcile --dry-run            the plan for your own cluster; it sends nothing but reads
-                                 (needs HCLOUD_TOKEN, a read-only one will do, and a kubeconfig)
-  reconcile --help               all flags and commands
 """
+_COMMANDS = {
+    "sandbox": ("keep such a world running, and try kubectl and hcloud on it",),
+    "--dry-run": (
+        "the plan for your own cluster; it sends nothing but reads",
+        "(needs HCLOUD_TOKEN, a read-only one will do, and a kubeconfig)",
+    ),
+    "--help": ("all flags and commands",),
+}
+"""Arguments of the command → what it does."""
 
 
 def demo(environ: Mapping[str, str]) -> int:
@@ -40,8 +49,41 @@ def demo(environ: Mapping[str, str]) -> int:
             _tell("\n")
             if code != 0:
                 return code
-        _tell(_FAREWELL)
+        _tell(_FAREWELL + _what_to_type(shown_command(sys.argv[0])))
     return 0
+
+
+def shown_command(started_as: str) -> str:
+    """What to type to run this command again: its name where the shell finds it, else the shortest path to it.
+
+    ``started_as`` is ``sys.argv[0]``.
+    """
+    path = Path(started_as)
+    if path.name == "__main__.py":
+        return f"{_shortest(Path(sys.executable))} -m reconciler"
+    found = shutil.which("reconcile")
+    if path.name != "reconcile" or (found and Path(found).resolve() == path.resolve()):
+        return "reconcile"
+    return _shortest(path)
+
+
+def _shortest(path: Path) -> str:
+    """An executable's path, from here or from the root, as a shell takes it."""
+    whole = path.absolute()
+    here = os.path.relpath(whole)
+    if os.sep not in here:
+        here = os.path.join(os.curdir, here)  # noqa: PTH118 - pathlib drops the dot, and the shell would search PATH
+    return shlex.quote(min(str(whole), here, key=len))
+
+
+def _what_to_type(command: str) -> str:
+    """The farewell's commands, each with what it does beside it."""
+    width = len(command) + max(map(len, _COMMANDS)) + 4
+    lines = []
+    for arguments, meaning in _COMMANDS.items():
+        for left, right in zip((f"{command} {arguments}", *[""] * len(meaning)), meaning, strict=False):
+            lines.append(f"  {left:<{width}}{right}\n")
+    return "".join(lines)
 
 
 def _tell(text: str) -> None:

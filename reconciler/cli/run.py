@@ -6,13 +6,14 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 
-from actuators.clients.kubernetes import ConnectionProblem
+from actuators.clients.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.streams import publish, say
 from reconciler.config import Config, ConfigurationError, Mode, load_config
 from reconciler.cycle import converge, plan_once
 from reconciler.flags import BAD_USAGE, Command, Output
 from reconciler.loop import Pace, run_loop
-from reconciler.report.terminal import TerminalProgress, Writer
+from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
@@ -28,14 +29,15 @@ _DEFAULT_RATE_LIMIT = 3600
 
 
 def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """The exit code of one run. Raises BrokenPipeError when stdout was closed under it."""
+    """The exit code of one run."""
     try:
         config = load_config(Command.RUN, flags, environ)
     except ConfigurationError as error:
         return _reject(error, flags, environ)
-    logs.set_up(debug=config.debug)
+    # A run that ends says it all in its report; a person who watches, and a loop, hear of retries as well.
+    logs.set_up(debug=config.debug, quiet=config.mode is not Mode.LOOP and not is_terminal(sys.stderr))
     for warning in config.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     writer = Writer(config.output)
     with stop_on_signals() as stop:
         try:
@@ -51,25 +53,39 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
 
 
 def _run(wired: Wired, config: Config, writer: Writer, stop: threading.Event) -> int:
-    acting = wired.acting
+    looking, acting = wired.looking, wired.acting
     if acting is None:
-        return _finish(plan_once(wired.looking), config, writer)
+        return _finish(_guarded(lambda: plan_once(looking)), config, writer)
     if config.mode is Mode.ONCE:
         deadline = threading.Timer(ONCE_DEADLINE_S, stop.set)
         deadline.daemon = True
         deadline.start()
         try:
-            return _finish(converge(wired.looking, acting), config, writer)
+            return _finish(_guarded(lambda: converge(looking, acting)), config, writer)
         finally:
             deadline.cancel()
+
+    def publish_pass(report: Report) -> None:
+        publish(writer, report, stream_of_passes=True)
+
     _log.info("started: no Lease is taken in this version, run one copy %s", pairs(policy=config.settings.policy))
     run_loop(
-        lambda: converge(wired.looking, acting),
+        lambda: _guarded(lambda: converge(looking, acting)),
         pace=_pace(config),
         stop=stop,
-        publish=lambda report: writer.write(report, stream_of_passes=True),
+        publish=publish_pass,
     )
     return 0
+
+
+def _guarded(run_pass: Callable[[], Report]) -> Report:
+    """The pass's report; one that says so when the pass ended in a bug of ours, which must not end a loop."""
+    try:
+        return run_pass()
+    except Exception as error:  # noqa: BLE001 - the last resort before the process dies
+        _log.debug("internal error", exc_info=True)
+        where = "set HCLOUD_DEBUG=true for details, and please report it"
+        return Report(errors=(f"internal error, {type(error).__name__}: {error}; {where}",))
 
 
 def _pace(config: Config) -> Callable[[Report], Pace]:
@@ -86,22 +102,18 @@ def _pace(config: Config) -> Callable[[Report], Pace]:
 
 def _finish(report: Report, config: Config, writer: Writer) -> int:
     """Write the report, repeat on stderr what must not be overlooked, and return the exit code."""
-    writer.write(report)
+    written = publish(writer, report)
     for error in report.errors:
-        _say(f"error: {error}")
+        say(f"error: {error}")
     if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
-        _say(f"warning: result is {report.result}; the report says what and why")
-    return exit_code(report, detailed=config.detailed_exitcode)
+        say(f"warning: result is {report.result}; the report says what and why")
+    return exit_code(report, detailed=config.detailed_exitcode) if written else 1
 
 
 def _reject(error: ConfigurationError, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """All configuration errors on stderr; a machine that asked for JSON gets its document all the same."""
     for line in error.lines:
-        _say(f"error: {line}")
+        say(f"error: {line}")
     if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
-        Writer(Output.JSON).write(Report(errors=error.lines))
+        publish(Writer(Output.JSON), Report(errors=error.lines))
     return BAD_USAGE if error.usage else 1
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"reconcile: {line}\n")

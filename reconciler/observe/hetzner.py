@@ -52,8 +52,13 @@ class _RawServers(msgspec.Struct):
     servers: list[msgspec.Raw]
 
 
+class _IdOnly(msgspec.Struct):
+    id: int
+
+
 class _Identified(msgspec.Struct):
     id: int
+    name: str | None = None
 
 
 class _Network(msgspec.Struct):
@@ -73,6 +78,7 @@ _SERVERS = msgspec.json.Decoder(_Servers)
 _RAW_SERVERS = msgspec.json.Decoder(_RawServers)
 _SERVER = msgspec.json.Decoder(_Server)
 _IDENTIFIED = msgspec.json.Decoder(_Identified)
+_ID_ONLY = msgspec.json.Decoder(_IdOnly)
 
 
 def observe_servers(reader: HetznerReader) -> tuple[Section[int, Server], ApiError | None]:
@@ -95,17 +101,21 @@ def _one_by_one(page: bytes) -> Decoded[Server]:
         raise Broken(f"Hetzner GET /servers: the answer is no list of servers ({error})") from error
     items: dict[int, Server] = {}
     unreadable: dict[int, str] = {}
+    names: dict[int, str] = {}
     nameless = 0
     for raw in raw_servers:
         try:
             server = _SERVER.decode(raw)
             items[server.id] = _server(server)
         except ValueError as error:
-            server_id = _id_of(raw)
-            nameless += server_id is None
-            if server_id is not None:
-                unreadable[server_id] = f"server {server_id} could not be read: {error}"
-    return Decoded(items, unreadable, nameless)
+            found = _identified(raw)
+            if found is None:
+                nameless += 1
+                continue
+            unreadable[found.id] = f"server {found.id} could not be read: {error}"
+            if found.name:
+                names[found.id] = found.name
+    return Decoded(items, unreadable, names, nameless)
 
 
 def observe_network(
@@ -147,9 +157,14 @@ def _decode(body: bytes, shape: Any) -> Any:
         raise Broken(f"Hetzner GET /networks: the answer is no network ({error})") from error
 
 
-def _id_of(raw: msgspec.Raw) -> int | None:
+def _identified(raw: msgspec.Raw) -> _Identified | None:
+    """Id and, if that can be read too, name of an object; None when there is no id."""
     try:
-        return _IDENTIFIED.decode(raw).id
+        return _IDENTIFIED.decode(raw)
+    except ValueError:
+        pass
+    try:
+        return _Identified(_ID_ONLY.decode(raw).id)
     except ValueError:
         return None
 

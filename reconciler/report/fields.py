@@ -3,11 +3,13 @@
 deepdiff finds them, in objects that are known to differ; no decision ever depends on it.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from desired.change import Change, NodeIdentity, State
 from desired.plain import plain
+from desired.snapshot import NodeAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,14 @@ def field_changes(change: Change) -> tuple[FieldChange, ...]:
     """The fields in which the two sides of a change differ, by path."""
     from deepdiff import DeepDiff  # noqa: PLC0415 - 50 ms that a pass without changes need not pay
 
-    diff = DeepDiff(_canonical(change.before), _canonical(change.after), view="tree", threshold_to_diff_deeper=0)
+    before, after = _canonical(change.before), _canonical(change.after)
+    diff = DeepDiff(before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False)
     found = [
         FieldChange(_path(level.path(output_format="list")), _side(level.t1), _side(level.t2))
         for levels in diff.values()
         for level in levels
     ]
+    found += (moved for moved in _reordered(change) if before[moved.path] == after[moved.path])
     return tuple(sorted(found, key=lambda field: field.path))
 
 
@@ -42,8 +46,34 @@ def _canonical(state: State | None) -> Any:
                 **({"provider_id": state.provider_id} if state.provider_id else {}),
                 "labels": plain(state.labels),
                 "taints": {f"{taint.key}:{taint.effect}": taint.value or "" for taint in state.taints},
-                "addresses": {str(i): f"{a.type} {a.address}" for i, a in enumerate(state.addresses)},
+                "addresses": _addresses(state.addresses),
             }
+
+
+def _reordered(change: Change) -> Iterator[FieldChange]:
+    """Lists whose entries stand in another order, each as a whole: entry by entry it would look as if some went."""
+    before, after = _lists(change.before), _lists(change.after)
+    for name in before.keys() & after.keys():
+        if before[name] != after[name]:
+            yield FieldChange(name, before[name], after[name])
+
+
+def _lists(state: State | None) -> Mapping[str, str]:
+    """The lists of a side as they stand."""
+    if state is None:
+        return {}
+    return {
+        "taints": ", ".join(f"{taint.key}:{taint.effect}" for taint in state.taints),
+        "addresses": ", ".join(f"{address.type} {address.address}" for address in state.addresses),
+    }
+
+
+def _addresses(addresses: tuple[NodeAddress, ...]) -> dict[str, str]:
+    """Type → its addresses in their order: an address more shifts no other line."""
+    by_type: dict[str, list[str]] = {}
+    for address in addresses:
+        by_type.setdefault(str(address.type), []).append(address.address)
+    return {kind: ", ".join(texts) for kind, texts in by_type.items()}
 
 
 def _path(parts: list[Any]) -> str:

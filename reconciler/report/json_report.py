@@ -32,7 +32,7 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
         "sections": {name: _section(section) for name, section in snapshot.sections().items()} if snapshot else {},
         "changes": [_change(line) for line in report.lines],
         "notes": [{"key": note.key, "kind": note.kind.value, "text": note.text} for note in report.notes],
-        "holds": [_hold(hold) for hold in report.holds],
+        "holds": [_hold(hold, report.approve_flags) for hold in report.holds],
         "errors": list(report.errors),
         "requests": {"kubernetes": report.cost.kubernetes, "hetzner": report.cost.hetzner},
         "summary": summary(report),
@@ -96,7 +96,7 @@ def _outcome(outcome: Outcome | None) -> Mapping[str, Any] | None:
             return {"state": "failed", "why": error, "retry_after_s": retry_after_s}
 
 
-def _hold(hold: Hold) -> Mapping[str, Any]:
+def _hold(hold: Hold, flags: str) -> Mapping[str, Any]:
     return {
         "hash": hold.hash,
         "rule": hold.rule,
@@ -104,10 +104,10 @@ def _hold(hold: Hold) -> Mapping[str, Any]:
         "limit": hold.limit,
         "keys": list(hold.keys),
         "why": hold.why,
-        "approve": approve_command(hold),
+        "approve": approve_command(hold, flags),
     }
 
 
-def approve_command(hold: Hold) -> str:
-    """What a person types to let a hold pass."""
-    return f"reconcile approve {hold.hash}"
+def approve_command(hold: Hold, flags: str) -> str:
+    """What a person types to let a hold pass; ``flags`` are those that name the cluster, if any were given."""
+    return f"reconcile approve {hold.hash} {flags}".rstrip()

@@ -10,6 +10,7 @@ from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.change import Change, Hold, NoteKind, Verdict
 from desired.kinds import Verb
 from desired.section import Present, Section
+from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
 from reconciler.report.json_report import approve_command
 from reconciler.result import Line, Report, Result, summary
@@ -51,7 +52,7 @@ _TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?":
 def render_lines(report: Report) -> Iterator[TextLine]:
     """The lines of a report, in the order in which somebody who was woken at night wants them."""
     for line in _lines(report):
-        yield TextLine(_visible(line.text), line.tone)
+        yield TextLine(visible(line.text), line.tone)
 
 
 def _lines(report: Report) -> Iterator[TextLine]:
@@ -131,7 +132,9 @@ def _holds(report: Report) -> Iterator[TextLine]:
         yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {_count(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
         yield TextLine(f"      changes: {', '.join(hold.keys)}", Tone.DETAIL)
-        yield TextLine(f"      to let exactly these pass once: {approve_command(hold)}", Tone.WARNING)
+        yield TextLine(
+            f"      to let exactly these pass once: {approve_command(hold, report.approve_flags)}", Tone.WARNING
+        )
 
 
 def _measure(hold: Hold) -> str:
@@ -154,6 +157,9 @@ def _footer(report: Report) -> Iterator[TextLine]:
     if result is Result.NO_CHANGES and snapshot is not None:
         seen = ", ".join(_count(len(section), name.removesuffix("s")) for name, section in snapshot.sections().items())
         done = f"Applied {_count(counts['applied'], 'change')}. " if counts["applied"] else ""
+        if any(note.kind is NoteKind.PARTIAL for note in report.notes):
+            yield TextLine(f"{done}No changes in the part that --only names. Observed {seen}.")
+            return
         yield TextLine(f"{done}No changes. Observed {seen}.", Tone.GOOD)
         return
     if report.lines:
@@ -196,8 +202,3 @@ def _value(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
     return "(none)" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _visible(text: str) -> str:
-    """``text`` with control characters escaped: names and error bodies come from elsewhere, terminals obey them."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict, CIMultiDictProxy
 
 from reconciler.sandbox.exchange import Exchange, Journal, readable_body
 from reconciler.sandbox.transport_faults import Subject
@@ -83,11 +82,15 @@ class Passage:
         await until_client_leaves()
 
 
-def end_to_end(headers: CIMultiDictProxy[str], but: set[str]) -> CIMultiDict[str]:
-    """The headers that the other side gets too: not those of the connection, nor those named in ``but``."""
-    named = {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
+def end_to_end(headers: Mapping[str, str], but: set[str]) -> list[tuple[str, str]]:
+    """The headers that the other side gets too: not those of the connection, nor those named in ``but``.
+
+    A header that is there twice is in the answer twice.
+    """
+    connection = [value for name, value in headers.items() if name.lower() == "connection"]
+    named = {name.strip().lower() for value in connection for name in value.split(",")}
     left_out = _HOP_BY_HOP | named | but
-    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
+    return [(name, value) for name, value in headers.items() if name.lower() not in left_out]
 
 
 async def until_client_leaves() -> NoReturn:

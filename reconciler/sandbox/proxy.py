@@ -16,7 +16,7 @@ from yarl import URL
 
 from reconciler.sandbox.exchange import Journal
 from reconciler.sandbox.passage import Passage, end_to_end, until_client_leaves
-from reconciler.sandbox.serving import BackgroundLoop
+from reconciler.sandbox.serving import BackgroundLoop, listen
 from reconciler.sandbox.transport_faults import Fault, FaultList
 
 _CONTROL = "/_sandbox/"
@@ -48,7 +48,7 @@ class FaultProxy:
         self._session: aiohttp.ClientSession | None = None
 
     def start(self) -> "FaultProxy":
-        """Bind the port and begin to answer. Raises OSError when the port is taken."""
+        """Bind the port and begin to answer. Raises OSError that names the port when it is taken."""
         self._loop.run(self._start())
         return self
 
@@ -76,11 +76,7 @@ class FaultProxy:
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = await listen(self._runner, self._port)
         # A connection for each request: a kept one that the upstream has closed would add faults nobody asked for.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._tls, force_close=True),

@@ -12,9 +12,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
-
-FORMAT_VERSION = "1.0"
-"""Version of world files."""
+from reconciler.sandbox.worlds import check_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +29,16 @@ class SandboxOptions:
 
 
 class Sandbox:
-    """Simulators that share one clock. Use it as a context manager; ``environment`` is known inside."""
+    """Simulators that share one clock. Use it as a context manager; ``environment`` is known inside.
+
+    Raises ValueError for a world that cannot be used, and on entering OSError for a port.
+    """
 
     def __init__(self, options: SandboxOptions, clock: SimulatedClock | None = None) -> None:
         self.clock = clock or SimulatedClock()
         self._options = options
         world = options.world
-        if world and world.get("format_version", FORMAT_VERSION).split(".")[0] != "1":
-            raise ValueError(f"world file: format_version {world['format_version']!r} is not known, expect 1.x")
+        check_file(world)
         hetzner_options = HetznerOptions(action_s=options.action_s, rate_limit=options.rate_limit)
         self.hetzner = HetznerSimulator(self.clock, hetzner_options, world=world)
         self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
@@ -81,9 +81,13 @@ class Sandbox:
 
 
 def read_world(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The world file at ``path``. Raises ValueError that names the file when it is no JSON object."""
+    """The world file at ``path``. Raises ValueError that names the file, and the key that is wrong."""
     try:
-        world = dict(json.loads(Path(path).read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"world file {os.fspath(path)!r} cannot be used: {error}") from error
+        world: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
+        check_file(world)
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ValueError(f"world file {os.fspath(path)!r} cannot be used: {why}") from error
+    except RecursionError as error:
+        raise ValueError(f"world file {os.fspath(path)!r} cannot be used: it is nested too deep") from error
     return world

@@ -6,6 +6,7 @@ a slow answer costs no thread.
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Coroutine
 from email.utils import format_datetime
@@ -35,9 +36,24 @@ class BackgroundLoop:
 
     def close(self) -> None:
         """Stop the loop and wait for its thread."""
+        # A connection that was closed or reset just now gives its socket back a turn or two later.
+        for _ in range(3):
+            self.run(asyncio.sleep(0))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def listen(runner: web.AppRunner, port: int) -> str:
+    """Begin to answer on a port of 127.0.0.1, 0 for any; the address. Raises OSError that names the port."""
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(f"port {port} of 127.0.0.1 cannot be used: {why}") from error
+    host, bound = runner.addresses[0][:2]
+    return f"http://{host}:{bound}"
 
 
 class SimulatorServer:
@@ -65,7 +81,7 @@ class SimulatorServer:
         self._runner: web.AppRunner | None = None
 
     def start(self) -> "SimulatorServer":
-        """Bind the port and begin to answer. Raises OSError when the port is taken."""
+        """Bind the port and begin to answer. Raises OSError that names the port when it is taken."""
         self._loop.run(self._start())
         return self
 
@@ -77,11 +93,7 @@ class SimulatorServer:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_route("*", "/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = await listen(self._runner, self._port)
 
     async def _stop(self) -> None:
         if self._runner is not None:

@@ -6,7 +6,7 @@ A fault is one JSON object: ``kind``, the members of that kind, and those of eve
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 KINDS: dict[str, Mapping[str, type | tuple[type, ...]]] = {
@@ -66,6 +66,8 @@ class Fault:
     body: Any = None
     headers: Mapping[str, str] | None = None
     seconds: float = 0.0
+    skipped: list[Subject] = field(default_factory=list)
+    """The requests that have passed because of ``skip``: their answers pass as well."""
 
     @classmethod
     def parse(cls, sent: Any) -> "Fault":
@@ -147,13 +149,16 @@ class FaultList:
                     if fault.skip == 0:
                         return self._use(fault)
                     fault.skip -= 1
+                    fault.skipped.append(subject)
         return Fault("none")
 
     def silences(self, subject: Subject) -> bool:
         """Whether an answer that is being streamed goes silent from now on; the fault is counted as used."""
         with self._lock:
             for fault in self._faults:
-                if fault.kind in _SILENT_FROM_NOW and fault.skip == 0 and fault.matches(subject):
+                if fault.kind not in _SILENT_FROM_NOW or fault.skip or not fault.matches(subject):
+                    continue
+                if not any(passed is subject for passed in fault.skipped):
                     self._use(fault)
                     return True
         return False

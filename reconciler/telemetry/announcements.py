@@ -12,6 +12,7 @@ _REASONS: Mapping[NoteKind, str] = {
     NoteKind.UNMATCHED: "ServerNotFound",
     NoteKind.AMBIGUOUS: "InstanceLookupFailed",
     NoteKind.MALFORMED: "InvalidProviderID",
+    NoteKind.UNSUPPORTED: "RobotNotRead",
     NoteKind.UNUSABLE_NODE_IP: "InvalidNodeIP",
 }
 """Notes that keep a Node from being initialised → the event's reason. Passing trouble of an API is not among them:

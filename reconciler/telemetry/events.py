@@ -1,14 +1,15 @@
 """Kubernetes events: the plan's notes and outcomes, where ``kubectl describe`` shows them.
 
 An event has a name that follows from what it says, so that the same thing said again updates one event instead of
-filling the cluster. Events are lost without harm: they are sent beside the pass, once, and errors are only counted.
+filling the cluster. Events are lost without harm: they are sent beside the pass, once, and an error only leads to
+another try in a later pass.
 """
 
 import logging
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +25,7 @@ COMPONENT = "hcloud-reconciler"
 _NAMESPACE = "default"
 """Where events on cluster-wide objects live."""
 _SENDERS = 12
+_REPEAT = timedelta(minutes=30)
 _NAME_LENGTH = 230
 """Room for the object's name in an event's, which may have 253 characters with the digest."""
 
@@ -52,21 +54,27 @@ class EventSink:
         self._writer = writer
         self._pool = ThreadPoolExecutor(_SENDERS, thread_name_prefix="events")
         self._under_way: set[Future[None]] = set()
-        self._holding: frozenset[str] = frozenset()
+        self._said: dict[str, datetime] = {}
+        """Name → when it was handed over, of what holds; an event that could not be sent is taken out again."""
 
     def send(self, event: Event, now: datetime) -> None:
         """Hand over what has just happened, and return at once. ``now`` is the API server's time."""
         self._hand_over(_name(event), event, now)
 
     def announce(self, events: Collection[Event], now: datetime) -> None:
-        """Hand over what holds after a pass, and return at once. What held after the last one is not said again.
+        """Hand over what holds after a pass, and return at once.
 
+        What held after the last one is said again only every half hour: the API server forgets events after one.
         ``now`` is the API server's time.
         """
         named = {_name(event): event for event in events}
-        for name in sorted(named.keys() - self._holding):
-            self._hand_over(name, named[name], now)
-        self._holding = frozenset(named)
+        for name in [name for name in list(self._said) if name not in named]:
+            self._said.pop(name, None)
+        for name in sorted(named):
+            said = self._said.get(name)
+            if said is None or now - said >= _REPEAT:
+                self._said[name] = now
+                self._hand_over(name, named[name], now)
 
     def close(self, timeout_s: float) -> None:
         """Wait for what is under way, at most ``timeout_s``, and drop the rest."""
@@ -87,6 +95,7 @@ class EventSink:
             except Conflict:
                 self._writer.try_patch(f"{path}/{segment(name)}", {"lastTimestamp": _time(now)})
         except ApiError as error:
+            self._said.pop(name, None)
             _log.debug("event dropped: %s", error)
 
 

@@ -6,15 +6,17 @@ from typing import TextIO
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
 
-def set_up(*, debug: bool, stream: TextIO | None = None) -> None:
-    """Log to ``stream``, stderr by default: everything of this product at DEBUG with ``debug``, else from INFO on."""
+def set_up(*, debug: bool, quiet: bool = False, stream: TextIO | None = None) -> None:
+    """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``."""
     handler = logging.StreamHandler(stream)
     formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("hcloud-reconciler").setLevel(logging.DEBUG if debug else logging.INFO)
+    logging.getLogger("hcloud-reconciler").setLevel(
+        logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO
+    )
 
 
 def pairs(**data: object) -> str:

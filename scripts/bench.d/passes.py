@@ -10,6 +10,7 @@ import resource
 import sys
 import threading
 import time
+from dataclasses import replace
 
 from measured import calibrate, mebibytes
 
@@ -37,7 +38,8 @@ def main() -> int:
     def run_pass() -> Report:
         nonlocal last
         before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
-        last = converge(wired.looking, acting)
+        report = converge(wired.looking, acting)
+        last = replace(report, snapshot=None)  # the world is not kept, as the loop does not keep it
         wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
         passes.append(
             {
@@ -50,7 +52,7 @@ def main() -> int:
         )
         if len(passes) == wanted:
             stop.set()
-        return last
+        return report
 
     run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None)
     wired.events.close(5.0)

@@ -189,9 +189,9 @@ def _conditions(ready: str, since: datetime, beat: datetime | None = None) -> li
 
 
 def _image(number: int) -> dict[str, Any]:
-    repository = f"registry.example.com/platform/team-{number:02d}/service"
+    name = f"images.example.com/platform/team-{number:02d}/service"
     return {
-        "names": [f"{repository}@sha256:{number:064x}", f"{repository}:v1.{number}.0"],
+        "names": [f"{name}@sha256:{number:064x}", f"{name}:v1.{number}.0"],
         "sizeBytes": 48_000_000 + number,
     }
 

@@ -55,15 +55,19 @@ def _said(ran: Ran) -> str:
     ("fault", "said"),
     [
         pytest.param({"kind": "status", "code": 500}, "500", id="500"),
-        pytest.param({"kind": "status", "code": 502, **HTML}, "502 <html>", id="502 with HTML"),
+        pytest.param(
+            {"kind": "status", "code": 502, **HTML},
+            "not as an API server does; check server in the kubeconfig",
+            id="502 with HTML",
+        ),
         pytest.param({"kind": "status", "code": 200, **HTML}, "the answer is no list", id="200 with HTML"),
         pytest.param(
-            {"kind": "status", "code": 401, "body": {"message": "Unauthorized", "reason": "Unauthorized"}},
+            {"kind": "status", "code": 401, "body": {"kind": "Status", "message": "Unauthorized"}},
             "credentials are unknown or expired",
             id="401",
         ),
         pytest.param(
-            {"kind": "status", "code": 403, "body": {"message": "nodes is forbidden", "reason": "Forbidden"}},
+            {"kind": "status", "code": 403, "body": {"kind": "Status", "message": "nodes is forbidden"}},
             "nodes is forbidden",
             id="403",
         ),
@@ -98,9 +102,13 @@ def test_an_api_server_that_is_down_is_named(joining: Stage) -> None:
     ("fault", "said"),
     [
         pytest.param({"kind": "status", "code": 500}, "500", id="500"),
-        pytest.param({"kind": "status", "code": 503, **HTML}, "503 <html>", id="503 with HTML"),
+        pytest.param(
+            {"kind": "status", "code": 503, **HTML},
+            "not as the Hetzner API does; check HCLOUD_ENDPOINT",
+            id="503 with HTML",
+        ),
         pytest.param({"kind": "status", "code": 200, **HTML}, "is no list of the Hetzner API", id="200 with HTML"),
-        pytest.param({"kind": "status", "code": 404, **HTML}, "404", id="404 of something else"),
+        pytest.param({"kind": "status", "code": 404, **HTML}, "check HCLOUD_ENDPOINT", id="404 of something else"),
         pytest.param(
             {"kind": "status", "code": 403, "body": {"error": {"code": "forbidden", "message": "no"}}},
             "403 no (forbidden)",
@@ -124,10 +132,10 @@ def test_a_hetzner_api_in_trouble_ends_the_run_and_deletes_nothing(
 
 
 def test_a_wrong_token_is_named(joining: Stage) -> None:
-    """Hetzner's 401 is one line."""
-    ran = joining.reconcile("--once", HCLOUD_TOKEN="x" * 64)
+    """Hetzner's 401 is one line, however many parts could not be read for it."""
+    ran = joining.reconcile("--once", HCLOUD_TOKEN="x" * 64, HCLOUD_NETWORK="cluster")
 
-    assert "the token you have provided is invalid (unauthorized" in _said(ran)
+    assert "the token you have provided is invalid (unauthorized); check HCLOUD_TOKEN" in _said(ran)
     assert ran.code == 1
 
 
@@ -166,6 +174,8 @@ def test_a_write_that_fails_leaves_the_others_alone(joining: Stage, cluster: Sim
 
     assert (ran.code, ran.report["result"]) == (1, "partial")
     assert [name for name, node in joining.nodes().items() if not is_initialised(node)] == ["n-3"]
+    tried = [e for e in joining.proxy.journal.entries() if e.method == "PATCH" and "/n-3" in e.path]
+    assert len(tried) == 1, "a refused write is not repeated, in this pass or by the retry layer"
     (failed,) = [change for change in ran.report["changes"] if change["outcome"]["state"] == "failed"]
     assert (failed["key"], "an admission webhook says no" in failed["outcome"]["why"]) == ("node/n-3", True)
 
@@ -179,6 +189,21 @@ def test_a_write_that_was_carried_out_unheard_is_no_failure(joining: Stage, faul
 
     assert (ran.code, ran.report["result"]) == (0, "no_changes")
     assert is_initialised(joining.nodes()["n-3"])
+
+
+def test_two_servers_of_one_name_make_a_node_ambiguous_and_no_other(stage: Stage, cluster: SimulatedCluster) -> None:
+    """Which of them is the Node cannot be told: it is noted and left as it is, and the others are initialised."""
+    stage.servers(server(1, "n-1"), server(2, "n-2"), server(3, "n-2"), server(4, "n-3"))
+    cluster.holds(*map(joining_node, ("n-1", "n-2", "n-3")))
+
+    ran = stage.reconcile("--once", "--output", "json")
+
+    assert (ran.code, ran.report["summary"]["applied"]) == (0, 2)
+    (note,) = ran.report["notes"]
+    assert (note["key"], note["kind"]) == ("node/n-2", "ambiguous")
+    assert "servers 2, 3 are all named 'n-2'" in note["text"]
+    assert [name for name, node in stage.nodes().items() if not is_initialised(node)] == ["n-2"]
+    assert not [entry for entry in stage.writes() if "/n-2" in entry.path]
 
 
 def test_a_list_that_shrinks_while_it_is_paged_is_read_again(stage: Stage, cluster: SimulatedCluster) -> None:
@@ -222,3 +247,39 @@ def test_an_idle_pass_with_100_servers_and_a_network_costs_three_hetzner_request
 
         assert ran.report["result"] == "no_changes"
         assert len(stage.hetzner.journal.entries()) == ran.report["requests"]["hetzner"] == 3
+
+
+def test_a_write_that_never_gets_through_is_tried_by_one_layer_alone(joining: Stage) -> None:
+    """503 for good on one Node: the attempts of the retry layer, and no multiple of them."""
+    joining.proxy.set_faults([{"kind": "status", "code": 503, "path": "/api/v1/nodes/n-3", "count": None}])
+
+    ran = joining.reconcile("--once", "--output", "json")
+
+    assert ran.report["result"] == "error"
+    assert len([e for e in joining.proxy.journal.entries() if e.method == "PATCH" and "/n-3" in e.path]) == 5
+
+
+def test_an_unreadable_server_leaves_only_a_node_of_its_name_in_doubt(
+    joining: Stage, cluster: SimulatedCluster, hetzner: FaultProxy
+) -> None:
+    """One server cannot be decoded: its namesake waits, the result says incomplete, and the others are initialised."""
+    names = ("n-1", "n-2", "n-3")
+    cluster.holds(*map(joining_node, names))
+    page = {**joining.project.world()["hetzner"]}["servers"]
+    broken = [{**server, "server_type": None} if server["name"] == "n-2" else server for server in page]
+    pagination = {
+        "page": 1,
+        "per_page": 50,
+        "previous_page": None,
+        "next_page": None,
+        "last_page": 1,
+        "total_entries": 3,
+    }
+    body = {"servers": broken, "meta": {"pagination": pagination}}
+    hetzner.set_faults([{"kind": "status", "code": 200, "body": body, "path": "/v1/servers", "count": None}])
+
+    ran = joining.reconcile("--once", "--output", "json", "--detailed-exitcode")
+
+    assert (ran.code, ran.report["result"]) == (5, "incomplete")
+    assert [name for name, node in joining.nodes().items() if is_initialised(node)] == ["n-1", "n-3"]
+    assert [(note["key"], note["kind"]) for note in ran.report["notes"]] == [("node/n-2", "unknown")]

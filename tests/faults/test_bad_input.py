@@ -1,5 +1,7 @@
 """Bad configuration: one clear line that names the thing and the remedy, the right exit code, no traceback."""
 
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import SimulatedCluster
+from tests.support.apiserver import ROOT
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, clean_environment
 
@@ -127,6 +130,83 @@ def test_closed_stdout_ends_quietly(stage: Stage, cluster: SimulatedCluster) -> 
     assert process.returncode == 0
 
 
+def test_a_closed_pipe_hides_no_error(stage: Stage) -> None:
+    """Nobody reads the report, but the error is on stderr and the exit code is that of the run."""
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    ran = stage.reconcile_into(writing, "--dry-run", HCLOUD_TOKEN="x" * 64)
+
+    assert "check HCLOUD_TOKEN" in _one_line(ran.stderr)
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_full_disk_is_named(stage: Stage, output: str) -> None:
+    """A report that cannot be written is one line and exit 1, for no one may take it for read."""
+    with Path("/dev/full").open("wb") as full:
+        ran = stage.reconcile_into(full.fileno(), "--dry-run", "--output", output)
+
+    assert "the report cannot be written: No space left on device" in _one_line(ran.stderr)
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize("shell", ["--dry-run >&-", "--dry-run 2>&-", "--once --output json >&-"])
+def test_closed_streams_are_no_traceback(stage: Stage, shell: str) -> None:
+    """A stream that the shell closed swallows what is written to it."""
+    command = ["sh", "-c", f"{shlex.quote(sys.executable)} -m reconciler {shell}"]
+    environment = {**clean_environment(), **stage.environment}
+
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_foreign_text_cannot_steer_the_terminal(stage: Stage) -> None:
+    """Control characters of an API's answer reach stderr as escapes."""
+    body = {"kind": "Status", "message": "\u001b]0;pwned\u0007", "reason": "Forbidden"}
+    stage.proxy.set_faults([{"kind": "status", "code": 403, "body": body, "path": "/api/v1/nodes", "count": None}])
+
+    ran = stage.reconcile("--dry-run")
+
+    assert r"\x1b]0;pwned" in _one_line(ran.stderr)
+    assert "\x1b" not in ran.stdout + ran.stderr
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(stage: Stage) -> None:
+    """HTTP_PROXY, as company machines have it, does not come between the command and a loopback address."""
+    stage.servers(server(1, "n-1"))
+    stage.register(joining_node("n-1"))
+
+    ran = stage.reconcile("--once", HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9")
+
+    assert ran.code == 0
+    assert "node/n-1  node.initialise  applied" in ran.stdout
+
+
+def test_only_of_a_key_that_nobody_knows_is_said(stage: Stage) -> None:
+    """A typing error in ``--only`` does not look like a converged world."""
+    stage.servers(server(1, "worker-1"))
+    stage.register(joining_node("worker-1"))
+
+    ran = stage.reconcile("--once", "--only", "node/wroker-1")
+
+    assert "nothing that was observed or planned is node/wroker-1; nearest: node/worker-1" in ran.stdout
+    assert "No changes in the part that --only names" in ran.stdout
+    assert stage.writes() == []
+
+
+def test_a_mode_on_the_command_line_overrules_the_other_in_the_environment(stage: Stage) -> None:
+    """Who looks with ``--dry-run`` in a shell made for ``--once`` changes nothing."""
+    stage.servers(server(1, "n-1"))
+    stage.register(joining_node("n-1"))
+    stage.forget()
+
+    ran = stage.reconcile("--dry-run", "--output", "json", RECONCILER_ONCE="true")
+
+    assert (ran.code, ran.report["result"], stage.writes()) == (0, "changes", [])
+
+
 def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: SimulatedCluster) -> None:
     """One Node that cannot be decoded is noted; the other 999 are planned."""
     names = [f"n-{i}" for i in range(1, 1001)]
@@ -139,7 +219,7 @@ def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: Si
 
     report = stage.reconcile("--dry-run", "--output", "json").report
 
-    assert (report["result"], report["summary"]["add"]) == ("changes", 999)
+    assert (report["result"], report["summary"]["add"]) == ("incomplete", 999)
     assert [(note["key"], note["kind"]) for note in report["notes"]] == [("node/n-500", "unreadable")]
 
 

@@ -146,6 +146,17 @@ def test_a_watch_that_is_already_open_goes_silent(stage: ProxyStage, fault: Any)
             wire.recv(1)
 
 
+def test_a_request_that_a_silence_skips_gets_its_whole_answer(stage: ProxyStage) -> None:
+    """Also the part that comes after the number of skipped requests has been reached."""
+    stage.proxy.set_faults([{"kind": "half_open", "path": "/watch", "skip": 1, "count": None}])
+    with stage.connect() as wire:
+        wire.sendall(b"GET /watch HTTP/1.1\r\nHost: upstream\r\n\r\n")
+        stage.upstream.feed(b"one\n")
+        seen = b""
+        while b"one\n" not in seen:
+            seen += wire.recv(4096)
+
+
 @pytest.mark.parametrize("headers", [{"User-Agent": "one/1"}, {"Authorization": "Bearer 17-one"}])
 def test_cut_client_hangs_every_request_of_one_client(stage: ProxyStage, headers: dict[str, str]) -> None:
     """Until it is cleared; other clients notice nothing."""

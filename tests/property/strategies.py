@@ -111,10 +111,14 @@ gaps = some(None, None, None, "429", "page 2 timed out")
 
 @st.composite
 def a_reading(draw: st.DrawFn, items: Mapping[K, V], keys: st.SearchStrategy[K]) -> Section[K, V]:
-    """These objects, whole or with a gap, and now and then one more that could not be read."""
+    """These objects, whole or with a gap, and now and then one more of which at most the name could be read."""
     why = draw(gaps)
     lost = draw(keys) if draw(some(False, False, False, True)) else None
-    return Section(items, why is None, why, unreadable={} if lost is None or lost in items else {lost: "broken"})
+    name = draw(some(None, None) | names)
+    if lost is None or lost in items:
+        return Section(items, why is None, why)
+    read_names = {} if name is None else {lost: name}
+    return Section(items, why is None, why, unreadable={lost: "broken"}, unreadable_names=read_names)
 
 
 @st.composite
@@ -209,4 +213,4 @@ def shuffled(draw: Callable[[st.SearchStrategy[Any]], Any], section: Section[K, 
     """The same reading, arrived in another order."""
     items = dict(draw(st.permutations(list(section.items.items()))))
     unreadable = dict(draw(st.permutations(list(section.unreadable.items()))))
-    return Section(items, section.complete, section.why_incomplete, section.expected, unreadable)
+    return replace(section, items=items, unreadable=unreadable)

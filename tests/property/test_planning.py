@@ -124,11 +124,15 @@ def test_every_joining_node_is_planned_or_explained(snapshot: Snapshot, chosen: 
 @law
 @given(snapshots, choices)
 def test_a_gap_never_decides_by_name(snapshot: Snapshot, chosen: Settings) -> None:
-    """An incomplete list of servers, or one with an unreadable server, initialises no Node by its name."""
+    """An incomplete list of servers, or one with an unreadable server of the same or an unknown name, initialises no
+    Node by its name."""
     servers = snapshot.servers
     assume(not servers.complete or servers.unreadable)
-    plan = compute_plan(snapshot, chosen)
-    assert all(isinstance(change.before, NodeIdentity) and change.before.provider_id for change in plan.changes)
+    named = {servers.unreadable_names.get(key) for key in servers.unreadable}
+    for change in compute_plan(snapshot, chosen).changes:
+        assert isinstance(change.before, NodeIdentity)
+        by_name = change.before.provider_id is None
+        assert not by_name or (servers.complete and named.isdisjoint({None, change.owner.removeprefix("node/")}))
 
 
 @law
@@ -217,14 +221,37 @@ def test_judging_touches_only_rulings(plan: Plan, snapshot: Snapshot, chosen: Se
 
 @law
 @given(plans, snapshots, choices, st.lists(keys | st.just("node"), max_size=2).map(tuple))
-def test_restricting_changes_no_verdict(
+def test_restricting_lets_nothing_more_pass(
     plan: Plan, snapshot: Snapshot, chosen: Settings, only: tuple[str, ...]
 ) -> None:
-    """A part of a judged plan has the verdicts and the hashes of the whole."""
+    """A part of a judged plan has the verdicts and the hashes of the whole; what needs the rest waits for it."""
     judged = judge(plan, snapshot, chosen)
     part = restrict(judged, only)
     assert {*part.holds} <= {*judged.holds}
-    assert all(judged.by_key[change.key] == change for change in part.changes)
+    for change in part.changes:
+        whole = judged.by_key[change.key]
+        left_out = {*change.depends_on} & (judged.by_key.keys() - part.by_key.keys())
+        waits = whole.ruling.verdict is Verdict.ALLOWED and bool(left_out)
+        assert waits or change == whole
+        assert not waits or change == whole.ruled(replace(change.ruling, verdict=Verdict.WAITING, rule="only"))
+
+
+@law
+@given(plans, snapshots, choices, st.lists(keys | st.just("node"), max_size=2).map(tuple))
+def test_a_key_is_strange_exactly_when_nothing_has_it(
+    plan: Plan, snapshot: Snapshot, chosen: Settings, only: tuple[str, ...]
+) -> None:
+    """Each key of a part names something that was planned or observed, above or below it, or a note says not."""
+    known = [node.key for node in snapshot.nodes]
+    part = restrict(judge(plan, snapshot, chosen), only, known)
+    things = [*plan.by_key, *known]
+    strange = {
+        key
+        for key in only
+        if not any(f"{thing}/".startswith(f"{key}/") or f"{key}/".startswith(f"{thing}/") for thing in things)
+    }
+    said = [note.text for note in part.notes if note.text.startswith("nothing that was observed or planned is ")]
+    assert {text.split(";")[0].rpartition(" ")[2] for text in said} == strange
 
 
 @law

@@ -62,6 +62,7 @@ class Run:
     sim: Simulation
     settings: Settings = field(default_factory=Settings)
     approved: tuple[str, ...] = ()
+    approve_flags: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
     ears: Ears = field(default_factory=Ears)
 
@@ -69,7 +70,7 @@ class Run:
     def looking(self) -> Looking:
         """Readers of this simulation."""
         eyes = Eyes(self.sim.kubernetes_reader(), self.sim.hetzner_reader())
-        return Looking(eyes, self.settings, NAMESPACE, self.approved)
+        return Looking(eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
 
     def plan(self) -> Report:
         """A dry run."""

@@ -6,9 +6,10 @@ from ipaddress import IPv4Address
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.diff import compute_plan
-from desired.judgement import judge
+from desired.judgement import judge, restrict
 from desired.settings import Settings
 from desired.snapshot import NodeAddress, Snapshot, Taint
+from reconciler.cycle import STOPPED
 from reconciler.result import Cost, Line, Report
 from tests.builders import (
     UNINITIALIZED,
@@ -24,18 +25,34 @@ _COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)
 _SETTLED = a_settled_node("control-1", 9, labels={"topology.kubernetes.io/region": "fsn1"})
 _CONTROL = a_server(9, "control-1")
+_REFUSED = (
+    "Kubernetes API server https://10.0.0.1:6443 does not answer: connection refused; check that it is up and that the"
+    " kubeconfig has its address"
+)
+_UNAVAILABLE = (
+    "Hetzner API https://api.hetzner.cloud/v1: GET /servers answers 503 Service Unavailable, and not as the Hetzner"
+    " API does; check HCLOUD_ENDPOINT"
+)
 
 
-def report_on(snapshot: Snapshot, outcomes: Mapping[str, Outcome] | None = None, cost: Cost = _COST) -> Report:
+def report_on(
+    snapshot: Snapshot,
+    outcomes: Mapping[str, Outcome] | None = None,
+    cost: Cost = _COST,
+    *,
+    only: tuple[str, ...] = (),
+) -> Report:
     """What a pass over this world says; the changes named in ``outcomes`` came to that end."""
-    settings = Settings()
-    plan = judge(compute_plan(snapshot, settings), snapshot, settings)
+    settings = Settings(only=only)
+    judged = judge(compute_plan(snapshot, settings), snapshot, settings)
+    plan = restrict(judged, only, [node.key for node in snapshot.nodes])
     lines = tuple(Line(change, (outcomes or {}).get(change.key)) for change in plan.changes)
     return Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, cost=cost)
 
 
 def _joining() -> Snapshot:
-    """Two Nodes that join, one that has lost a label and has a taint of somebody else's, and one that is misnamed."""
+    """Two Nodes that join, with addresses that change, an old label and a taint of somebody else's; one that is
+    misnamed; and one of Robot."""
     return a_snapshot(
         [
             _SETTLED,
@@ -45,8 +62,10 @@ def _joining() -> Snapshot:
                 provider_id="hcloud://2",
                 labels={"node.kubernetes.io/instance-type": "cx22", "example.com/team": "blue"},
                 taints=(Taint("dedicated", "NoExecute"), UNINITIALIZED),
+                addresses=(NodeAddress("InternalIP", "10.0.0.2"), NodeAddress("Hostname", "web-2")),
             ),
             a_joining_node("web3"),
+            a_joining_node("metal-1", provider_id="hrobot://7"),
         ],
         [_CONTROL, a_server(), a_server(2, "web-2", location="nbg1"), a_server(3, "web-3")],
     )
@@ -60,7 +79,7 @@ def _elsewhere() -> Snapshot:
 def _partly_read() -> Snapshot:
     """A page of servers is missing: one Node is known by its id, one only by its name."""
     read = replace(servers_of(_CONTROL, a_server()), expected=52)
-    section = incomplete(read, "Hetzner GET /servers: 503 Service Unavailable")
+    section = incomplete(read, _UNAVAILABLE)
     return a_snapshot(
         [_SETTLED, a_joining_node(provider_id="hcloud://1"), a_joining_node("web-2")], servers_section=section
     )
@@ -68,9 +87,9 @@ def _partly_read() -> Snapshot:
 
 _FAILED: Mapping[str, Outcome] = {
     "node/web-1": Applied(),
-    "node/web-2": Failed("Kubernetes PATCH /api/v1/nodes/web-2: 403 nodes is forbidden"),
-    "node/web-3": Pending("Kubernetes PATCH /api/v1/nodes/web-3: 409 the object has been modified"),
-    "node/web-4": Skipped("stopped before it began"),
+    "node/web-2": Failed("Kubernetes API server: PATCH /api/v1/nodes/web-2 answers 403 nodes is forbidden"),
+    "node/web-3": Pending("Kubernetes API server: PATCH /api/v1/nodes/web-3 answers 409 the object has been modified"),
+    "node/web-4": Skipped(STOPPED),
 }
 
 SCENARIOS: Mapping[str, Report] = {
@@ -90,6 +109,9 @@ SCENARIOS: Mapping[str, Report] = {
         ),
         _FAILED,
     ),
-    "error": Report(errors=("Kubernetes API server https://10.0.0.1:6443 does not answer: connection refused",)),
+    "part": report_on(
+        a_snapshot([_SETTLED, a_joining_node()], [_CONTROL, a_server()]), only=("node/control-1", "node/wbe-1")
+    ),
+    "error": Report(errors=(_REFUSED,)),
 }
 """Name → report; the golden files have the same names."""

@@ -78,16 +78,25 @@ class Stage:
 
     def reconcile(self, *arguments: str, **variables: str | None) -> Ran:
         """Run the shipped command to its end. A variable of None is taken out of the environment."""
-        process = self.start(*arguments, **variables)
+        return self.reconcile_into(subprocess.PIPE, *arguments, **variables)
+
+    def reconcile_into(self, stdout_file: int, *arguments: str, **variables: str | None) -> Ran:
+        """The same with stdout going to a file descriptor."""
+        process = self._start(stdout_file, arguments, variables)
         stdout, stderr = process.communicate(timeout=DEADLINE_S)
-        return Ran(process.returncode, stdout, stderr)
+        return Ran(process.returncode, stdout or "", stderr)
 
     def start(self, *arguments: str, **variables: str | None) -> "subprocess.Popen[str]":
         """Start the shipped command and return at once."""
+        return self._start(subprocess.PIPE, arguments, variables)
+
+    def _start(
+        self, stdout: int, arguments: Sequence[str], variables: Mapping[str, str | None]
+    ) -> "subprocess.Popen[str]":
         merged: Mapping[str, str | None] = {**clean_environment(), **self.environment, **variables}
         return subprocess.Popen(
             [sys.executable, "-m", "reconciler", *arguments],
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,

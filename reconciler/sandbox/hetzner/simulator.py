@@ -32,7 +32,7 @@ _TOKEN_LENGTH = 64
 class HetznerSimulator:
     """One project. ``tokens`` maps each API token to what it may do; None means ``TOKEN``, which may do everything.
 
-    ``world`` is what ``replace_world`` accepts.
+    ``world`` is what ``replace_world`` accepts; left out or empty it is an empty project.
     """
 
     TOKEN = "SandboxToken".ljust(_TOKEN_LENGTH, "0")
@@ -53,7 +53,7 @@ class HetznerSimulator:
         self._bucket = TokenBucket(clock, options.rate_limit)
         self._anonymous_bucket = TokenBucket(clock, options.rate_limit)
         self._correlation = random.Random(options.seed)  # noqa: S311 (repeatable on purpose)
-        self.replace_world(world or {})
+        self.replace_world(world or {"servers": []})
 
     def handle(self, request: Request) -> Response:
         """Answer one request; everything that became due before it happens first."""

@@ -3,7 +3,7 @@
 Belongs here: sections, ids and names. What each kind leaves out is filled in by ``world_servers``,
 ``world_networks`` and ``world_balancers``. Known differences: nothing is checked against the rules for requests but
 what the simulator itself depends on, so a world may hold more than the real service would allow (more than 100
-attachments, overlapping routes), as captured worlds and tests need it.
+attachments, overlapping routes, servers of one name), as captured worlds and tests need it.
 """
 
 import json
@@ -22,11 +22,12 @@ from reconciler.sandbox.hetzner.world_balancers import (
 )
 from reconciler.sandbox.hetzner.world_networks import complete_network, connect
 from reconciler.sandbox.hetzner.world_servers import complete_server
+from reconciler.sandbox.worlds import FORMAT_VERSION, part_of
 
-FORMAT_VERSION = "1.0"
 _CREATED = "2026-01-01T00:00:00Z"
 """When objects that do not say so were created: fixed, so that a world reads the same on every day."""
-_FILE_KEYS = frozenset({"format_version", "hetzner", "kubernetes", "robot"})
+_MAY_SHARE_NAMES: frozenset[Kind] = frozenset({"servers"})
+"""Kinds whose names need not differ in a world: the API never has it, and clients have to cope all the same."""
 
 
 def load_world(world: Mapping[str, Any]) -> Store:
@@ -47,7 +48,7 @@ def load_world(world: Mapping[str, Any]) -> Store:
                 made = complete[kind](raw, _where(kind, raw))
                 check_type(made["name"], str, "a text as name", _where(kind, raw))
                 other = names.setdefault(made["name"], made["id"])
-                if other != made["id"]:
+                if other != made["id"] and kind not in _MAY_SHARE_NAMES:
                     raise ValueError(f"{_where(kind, raw)} and {other} have the same name; rename one of them")
                 store.put(kind, made)
         connect(store, {raw["id"] for raw in given["networks"] if "subnets" not in raw})
@@ -65,18 +66,8 @@ def dump_world(store: Store) -> dict[str, Any]:
 
 
 def _sections(world: Mapping[str, Any]) -> dict[Kind, list[Any]]:
-    check_type(world, Mapping, "an object", "world")
-    version = world.get("format_version", FORMAT_VERSION)
-    if version != FORMAT_VERSION:
-        raise ValueError(f"world: format_version is {version!r}; this simulator reads {FORMAT_VERSION!r}")
-    inner = world.get("hetzner", {}) if _FILE_KEYS & world.keys() else world
-    check_type(inner, Mapping, "an object", "world hetzner")
-    for name in inner:
-        if name not in KINDS:
-            raise ValueError(f"world: section {name!r} is not known; use {', '.join(KINDS)}")
+    inner = part_of(world, "hetzner")
     sections = {kind: inner.get(kind, []) for kind in KINDS}
-    for kind, section in sections.items():
-        check_type(section, (list, tuple), "a list", f"world {kind}")
     # A copy, so that a caller who goes on with his world does not change ours; JSON is all that it may hold.
     copied: dict[Kind, list[Any]] = json.loads(json.dumps(sections))
     return copied

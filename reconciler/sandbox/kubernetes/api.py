@@ -66,7 +66,7 @@ class KubernetesSimulator:
         self._pages = Pages(clock)
         self._store = Store(seed, self._wrote)
         self._lifecycle = Lifecycle(self._store, clock)
-        world_file.load(self._store, world or {}, clock.now())
+        world_file.load(self._store, world or {"nodes": []}, clock.now())
 
     def handle(self, request: Request) -> Response:
         """Answer one API request and change the state accordingly."""
@@ -81,7 +81,7 @@ class KubernetesSimulator:
         return world_file.save(self._store)
 
     def replace_world(self, world: Mapping[str, Any]) -> None:
-        """Forget everything and start from a world file or its ``kubernetes`` part."""
+        """Forget everything and start from a world file or its ``kubernetes`` part. Raises ValueError."""
         world_file.load(self._store, world, self._clock.now())
         self._faults.clear()
         self._pages.forget()

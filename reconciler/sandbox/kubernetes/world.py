@@ -11,13 +11,12 @@ from reconciler.sandbox.kubernetes.patch import copied
 from reconciler.sandbox.kubernetes.resources import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
 from reconciler.sandbox.kubernetes.store import Key, Store
 from reconciler.sandbox.kubernetes.validation import causes_against
+from reconciler.sandbox.worlds import FORMAT_VERSION, part_of
 
-FORMAT_VERSION = "1.0"
 AGE_OF_A_WORLD = timedelta(hours=1)
 """How old an object is that does not say so."""
 
 _KEPT: tuple[Resource, ...] = (NODES, SERVICES, NAMESPACES, EVENTS, LEASES, CONFIG_MAPS)
-_WHOLE_FILE_KEYS = {"format_version", "kubernetes", "hetzner", "robot"}
 
 
 def save(store: Store) -> dict[str, Any]:
@@ -34,27 +33,12 @@ def save(store: Store) -> dict[str, Any]:
 def load(store: Store, world: Mapping[str, Any], now: datetime) -> None:
     """Put a world in place of all that is stored. Raises ValueError that names the object and what to do about it."""
     loading = _Loading(store, now)
-    part = _kubernetes_part(world)
+    part = part_of(world, "kubernetes")
     for resource in _KEPT:
-        listed = part.get(resource.plural, [])
-        if not isinstance(listed, list):
-            raise ValueError(f"kubernetes.{resource.plural} must be a list of objects")  # noqa: TRY004 - of the contract
-        for number, sent in enumerate(listed):
+        for number, sent in enumerate(part.get(resource.plural, [])):
             loading.add(resource, sent, f"kubernetes.{resource.plural}[{number}]")
     loading.add_missing_namespaces()
     store.load(loading.complete())
-
-
-def _kubernetes_part(world: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not _WHOLE_FILE_KEYS.isdisjoint(world):
-        version = str(world.get("format_version", FORMAT_VERSION))
-        if version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
-            raise ValueError(f"format_version {version} is not known: this program reads {FORMAT_VERSION}")
-        world = world.get("kubernetes", {})
-    known = [resource.plural for resource in _KEPT]
-    if unknown := sorted(set(world) - set(known)):
-        raise ValueError(f"kubernetes.{unknown[0]} is not known: use one of {', '.join(known)}")
-    return world
 
 
 class _Loading:

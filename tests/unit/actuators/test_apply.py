@@ -13,6 +13,8 @@ from desired.change import Change
 from desired.snapshot import Snapshot
 from tests.builders import a_change, a_snapshot
 
+STOPPED = "stopped before it began, by a signal or the deadline of --once"
+
 
 @dataclass
 class Hands:
@@ -58,6 +60,19 @@ def part(name: str, owner: str = "node/web-1", depends_on: tuple[str, ...] = ())
 def test_errors_become_outcomes(error: ApiError, outcome: Outcome) -> None:
     """Each class of error is one outcome, with the error's words."""
     assert carry_out(Hands({"node/web-1": error}), a_change()) == {"node/web-1": outcome}
+
+
+def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
+    """What is no error of an API fails its own change and what depends on it; every other change has its outcome."""
+    hands = Hands({"node/web-1/a": KeyError("resourceVersion")})
+    changes = (part("a"), part("b", depends_on=("node/web-1/a",)), part("c"), part("d", "node/web-2"))
+
+    assert carry_out(hands, *changes) == {
+        "node/web-1/a": Failed("internal error, KeyError: 'resourceVersion'"),
+        "node/web-1/b": Skipped("comes after node/web-1/a, which was not done"),
+        "node/web-1/c": Applied(),
+        "node/web-2/d": Applied(),
+    }
 
 
 def test_nothing_to_do() -> None:
@@ -147,7 +162,7 @@ def test_stop_between_changes() -> None:
 
     outcomes = carry_out(hands, part("a"), part("b"), stop=stop)
 
-    assert outcomes == {"node/web-1/a": Applied(), "node/web-1/b": Skipped("stopped before it began")}
+    assert outcomes == {"node/web-1/a": Applied(), "node/web-1/b": Skipped(STOPPED)}
 
 
 def test_stopped_beforehand() -> None:
@@ -156,7 +171,7 @@ def test_stopped_beforehand() -> None:
     stop.set()
     hands = Hands()
 
-    assert carry_out(hands, a_change(), stop=stop) == {"node/web-1": Skipped("stopped before it began")}
+    assert carry_out(hands, a_change(), stop=stop) == {"node/web-1": Skipped(STOPPED)}
     assert hands.done == []
 
 

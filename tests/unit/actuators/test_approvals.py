@@ -8,7 +8,7 @@ import pytest
 from actuators.approvals import approve, use_up
 from actuators.clients.kubernetes import KubernetesWriter
 from actuators.errors import Denied, NotFound
-from desired.approval import Approval
+from desired.approval import Approval, format_approval
 from reconciler.observe.kubernetes import observe_approvals
 from tests.support.simulators import Simulation
 
@@ -30,6 +30,23 @@ def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
 
     assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (ONE,)
     assert sim.objects("configmaps")["hcloud-reconciler"]["metadata"]["namespace"] == NAMESPACE
+
+
+def test_two_first_approvals_at_once(sim: Simulation) -> None:
+    """Who loses the race for the ConfigMap's creation adds an approval to the winner's."""
+    sim.spoil_kubernetes("status", method="PATCH", code=404, body={"kind": "Status", "reason": "NotFound"})
+    winner = {"metadata": {"name": "hcloud-reconciler"}, "data": dict([format_approval(ONE)])}
+    sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", winner)
+
+    approve(sim.kubernetes_writer(), NAMESPACE, TWO)
+
+    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (ONE, TWO)
+    assert [(entry.method, entry.status) for entry in sim.written()] == [
+        ("POST", 201),
+        ("PATCH", 404),
+        ("POST", 409),
+        ("PATCH", 200),
+    ]
 
 
 def test_approvals_stand_side_by_side(sim: Simulation) -> None:

@@ -1,7 +1,9 @@
 """The choke point of Hetzner's API: what every answer becomes, how often every call is sent, and the rate limit."""
 
+import logging
 import threading
 from collections.abc import Callable
+from http.client import responses
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,16 @@ NETWORK = {"name": "net", "ip_range": "10.0.0.0/16"}
 def refusal(code: str) -> dict[str, Any]:
     """Hetzner's error body."""
     return {"error": {"code": code, "message": "the reason\nwhy", "details": None}}
+
+
+def in_words(status: int, body: Any) -> str:
+    """How a refusal ends: with the API's own words, or with the word that it was not the API that refused."""
+    if not isinstance(body, dict) or "error" not in body:
+        phrase = responses.get(status, "without a word")
+        return f"{phrase}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
+    code = body["error"]["code"]
+    remedy = "; check HCLOUD_TOKEN" if code in {"unauthorized", "forbidden", "token_readonly"} else ""
+    return f"the reason why ({code}){remedy}"
 
 
 def get(connection: HetznerConnection) -> bytes:
@@ -89,20 +101,61 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
 
     assert type(raised.value) is expected
     assert raised.value.status == status
-    assert str(raised.value).startswith(f"Hetzner GET /servers/1: {status} ")
-    assert "\n" not in str(raised.value)
+    assert str(raised.value) == f"Hetzner API {sim.endpoint}: GET /servers/1 answers {status} {in_words(status, body)}"
     assert len(sim.sent_to_hetzner()) == connection.requests.total == sent
 
 
 def test_the_apis_own_words_are_kept(sim: Simulation) -> None:
-    """Message, code and correlation id reach whoever reads the error, and supports a ticket with Hetzner."""
-    headers = {"X-Correlation-Id": "abc123"}
-    sim.spoil_hetzner("status", code=403, body=refusal("forbidden"), headers=headers)
+    """Message and code reach whoever reads the error."""
+    sim.spoil_hetzner("status", code=403, body=refusal("forbidden"))
 
-    with pytest.raises(Denied, match=r"the reason why \(forbidden, abc123\)") as raised:
+    with pytest.raises(Denied, match=r"the reason why \(forbidden\)") as raised:
         get(sim.hetzner_connection())
 
     assert raised.value.code == "forbidden"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param({"code": "json_error"}, "(json_error)", id="a code alone"),
+        pytest.param({"message": "no such thing"}, "no such thing", id="a message alone"),
+    ],
+)
+def test_half_an_error_body(sim: Simulation, error: dict[str, str], words: str) -> None:
+    """What the API left out leaves no gap in the message."""
+    sim.spoil_hetzner("status", code=400, body={"error": error})
+
+    with pytest.raises(Invalid) as raised:
+        get(sim.hetzner_connection())
+
+    assert str(raised.value).endswith(f" answers 400 {words}")
+
+
+def test_equal_trouble_has_equal_words(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    """The correlation id, new with each answer, is logged for a ticket with Hetzner and makes no message differ."""
+    caplog.set_level(logging.INFO, "hcloud-reconciler.clients")
+    said = []
+    for correlation_id in ("abc123", "def456"):
+        headers = {"X-Correlation-Id": correlation_id}
+        sim.spoil_hetzner("status", code=403, body=refusal("forbidden"), headers=headers)
+        with pytest.raises(Denied) as raised:
+            get(sim.hetzner_connection())
+        said.append(str(raised.value))
+
+    assert said[0] == said[1]
+    assert [record.getMessage().rpartition(" ")[2] for record in caplog.records] == ["abc123", "def456"]
+
+
+def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
+    """The text of a page that is not the API's own, which may hold anything, is in no message."""
+    sim.spoil_hetzner("status", code=404, body="<html>s3cr3t-token</html>")
+
+    with pytest.raises(Broken) as raised:
+        get(sim.hetzner_connection())
+
+    assert SECRET not in str(raised.value)
+    assert "html" not in str(raised.value)
 
 
 @pytest.mark.parametrize("kind", ["reset", "cut_body", "hang", "executed_then_reset", "executed_then_504"])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -220,6 +221,24 @@ def test_a_later_page_makes_an_object_readable(simulate: Callable[..., Simulatio
     assert section.complete
     assert section.unreadable == {}
     assert list(section.items) == [2]
+
+
+def test_names_of_what_could_not_be_read(simulate: Callable[..., Simulation]) -> None:
+    """The names of unreadable objects come together from all pages, without those that another page made readable."""
+
+    def decode_named(body: bytes) -> Decoded[int]:
+        decoded = decode(body)
+        return replace(decoded, names={thing: f"thing {thing}" for thing in decoded.unreadable if thing != -3})
+
+    sim = simulate()
+    for numbers in ([-1, -2], [-3, 4]):
+        sim.spoil_hetzner("status", code=200, body=page(numbers, last_page=2, total=4))
+
+    section, error = read_list(sim.hetzner_reader(), "/things", decode_named)
+
+    assert (error, section.complete) == (None, True)
+    assert sorted(section.unreadable) == [-3, -2, -1]
+    assert section.unreadable_names == {-1: "thing -1", -2: "thing -2"}
 
 
 def test_pages_of_another_shape_are_broken() -> None:

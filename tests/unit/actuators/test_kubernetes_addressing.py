@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import ConnectionProblem, KubernetesReader, connect
+from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.clients.kubernetes import KubernetesReader, connect
 from actuators.errors import ApiError, Broken, Denied, Transient
 from actuators.retry import Patience
 from tests.support.objects import joining_node
@@ -56,26 +57,35 @@ def kubeconfig(folder: Path, server: str, *, token: str = SECRET, **cluster: Any
     return file
 
 
+CORRECT_IT = "; give another with --kubeconfig or KUBECONFIG, or correct it"
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("content", "end"),
     [
-        pytest.param(None, id="missing"),
-        pytest.param("", id="empty"),
-        pytest.param("{}", id="without context"),
-        pytest.param('{"clusters": [], "users": [], "contexts": [], "current-context": "x"}', id="unknown context"),
-        pytest.param(":\n  - [", id="malformed YAML"),
-        pytest.param("\x00\x01", id="binary"),
-        pytest.param("[]", id="a list"),
-        pytest.param("kubeconfig", id="a word"),
+        pytest.param(None, CORRECT_IT, id="missing"),
+        pytest.param("", CORRECT_IT, id="empty"),
+        pytest.param("{}", CORRECT_IT, id="without context"),
+        pytest.param(
+            '{"clusters": [], "users": [], "contexts": [], "current-context": "x"}', CORRECT_IT, id="unknown context"
+        ),
         pytest.param(
             '{"clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "/no/such"}}],'
             '"users": [], "contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}',
+            CORRECT_IT,
             id="certificate authority not there",
+        ),
+        pytest.param(":\n  - [", ")", id="malformed YAML"),
+        pytest.param("\x00\x01", ")", id="binary"),
+        pytest.param("[]", ")", id="a list"),
+        pytest.param("kubeconfig", ")", id="a word"),
+        pytest.param(
+            '{"current-context": "x", "contexts": 5, "clusters": [], "users": []}', ")", id="contexts a number"
         ),
     ],
 )
-def test_unusable_kubeconfigs(tmp_path: Path, content: str | None) -> None:
-    """A kubeconfig that cannot be used is one line that names the file and the remedy."""
+def test_unusable_kubeconfigs(tmp_path: Path, content: str | None, end: str) -> None:
+    """A kubeconfig that cannot be used is one line that names the file, and the remedy or that it is none at all."""
     file = tmp_path / "my-kubeconfig"
     if content is not None:
         file.write_text(content)
@@ -84,8 +94,9 @@ def test_unusable_kubeconfigs(tmp_path: Path, content: str | None) -> None:
         reader(file)
 
     text = str(raised.value)
-    assert text.startswith(f"kubeconfig {file} cannot be used: ")
-    assert text.endswith("give one with --kubeconfig or KUBECONFIG")
+    no_kubeconfig = "it is no kubeconfig (" if end == ")" else ""
+    assert text.startswith(f"kubeconfig {file} cannot be used: {no_kubeconfig}")
+    assert text.endswith(end)
     assert "\n" not in text
 
 
@@ -139,7 +150,6 @@ def test_connection_refused(tmp_path: Path) -> None:
         pytest.param("http://user:s3cr3t-token@exa mple", "x", id="password in a malformed address"),
         pytest.param("http://127.0.0.1:1", "s3cr3t-token\nx", id="token with a line break"),
         pytest.param("http://127.0.0.1:1", "s3cr3t-token\u20ac", id="token that is not ASCII"),
-        pytest.param("ftp://127.0.0.1:1", SECRET, id="another scheme"),
     ],
 )
 def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> None:
@@ -150,6 +160,18 @@ def test_no_error_shows_a_secret(tmp_path: Path, server: str, token: str) -> Non
         wrong.get(NODES)
 
     assert SECRET not in f"{raised.value} {raised.value.__cause__} {wrong.host}"
+
+
+@pytest.mark.parametrize(
+    "server", ["ftp://127.0.0.1:1", "127.0.0.1:6443", "/run/apiserver.sock", "HTTPS//10.0.0.1", ""]
+)
+def test_a_server_that_is_no_http_address(tmp_path: Path, server: str) -> None:
+    """An address without http:// or https:// is refused before the first request, and named."""
+    with pytest.raises(ConnectionProblem) as raised:
+        reader(kubeconfig(tmp_path, server))
+
+    text = f"kubeconfig {tmp_path}/kubeconfig cannot be used: its server {server!r} has no https:// before it"
+    assert str(raised.value) == text
 
 
 class _Hello(BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from http.client import responses
 from typing import Any
 
 import pytest
@@ -25,6 +26,15 @@ EVENT = {
 def status_body(reason: str, message: str = "the reason why") -> dict[str, Any]:
     """The API server's error body."""
     return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+
+
+def in_words(status: int, body: Any) -> str:
+    """How a refusal ends: with the API server's own words, or with the word that it was not it that refused."""
+    remedy = "; the kubeconfig's credentials are unknown or expired" if status == 401 else ""
+    if isinstance(body, dict) and body.get("kind") == "Status":
+        return f"{body['message']}{remedy}"
+    phrase = responses.get(status, "without a word")
+    return f"{phrase}, and not as an API server does; check server in the kubeconfig{remedy}"
 
 
 @pytest.fixture
@@ -75,8 +85,7 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
 
     assert type(raised.value) is expected
     assert raised.value.status == status
-    assert str(raised.value).startswith(f"Kubernetes GET {NODE}: {status} ")
-    assert "\n" not in str(raised.value)
+    assert str(raised.value) == f"Kubernetes API server: GET {NODE} answers {status} {in_words(status, body)}"
     assert len(sim.sent_to_kubernetes()) == reader.requests.total == sent
 
 
@@ -88,6 +97,27 @@ def test_the_servers_own_words_are_kept(sim: Simulation) -> None:
         sim.kubernetes_reader().get(NODE)
 
     assert raised.value.code == "Forbidden"
+
+
+def test_a_status_without_a_message(sim: Simulation) -> None:
+    """Where the API server says no more than the status, its name in HTTP is said."""
+    sim.spoil_kubernetes("status", code=403, body=status_body("Forbidden", ""))
+
+    with pytest.raises(Denied) as raised:
+        sim.kubernetes_reader().get(NODE)
+
+    assert str(raised.value) == f"Kubernetes API server: GET {NODE} answers 403 Forbidden"
+
+
+def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
+    """The text of a page that is not the API server's own, which may hold anything, is in no message."""
+    sim.spoil_kubernetes("status", code=404, body="<html>s3cr3t-token</html>")
+
+    with pytest.raises(Broken) as raised:
+        sim.kubernetes_reader().get(NODE)
+
+    assert "s3cr3t-token" not in str(raised.value)
+    assert "html" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_another_node_under_the_same_name(sim: Simulation) -> None:
 def test_a_node_that_is_gone(sim: Simulation) -> None:
     """A Node that was deleted meanwhile is not found."""
     change, snapshot = observed(sim)
-    sim.kubernetes.replace_world({})
+    sim.kubernetes.replace_world({"nodes": []})
 
     with pytest.raises(NotFound):
         initialise(sim.kubernetes_writer(), change, snapshot)

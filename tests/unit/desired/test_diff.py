@@ -27,31 +27,37 @@ JOINED = NodeIdentity("hcloud://1", LABELS, (), WEB_1_ADDRESSES)
 ADDRESSES = (NodeAddress("InternalIP", "10.0.0.9"),)
 
 
-def initialise(node: Node, reason: str, after: NodeIdentity = JOINED) -> Change:
+LOST = ("InternalIP 10.0.0.9 goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",)
+
+
+def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> Change:
     """The change that initialises ``node``."""
     before = NodeIdentity(node.provider_id, {}, node.taints, node.addresses)
-    return Change(node.key, "node.initialise", Verb.ADD, before, after, reason, node.key)
+    return Change(node.key, "node.initialise", Verb.ADD, before, JOINED, reason, node.key, consequences)
 
 
 @pytest.mark.parametrize(
-    ("node", "reason"),
+    ("node", "reason", "consequences"),
     [
-        pytest.param(a_joining_node(), "joins as server 1, recognised by its name", id="by-name"),
+        pytest.param(a_joining_node(), "joins as server 1, recognised by its name", (), id="by-name"),
         pytest.param(
             a_joining_node("db-1", provider_id="hcloud://1"),
             "joins as server 1, recognised by its providerID",
+            (),
             id="by-provider-id",
         ),
         pytest.param(
             a_joining_node(addresses=ADDRESSES, labels={"team": "red"}),
             "joins as server 1, recognised by its name",
+            LOST,
             id="before-is-what-the-kubelet-wrote",
         ),
     ],
 )
-def test_joining_node(node: Node, reason: str) -> None:
+def test_joining_node(node: Node, reason: str, consequences: tuple[str, ...]) -> None:
     """A joining Node with a server of its own is one change, from what it is to what it should be."""
-    assert compute_plan(a_snapshot([node], [a_server()]), Settings()) == Plan((initialise(node, reason),))
+    expected = initialise(node, reason, consequences)
+    assert compute_plan(a_snapshot([node], [a_server()]), Settings()) == Plan((expected,))
 
 
 @pytest.mark.parametrize(
@@ -130,5 +136,5 @@ def test_notes_are_carried_over() -> None:
 def test_taint_set_again() -> None:
     """A settled Node that is tainted again is initialised again and keeps its providerID."""
     node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=ADDRESSES)
-    expected = initialise(node, "joins as server 1, recognised by its providerID")
+    expected = initialise(node, "joins as server 1, recognised by its providerID", LOST)
     assert compute_plan(a_snapshot([node], [a_server()]), Settings()) == Plan((expected,))

@@ -259,6 +259,12 @@ def partial(only: str, left_out: int) -> Note:
     return Note("plan", NoteKind.PARTIAL, f"only {only} is looked at; {rest} left out")
 
 
+def strange(key: str, *nearest: str) -> Note:
+    """What is said of a key that nobody knows."""
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    return Note("plan", NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
+
+
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
@@ -277,12 +283,53 @@ def partial(only: str, left_out: int) -> Note:
             Plan((A_LABELS, B), (NOTES[1], ANCHOR_NOTE, partial("node/a/labels, node/ab", 1)), HOLDS),
             id="several",
         ),
-        pytest.param(("node/z",), Plan(notes=(ANCHOR_NOTE, partial("node/z", 3))), id="nothing-there"),
+        pytest.param(
+            ("node/z",),
+            Plan(notes=(ANCHOR_NOTE, partial("node/z", 3), strange("node/z", "node/a", "node/ab"))),
+            id="nothing-there",
+        ),
+        pytest.param(
+            ("node/a/label",),
+            Plan(notes=(ANCHOR_NOTE, partial("node/a/label", 3))),
+            id="something-below-a-key-that-is-there",
+        ),
+        pytest.param(
+            ("node/ab", "volume/77"),
+            Plan((B,), (NOTES[1], ANCHOR_NOTE, partial("node/ab, volume/77", 2), strange("volume/77")), HOLDS),
+            id="one-of-several-is-strange-and-nothing-is-near",
+        ),
     ],
 )
 def test_restrict(only: tuple[str, ...], expected: Plan) -> None:
     """A restricted plan has what concerns the keys, every hold on it, the anchor's finding, and says what it omits."""
     assert restrict(WHOLE, only) == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "notes"),
+    [
+        pytest.param("node/web-1", (), id="observed-and-in-no-need-of-a-change"),
+        pytest.param("node/web-1/labels", (), id="below-what-was-observed"),
+        pytest.param("node", (), id="above-what-was-observed"),
+        pytest.param("node/web-11", (strange("node/web-11", "node/web-1", "node/web-2"),), id="a-longer-name"),
+        pytest.param("node/wbe-1", (strange("node/wbe-1", "node/web-1", "node/web-2"),), id="a-typing-error"),
+    ],
+)
+def test_keys_of_what_was_observed(only: str, notes: tuple[Note, ...]) -> None:
+    """A key of something that was observed is no typing error, though nothing is planned for it."""
+    expected = Plan(notes=(partial(only, 0), *notes))
+    assert restrict(Plan(), (only,), ("node/web-2", "node/web-1")) == expected
+
+
+def test_without_only_no_key_is_strange() -> None:
+    """A plan that nobody restricts is as it was."""
+    assert restrict(WHOLE, (), ("node/web-1",)) == WHOLE
+
+
+def test_a_part_keeps_what_is_said_of_approvals() -> None:
+    """Why an approval does not count is said of the whole plan, and is not lost in a part of it."""
+    note = Note("plan", NoteKind.APPROVAL, "the approval of 1 has expired")
+    assert restrict(replace(WHOLE, notes=(note,)), ("node/a",)).notes == (note, partial("node/a", 1))
 
 
 def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:

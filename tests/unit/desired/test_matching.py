@@ -1,8 +1,11 @@
 """Which server a Node is: nodes-and-routes 2.2, W-1, edge cases 1 to 4."""
 
+import time
+from dataclasses import replace
+
 import pytest
 
-from desired.matching import Ambiguous, Foreign, Malformed, Match, Matched, Matcher, Unmatched
+from desired.matching import Ambiguous, Foreign, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
 from desired.section import Section, Unknown
 from desired.snapshot import Node, Server
 from tests.builders import a_joining_node, a_server, a_settled_node, incomplete, nodes_of, servers_of
@@ -44,13 +47,13 @@ def malformed(text: str, rest: str) -> Malformed:
         pytest.param(
             preset("hrobot://1"),
             BOTH,
-            Foreign("providerID 'hrobot://1' is a Robot server, and Robot servers are not read"),
+            Unsupported("providerID 'hrobot://1' is a Robot server, and Robot servers are not read"),
             id="robot",
         ),
         pytest.param(
             preset("hcloud://bm-1"),
             BOTH,
-            Foreign("providerID 'hcloud://bm-1' is a Robot server, and Robot servers are not read"),
+            Unsupported("providerID 'hcloud://bm-1' is a Robot server, and Robot servers are not read"),
             id="robot-of-the-fork",
         ),
         pytest.param(
@@ -88,7 +91,7 @@ def test_match_by_provider_id(node: Node, servers: Section[int, Server], expecte
         pytest.param(
             "web-0",
             servers_of(*(a_server(i, f"web-{i}") for i in range(1, 60))),
-            Unmatched("no server of the project is named 'web-0'", ("web-20", "web-10", "web-2")),
+            Unmatched("no server of the project is named 'web-0'", ("web-50", "web-40", "web-30")),
             id="at-most-three-candidates",
         ),
         pytest.param("web-1", servers_of(), Unmatched("the token's project has no servers at all"), id="empty-project"),
@@ -101,11 +104,64 @@ def test_match_by_provider_id(node: Node, servers: Section[int, Server], expecte
         pytest.param(
             "web-1",
             incomplete(BOTH, "429"),
-            Unknown("the list of servers is incomplete: 429"),
+            Unknown("the list of servers is incomplete, and a name decides only in a whole list"),
             id="never-by-name-in-an-incomplete-list",
         ),
         pytest.param(
-            "web-1", BROKEN, Unknown("server 7, 9 could not be read and may be the one"), id="unreadable-server"
+            "web-1",
+            BROKEN,
+            Unknown("server 7, 9 could not be read and may be the one"),
+            id="unreadable-servers-without-names",
+        ),
+        pytest.param(
+            "web-1",
+            replace(BROKEN, unreadable_names={7: "db-1", 9: "db-2"}),
+            Matched(WEB_1, "name"),
+            id="unreadable-servers-of-other-names",
+        ),
+        pytest.param(
+            "db-1",
+            replace(BROKEN, unreadable_names={7: "db-1", 9: "db-2"}),
+            Unknown("server 7 could not be read and may be the one"),
+            id="unreadable-server-of-the-name",
+        ),
+        pytest.param(
+            "db-1",
+            replace(BROKEN, unreadable_names={7: "db-1"}),
+            Unknown("server 7, 9 could not be read and may be the one"),
+            id="unreadable-servers-of-the-name-and-without-one",
+        ),
+        pytest.param(
+            "web-1",
+            replace(BROKEN, unreadable_names={7: "web-1", 9: "db-2"}),
+            Unknown("server 7 could not be read and may be the one"),
+            id="unreadable-namesake-of-a-server-that-was-read",
+        ),
+        pytest.param(
+            "gpu",
+            replace(BROKEN, unreadable_names={7: "db-1", 9: "db-2"}),
+            Unmatched("no server of the project is named 'gpu'"),
+            id="miss-although-others-are-unreadable",
+        ),
+        pytest.param(
+            "k3s-worker-3",
+            servers_of(*(a_server(i, f"k3s-worker-{i}") for i in (1, 2, 4, 5)), a_server(3, "worker-3")),
+            Unmatched("no server of the project is named 'k3s-worker-3'", ("worker-3", "k3s-worker-5", "k3s-worker-4")),
+            id="a-prefix-of-the-node-comes-before-likeness",
+        ),
+        pytest.param(
+            "worker-3",
+            servers_of(*(a_server(i, f"worker-{i}") for i in (1, 2)), a_server(3, "prod-eu-central-worker-3")),
+            Unmatched(
+                "no server of the project is named 'worker-3'", ("prod-eu-central-worker-3", "worker-2", "worker-1")
+            ),
+            id="a-prefix-of-the-server-comes-before-likeness",
+        ),
+        pytest.param(
+            "db-1",
+            servers_of(a_server(1, "db-1.nbg1.example.com"), a_server(2, "db-10.nbg1.example.com")),
+            Unmatched("no server of the project is named 'db-1'", ("db-1.nbg1.example.com",)),
+            id="a-domain-of-the-server",
         ),
     ],
 )
@@ -138,3 +194,38 @@ def test_claims_of_other_providers_are_no_rivals() -> None:
     node = a_joining_node("web-1")
     rivals = (a_settled_node("a", provider_id="hrobot://1"), a_settled_node("b", provider_id="hcloud://01"))
     assert Matcher(nodes_of(node, *rivals), BOTH).match(node) == Matched(WEB_1, "name")
+
+
+def test_a_providerid_decides_beside_an_unreadable_server_of_the_nodes_name() -> None:
+    """Only a match by name is put in doubt by a server that could not be read."""
+    node = preset("hcloud://1", "db-1")
+    servers = replace(BROKEN, unreadable_names={7: "db-1"})
+    assert Matcher(nodes_of(node), servers).match(node) == Matched(WEB_1, "providerID")
+
+
+def test_many_misses_are_searched_for_in_the_neighbourhood_only() -> None:
+    """The first twenty misses of a snapshot search all names; those after them, what stands near in the alphabet."""
+    names = ["web-0", *(f"between-{i:02}" for i in range(40)), *(f"node-{i:02}" for i in range(40))]
+    servers = servers_of(*(a_server(i, name) for i, name in enumerate(names, 1)))
+    matcher = Matcher(nodes_of(), servers)
+    found = [matcher.match(a_joining_node("k3s-web-0")) for _ in range(22)]
+
+    why = "no server of the project is named 'k3s-web-0'"
+    assert found[:20] == [Unmatched(why, ("web-0",))] * 20
+    assert found[20:] == [Unmatched(why)] * 2
+    assert matcher.match(a_joining_node("node-99.lan")) == Unmatched(
+        "no server of the project is named 'node-99.lan'", ("node-39", "node-29", "node-38")
+    )
+
+
+def test_thousands_of_misses_are_quick() -> None:
+    """With the token of a large other project each miss costs no look at all of its names."""
+    servers = servers_of(*(a_server(i, f"their-{i}") for i in range(1, 3001)))
+    nodes = nodes_of(*(a_joining_node(f"our-{i}") for i in range(3000)))
+    matcher = Matcher(nodes, servers)
+
+    started = time.perf_counter()
+    for node in nodes:
+        matcher.match(node)
+
+    assert time.perf_counter() - started < 5.0

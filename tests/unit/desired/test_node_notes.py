@@ -4,7 +4,7 @@ import pytest
 
 from desired.addresses import UnusableNodeIP, choose_addresses
 from desired.change import Note, NoteKind
-from desired.matching import Ambiguous, Foreign, Malformed, Unmatched
+from desired.matching import Ambiguous, Foreign, Malformed, Unmatched, Unsupported
 from desired.nodes import desired_nodes, note_on_miss, notes_on_settled
 from desired.section import Section, Unknown
 from desired.settings import Settings
@@ -64,6 +64,12 @@ KEY = "node/web-1"
         ),
         pytest.param(
             a_joining_node(),
+            Unsupported("Robot"),
+            Note(KEY, NoteKind.UNSUPPORTED, "Robot; left to HCCM"),
+            id="unsupported",
+        ),
+        pytest.param(
+            a_joining_node(),
             Malformed("nonsense"),
             Note(KEY, NoteKind.MALFORMED, "nonsense; delete the Node and let its kubelet register again"),
             id="malformed",
@@ -71,7 +77,9 @@ KEY = "node/web-1"
         pytest.param(a_joining_node(), Unknown("429"), Note(KEY, NoteKind.UNKNOWN, "429"), id="unknown"),
     ],
 )
-def test_note_on_miss(node: Node, miss: Unmatched | Ambiguous | Foreign | Malformed | Unknown, expected: Note) -> None:
+def test_note_on_miss(
+    node: Node, miss: Unmatched | Ambiguous | Foreign | Unsupported | Malformed | Unknown, expected: Note
+) -> None:
     """Each miss has its kind, its reason and what a person can do."""
     assert note_on_miss(node, miss) == expected
 
@@ -165,7 +173,7 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
         pytest.param(
             a_snapshot([a_joining_node()], servers_section=incomplete(servers_of(a_server()), "429")),
             NoteKind.UNKNOWN,
-            "the list of servers is incomplete: 429",
+            "the list of servers is incomplete, and a name decides only in a whole list",
             id="servers-incomplete",
         ),
         pytest.param(
@@ -182,8 +190,8 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
         ),
         pytest.param(
             a_snapshot([a_joining_node(provider_id="hrobot://1")], [a_server()]),
-            NoteKind.FOREIGN,
-            "providerID 'hrobot://1' is a Robot server, and Robot servers are not read; left alone",
+            NoteKind.UNSUPPORTED,
+            "providerID 'hrobot://1' is a Robot server, and Robot servers are not read; left to HCCM",
             id="robot",
         ),
         pytest.param(

@@ -210,6 +210,54 @@ def test_desired_nodes(node: Node, expected: Mapping[str, JoiningNode]) -> None:
     assert desired_nodes(a_snapshot([node], [a_server()]), SETTINGS) == (expected, ())
 
 
+def ip(kind: AddressType, address: str) -> NodeAddress:
+    """An address that the kubelet reported."""
+    return NodeAddress(kind, address)
+
+
+NO_NETWORK = ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "network", "lost"),
+    [
+        pytest.param((), None, (), id="nothing-reported"),
+        pytest.param(WEB_1_ADDRESSES, None, (), id="all-kept"),
+        pytest.param((ip(AddressType.INTERNAL_IP, "203.0.113.1"),), None, (), id="kept-under-another-type"),
+        pytest.param(
+            (ip(AddressType.INTERNAL_IP, "10.0.0.9"),),
+            None,
+            (f"InternalIP 10.0.0.9 goes away{NO_NETWORK}",),
+            id="a-private-one-without-a-network",
+        ),
+        pytest.param(
+            (ip(AddressType.INTERNAL_IP, "10.0.0.9"),),
+            a_network(),
+            ("InternalIP 10.0.0.9 goes away",),
+            id="a-private-one-that-the-network-does-not-have",
+        ),
+        pytest.param(
+            (ip(AddressType.EXTERNAL_IP, "198.51.100.7"), ip(AddressType.INTERNAL_IP, "fd00::9")),
+            None,
+            ("ExternalIP 198.51.100.7 goes away", f"InternalIP fd00::9 goes away{NO_NETWORK}"),
+            id="several-in-the-kubelets-order",
+        ),
+        pytest.param(
+            (ip(AddressType.HOSTNAME, "other"), ip(AddressType.INTERNAL_DNS, "x.lan"), NodeAddress("Odd", "y")),
+            None,
+            (),
+            id="names-are-no-addresses",
+        ),
+    ],
+)
+def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: Network | None, lost: tuple[str, ...]) -> None:
+    """Each IP address that the kubelet reported and the cloud does not know is a consequence, with its cause (W-17)."""
+    snapshot = a_snapshot([a_joining_node(addresses=addresses)], [a_server()], network=Present(network))
+    settings = Settings(network=network.name if network else None)
+    joining, _ = desired_nodes(snapshot, settings)
+    assert joining["web-1"].consequences == lost
+
+
 def test_race_of_node_and_server() -> None:
     """A Node that registered before its server shows is initialised once the server shows (edge case 2)."""
     node = a_joining_node()

@@ -45,22 +45,24 @@ def test_a_node_that_is_gone_says_nothing() -> None:
     assert on_outcome(a_change("node/other"), Applied(), WORLD) is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        (NoteKind.UNMATCHED, "ServerNotFound"),
-        (NoteKind.AMBIGUOUS, "InstanceLookupFailed"),
-        (NoteKind.MALFORMED, "InvalidProviderID"),
-        (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP"),
-        (NoteKind.UNKNOWN, None),
-        (NoteKind.UNREADABLE, None),
-        (NoteKind.FOREIGN, None),
-        (NoteKind.KEPT, None),
-        (NoteKind.ANCHOR, None),
-        (NoteKind.PERMISSION, None),
-        (NoteKind.PARTIAL, None),
-    ],
-)
+NOTES: list[tuple[NoteKind, str | None]] = [
+    (NoteKind.UNMATCHED, "ServerNotFound"),
+    (NoteKind.AMBIGUOUS, "InstanceLookupFailed"),
+    (NoteKind.MALFORMED, "InvalidProviderID"),
+    (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP"),
+    (NoteKind.UNSUPPORTED, "RobotNotRead"),
+    (NoteKind.UNKNOWN, None),
+    (NoteKind.UNREADABLE, None),
+    (NoteKind.FOREIGN, None),
+    (NoteKind.KEPT, None),
+    (NoteKind.ANCHOR, None),
+    (NoteKind.APPROVAL, None),
+    (NoteKind.PARTIAL, None),
+]
+"""Kind of a note → reason of its event."""
+
+
+@pytest.mark.parametrize(("kind", "reason"), NOTES)
 def test_notes(kind: NoteKind, reason: str | None) -> None:
     """A joining Node that a person has to help gets a warning with the note's own words; passing trouble none."""
     plan = Plan(notes=(Note("node/web-1", kind, "the cause"),))
@@ -83,6 +85,22 @@ def test_a_real_miss() -> None:
 
     assert (event.node, event.reason) == (JOINING, "ServerNotFound")
     assert "no server of the project is named 'web-1'" in event.message
+
+
+def test_a_robot_server_that_joins() -> None:
+    """A joining Node of Robot is told that this version leaves it to HCCM; a settled one is not frightened."""
+    robot = a_joining_node("metal-1", provider_id="hrobot://7")
+    world = a_snapshot([robot, a_settled_node("metal-2", provider_id="hrobot://8")])
+
+    (event,) = uninitialised(judged(world), world)
+
+    assert (event.node, event.type, event.reason) == (robot, EventType.WARNING, "RobotNotRead")
+    assert event.message == "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; left to HCCM"
+
+
+def test_every_kind_of_note_is_decided_on() -> None:
+    """A new kind of note needs a row in the list of notes."""
+    assert {kind for kind, _ in NOTES} == set(NoteKind)
 
 
 def test_holds() -> None:

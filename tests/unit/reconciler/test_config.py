@@ -235,6 +235,70 @@ def test_modes(flags: dict[str, str], mode: Mode) -> None:
     assert load(flags).mode is mode
 
 
+@pytest.mark.parametrize(
+    ("flags", "environ", "mode"),
+    [
+        pytest.param({"--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="a dry run in a cron shell"),
+        pytest.param({"--once": "true"}, {"RECONCILER_DRY_RUN": "true"}, Mode.ONCE, id="once in a careful shell"),
+        pytest.param({}, {"RECONCILER_DRY_RUN": "true"}, Mode.DRY_RUN, id="the environment alone"),
+        pytest.param({"--once": "false"}, {"RECONCILER_ONCE": "true"}, Mode.LOOP, id="switched off"),
+        pytest.param(
+            {"--dry-run": "false"},
+            {"RECONCILER_ONCE": "true"},
+            Mode.ONCE,
+            id="a mode that is not asked for wins nothing",
+        ),
+        pytest.param(
+            {"--once": "false", "--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="both said"
+        ),
+    ],
+)
+def test_the_command_lines_mode_overrules_the_environments(
+    flags: dict[str, str], environ: dict[str, str], mode: Mode
+) -> None:
+    """Who asks for a mode gets it, whatever other mode the environment has."""
+    assert load(flags, **environ).mode is mode
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ"),
+    [
+        pytest.param({"--dry-run": "true", "--once": "true"}, {}, id="on the command line"),
+        pytest.param({}, {"RECONCILER_DRY_RUN": "true", "RECONCILER_ONCE": "true"}, id="in the environment"),
+    ],
+)
+def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], environ: dict[str, str]) -> None:
+    """Where neither overrules the other, nothing is guessed."""
+    assert refused(flags, HCLOUD_TOKEN=TOKEN, **environ).lines == ("--dry-run and --once exclude each other",)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "expected"),
+    [
+        pytest.param({}, {}, "", id="none"),
+        pytest.param({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file", id="another cluster"),
+        pytest.param({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file", id="from the environment"),
+        pytest.param({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'", id="quoted for the shell"),
+        pytest.param(
+            {"--leader-elect-resource-namespace": "ops"},
+            {},
+            "--leader-elect-resource-namespace ops",
+            id="another namespace",
+        ),
+        pytest.param({"--leader-elect-resource-namespace": "kube-system"}, {}, "", id="the default, spelt out"),
+        pytest.param(
+            {"--leader-elect-resource-namespace": "ops", "--kubeconfig": "f"},
+            {},
+            "--kubeconfig f --leader-elect-resource-namespace ops",
+            id="both",
+        ),
+    ],
+)
+def test_flags_of_the_approve_command(flags: dict[str, str], environ: dict[str, str], expected: str) -> None:
+    """What ``reconcile approve`` needs to reach the same ConfigMap is what this run was given, quoted."""
+    assert load(flags, **environ).approve_flags == expected
+
+
 def test_the_token_from_a_file(tmp_path: Path) -> None:
     """The token may stand in a file, as Kubernetes mounts Secrets."""
     (tmp_path / "token").write_text(f"{TOKEN}\n")

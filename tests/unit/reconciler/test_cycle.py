@@ -1,14 +1,33 @@
 """Whole passes against both simulators over HTTP: what is planned, what is written, and what is said of it."""
 
+from datetime import timedelta
+from email.utils import format_datetime
+
 import pytest
 
-from actuators.outcome import Applied, Pending
+from actuators.approvals import approve
+from actuators.clients.kubernetes import KubernetesWriter
+from actuators.nodes import initialise
+from actuators.outcome import Applied, Failed, Pending, Skipped
+from actuators.retry import PATIENT
+from desired.approval import Approval
+from desired.change import Change, NoteKind
 from desired.settings import Policy, Settings
-from reconciler.result import Result
+from desired.snapshot import Snapshot
+from reconciler.cycle import STOPPED
+from reconciler.result import Report, Result
 from tests.support.objects import joining_node, settled_node
 from tests.support.passes import NAMESPACE, Run, initialised
 
+NOTHING_LEFT_OUT = "only node/web-2 is looked at; 0 other changes are left out"
+NOBODY = "sha256:0000000000000000"
+
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
+
+
+def said_of_approvals(report: Report) -> list[str]:
+    """The notes on approvals."""
+    return [note.text for note in report.notes if note.kind is NoteKind.APPROVAL]
 
 
 def test_a_dry_run_writes_nothing(joining: Run) -> None:
@@ -69,6 +88,44 @@ def test_only_what_was_asked_for(joining: Run) -> None:
 
     assert initialised(joining) == ["web-2"]
     assert [note.kind for note in report.notes] == ["partial"]
+
+
+def test_only_a_key_that_is_in_order(joining: Run) -> None:
+    """A Node that needs nothing is no strange key."""
+    joining.converge()
+    joining.settings = Settings(only=("node/web-2",))
+
+    assert [note.text for note in joining.plan().notes] == [NOTHING_LEFT_OUT]
+
+
+def test_only_a_node_that_could_not_be_read(joining: Run) -> None:
+    """A Node that arrived and could not be decoded was observed: its key is not strange."""
+    joining.converge()
+    nodes = [*joining.sim.nodes().values()]
+    del nodes[1]["metadata"]["uid"]
+    body = {"kind": "NodeList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": nodes}
+    date = format_datetime(joining.sim.clock.now(), usegmt=True)
+    joining.sim.spoil_kubernetes("status", path="/api/v1/nodes$", code=200, body=body, headers={"Date": date})
+    joining.settings = Settings(only=("node/web-2",))
+
+    report = joining.plan()
+
+    assert [(note.key, note.kind) for note in report.notes] == [("node/web-2", "unreadable"), ("plan", "partial")]
+    assert report.notes[1].text == NOTHING_LEFT_OUT
+    assert report.result is Result.INCOMPLETE
+
+
+def test_only_a_key_that_nobody_knows(joining: Run) -> None:
+    """A typing error is said, with what may have been meant, and never looks like a world in order."""
+    joining.settings = Settings(only=("node/wbe-2",))
+
+    report = joining.converge()
+
+    assert [(note.key, note.kind, note.text) for note in report.notes] == [
+        ("plan", "partial", "nothing that was observed or planned is node/wbe-2; nearest: node/web-2, node/web-1"),
+        ("plan", "partial", "only node/wbe-2 is looked at; 2 other changes are left out"),
+    ]
+    assert joining.sim.written() == []
 
 
 @pytest.mark.parametrize(("policy", "written"), [(Policy.OBSERVE, 0), (Policy.UPSERT, 2), (Policy.SYNC, 2)])
@@ -172,8 +229,104 @@ def test_stopped_before_it_began(joining: Run) -> None:
 
     report = joining.converge()
 
-    assert report.result is Result.CHANGES
+    assert report.result is Result.PARTIAL
+    assert [(line.change.key, line.outcome) for line in report.lines] == [
+        ("node/web-1", Skipped(STOPPED)),
+        ("node/web-2", Skipped(STOPPED)),
+    ]
     assert joining.sim.written() == []
+
+
+def test_stopped_with_nothing_to_do(joining: Run) -> None:
+    """A stop leaves nothing undone in a world that is in order."""
+    joining.converge()
+    joining.stop.set()
+
+    report = joining.converge()
+
+    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
+
+
+def test_a_stop_leaves_what_waits_as_it_is(joining: Run) -> None:
+    """What would not have been applied anyway was not stopped either."""
+    joining.settings = Settings(policy=Policy.OBSERVE)
+    joining.stop.set()
+
+    report = joining.converge()
+
+    assert report.result is Result.CHANGES
+    assert [line.outcome for line in report.lines] == [None, None]
+
+
+def test_stopped_between_rounds(joining: Run) -> None:
+    """After a stop no further round is tried: what was overtaken stays pending."""
+    conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
+    joining.sim.spoil_kubernetes("status", method="PATCH", path="/api/v1/nodes/web-1", code=409, body=conflict)
+    joining.ears.end = joining.stop.set  # type: ignore[method-assign]
+
+    report = joining.converge()
+
+    assert report.result is Result.PARTIAL
+    assert [type(line.outcome) for line in report.lines] == [Pending, Applied]
+    assert joining.ears.begun == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "sent"),
+    [
+        pytest.param(503, PATIENT.attempts, id="down: as often as patience has it"),
+        pytest.param(403, 1, id="denied: once"),
+        pytest.param(422, 1, id="refused: once"),
+    ],
+)
+def test_what_failed_is_not_tried_again_in_the_pass(joining: Run, code: int, sent: int) -> None:
+    """A failed change has had all its tries: another round, for the sake of another change, does not repeat it."""
+    refused = {"kind": "Status", "reason": "Refused", "message": "no"}
+    conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
+    joining.sim.kubernetes_proxy.set_faults(
+        [
+            {
+                "kind": "status",
+                "method": "PATCH",
+                "path": "/api/v1/nodes/web-1",
+                "code": code,
+                "body": refused,
+                "count": None,
+            },
+            {
+                "kind": "status",
+                "method": "PATCH",
+                "path": "/api/v1/nodes/web-2",
+                "code": 409,
+                "body": conflict,
+                "count": 1,
+            },
+        ]
+    )
+
+    report = joining.converge()
+
+    assert report.result is Result.PARTIAL
+    assert [type(line.outcome) for line in report.lines] == [Failed, Applied]
+    assert joining.ears.begun == 2
+    assert len([entry for entry in joining.sim.written() if "/web-1" in entry.path]) == sent
+
+
+def test_a_bug_in_one_change_leaves_the_others_done(joining: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no error of an API fails one change alone, and the report of the pass says so."""
+
+    def stumble(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+        if change.key == "node/web-1":
+            raise ZeroDivisionError("division by zero")
+        initialise(writer, change, snapshot)
+
+    monkeypatch.setattr("tests.support.passes.initialise", stumble)
+
+    report = joining.converge()
+
+    assert report.result is Result.PARTIAL
+    assert report.lines[0].outcome == Failed("internal error, ZeroDivisionError: division by zero")
+    assert initialised(joining) == ["web-2"]
 
 
 def test_a_violated_anchor_writes_nothing(elsewhere: Run) -> None:
@@ -213,6 +366,8 @@ def test_an_approval_counts_once(elsewhere: Run) -> None:
     again = elsewhere.converge()
     assert again.result is Result.REFUSED
     assert [held.hash for held in again.holds] == [hold.hash]
+    used = f"was used at {elsewhere.sim.clock.now():%H:%M:%S} UTC"
+    assert said_of_approvals(again) == [f"the approval of {hold.hash} by somebody {used}"]
 
 
 def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> None:
@@ -232,10 +387,65 @@ def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
     """After an hour an approval is void."""
     (hold,) = elsewhere.plan().holds
     elsewhere.approve(hold.hash)
+    approved_at = elsewhere.sim.clock.now()
     elsewhere.sim.clock.advance(3601)
 
-    assert elsewhere.converge().result is Result.REFUSED
+    report = elsewhere.converge()
+
+    assert report.result is Result.REFUSED
     assert elsewhere.sim.written() == []
+    expired = f"has expired: it is of {approved_at:%Y-%m-%d %H:%M} UTC"
+    assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {expired}"]
+
+
+def test_an_approval_of_the_future_approves_nothing(elsewhere: Run) -> None:
+    """An approval that is more than a minute ahead of the API server's clock is void, and a note says so."""
+    (hold,) = elsewhere.plan().holds
+    approved_at = elsewhere.sim.clock.now() + timedelta(minutes=2)
+    approve(elsewhere.sim.kubernetes_writer(), NAMESPACE, Approval(hold.hash, "somebody", approved_at))
+
+    report = elsewhere.plan()
+
+    assert report.result is Result.REFUSED
+    future = f"is of the future, {approved_at:%Y-%m-%d %H:%M} UTC"
+    assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {future}"]
+
+
+def test_an_approval_from_a_clock_that_is_ahead(elsewhere: Run) -> None:
+    """Half a minute between the clocks of two API servers makes no approval void."""
+    (hold,) = elsewhere.plan().holds
+    ahead = elsewhere.sim.clock.now() + timedelta(seconds=30)
+    approve(elsewhere.sim.kubernetes_writer(), NAMESPACE, Approval(hold.hash, "somebody", ahead))
+
+    report = elsewhere.converge()
+
+    assert said_of_approvals(report) == []
+    assert "web-1" in initialised(elsewhere)
+
+
+def test_void_approvals_of_other_holds_are_not_spoken_of(elsewhere: Run) -> None:
+    """An expired approval of something that is not held is nobody's concern."""
+    elsewhere.approve(NOBODY)
+    elsewhere.sim.clock.advance(3601)
+
+    assert said_of_approvals(elsewhere.plan()) == []
+
+
+def test_a_void_approval_is_spoken_of_in_a_part_too(elsewhere: Run) -> None:
+    """``--only`` hides no reason why its hold does not pass."""
+    (hold,) = elsewhere.plan().holds
+    elsewhere.approve(hold.hash)
+    elsewhere.sim.clock.advance(3601)
+    elsewhere.settings = Settings(only=("node/web-1",))
+
+    assert len(said_of_approvals(elsewhere.plan())) == 1
+
+
+def test_the_flags_of_the_approve_command_are_passed_on(elsewhere: Run) -> None:
+    """The report knows what ``reconcile approve`` has to be given as well."""
+    elsewhere.approve_flags = "--kubeconfig /some/file"
+
+    assert elsewhere.plan().approve_flags == elsewhere.converge().approve_flags == "--kubeconfig /some/file"
 
 
 def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
@@ -245,7 +455,9 @@ def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
     report = elsewhere.plan()
 
     assert report.result is Result.REFUSED
-    assert "permission" in {note.kind for note in report.notes}
+    (text,) = said_of_approvals(report)
+    assert text.startswith("approvals could not be read, so none counts: Kubernetes API server: GET /api/v1/")
+    assert text.endswith("answers 403 may not patch nodes")
 
 
 def test_an_approval_on_the_command_line(elsewhere: Run) -> None:

@@ -1,13 +1,20 @@
 """Passes in a world that answers badly, or not at all: what is written then, and what the result is."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from actuators.errors import Denied, Throttled
 from actuators.outcome import Applied
+from desired.change import Plan
+from desired.section import Unknown
 from desired.settings import Settings
+from reconciler.cycle import fatal_errors
+from reconciler.observe.world import Observation
 from reconciler.result import Result
+from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server
 from tests.support.passes import Run, initialised
 from tests.support.simulators import Simulation
@@ -82,6 +89,54 @@ def test_trouble_with_hetzner(joining: Run, fault: dict[str, Any], result: Resul
     assert joining.sim.written() == []
     assert report.snapshot is not None
     assert report.snapshot.servers.why_incomplete
+
+
+@pytest.mark.parametrize("fault", [{"kind": "reset"}, {"kind": "status", "code": 401, "body": "<html>"}])
+def test_one_api_in_trouble_is_one_error(joining: Run, fault: dict[str, Any]) -> None:
+    """Servers and network are of one API: what keeps both from being read is said once."""
+    joining.settings = Settings(network="net")
+    joining.sim.spoil_hetzner(**fault, count=None)
+
+    report = joining.converge()
+
+    assert report.result is Result.ERROR
+    assert len(report.errors) == 1
+    assert report.errors[0].startswith(f"Hetzner API {joining.sim.endpoint}")
+
+
+def test_each_api_in_trouble_is_an_error() -> None:
+    """A network that may not be read is an error by itself when the servers were read."""
+    denied = Denied("no right to read networks")
+    observation = Observation(a_snapshot(servers=[a_server()], network=Unknown("x")), {"network": denied})
+
+    assert fatal_errors(observation, Plan()) == ("no right to read networks",)
+    throttled = Throttled("slow down", retry_after_s=1.0)
+    both = Observation(a_snapshot(network=Unknown("x")), {"servers": throttled, "network": denied})
+    assert fatal_errors(both, Plan()) == ("no right to read networks",)
+
+
+@pytest.mark.parametrize(
+    ("broken", "waiting"),
+    [
+        pytest.param({"server_type": None}, ["web-2"], id="its name can be read: only its Node waits"),
+        pytest.param({"server_type": None, "name": 5}, ["web-1", "web-2"], id="no name: each match by name waits"),
+        pytest.param({"server_type": None, "name": "other"}, ["web-2"], id="another name: its Node has no server"),
+    ],
+)
+def test_one_unreadable_server(joining: Run, broken: dict[str, Any], waiting: list[str]) -> None:
+    """A server that cannot be decoded holds up the Nodes that may be its own, and no other."""
+    listed = json.loads(joining.sim.hetzner_reader().get("/servers"))
+    listed["servers"][1] |= broken
+    joining.sim.spoil_hetzner("status", code=200, body=listed, path="/v1/servers", count=None)
+
+    report = joining.converge()
+
+    unmatched = broken.get("name") == "other"
+    assert report.result is (Result.NO_CHANGES if unmatched else Result.INCOMPLETE)
+    assert [(note.key, note.kind) for note in report.notes] == [
+        (f"node/{name}", "unmatched" if unmatched else "unknown") for name in waiting
+    ]
+    assert initialised(joining) == [name for name in ("web-1", "web-2") if name not in waiting]
 
 
 def test_part_of_the_servers(simulate: Callable[..., Simulation]) -> None:

@@ -64,6 +64,43 @@ def test_only_transitions_are_said(sim: Simulation) -> None:
     assert event["lastTimestamp"] == "2026-07-01T12:04:00Z"
 
 
+def test_what_goes_on_is_said_again_every_half_hour(sim: Simulation) -> None:
+    """The API server forgets events after an hour, so what still holds is repeated, as an update of its event."""
+    with sink(sim) as events:
+        for minute in (0, 1, 29, 30, 31, 59, 60):
+            events.announce([MISSED], NOW + timedelta(minutes=minute))
+            wait(events._under_way, timeout=5)
+
+    assert [entry.method for entry in sim.sent_to_kubernetes()] == ["POST", "POST", "PATCH", "POST", "PATCH"]
+    (event,) = listed(sim)
+    assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-07-01T12:00:00Z", "2026-07-01T13:00:00Z")
+
+
+def test_an_event_that_was_lost_is_tried_again_in_the_next_pass(sim: Simulation) -> None:
+    """What could not be said is said in the next pass if it still holds, and then not again."""
+    sim.spoil_kubernetes("status", code=503, count=1)
+    with sink(sim) as events:
+        for minute in range(3):
+            events.announce([MISSED], NOW + timedelta(minutes=minute))
+            wait(events._under_way, timeout=5)
+
+    assert [entry.status for entry in sim.sent_to_kubernetes("POST")] == [503, 201]
+    (event,) = listed(sim)
+    assert event["firstTimestamp"] == "2026-07-01T12:01:00Z"
+
+
+def test_an_event_that_was_lost_and_does_not_hold_any_more(sim: Simulation) -> None:
+    """What does not hold any more is not said late."""
+    sim.spoil_kubernetes("status", code=503, count=1)
+    with sink(sim) as events:
+        events.announce([MISSED], NOW)
+        wait(events._under_way, timeout=5)
+        events.announce([], NOW + timedelta(minutes=1))
+
+    assert listed(sim) == []
+    assert len(sim.sent_to_kubernetes("POST")) == 1
+
+
 def test_what_happens_is_said_each_time(sim: Simulation) -> None:
     """Something that happens, and does not go on, is sent at once, every time."""
     with sink(sim) as events:

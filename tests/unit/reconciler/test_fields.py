@@ -8,6 +8,10 @@ from desired.snapshot import NodeAddress, Taint
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, an_identity
 
+HOSTNAME = NodeAddress("Hostname", "web-1")
+EXTERNAL = NodeAddress("ExternalIP", "203.0.113.1")
+INTERNAL = NodeAddress("InternalIP", "10.0.0.2")
+
 
 def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
     """Path, before and after of each difference."""
@@ -54,14 +58,69 @@ def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
         pytest.param(
             an_identity(addresses=(NodeAddress("Hostname", "web-1"),)),
             an_identity(addresses=(NodeAddress("Hostname", "web-1"), NodeAddress("ExternalIP", "203.0.113.1"))),
-            [("addresses[1]", None, "ExternalIP 203.0.113.1")],
+            [("addresses[ExternalIP]", None, "203.0.113.1")],
             id="an address comes",
         ),
         pytest.param(
             an_identity(addresses=(NodeAddress("InternalIP", "10.0.0.2"),)),
             an_identity(addresses=(NodeAddress("InternalIP", "10.0.0.3"),)),
-            [("addresses[0]", "InternalIP 10.0.0.2", "InternalIP 10.0.0.3")],
+            [("addresses[InternalIP]", "10.0.0.2", "10.0.0.3")],
             id="an address changes",
+        ),
+        pytest.param(
+            an_identity(addresses=(HOSTNAME, EXTERNAL)),
+            an_identity(addresses=(INTERNAL, HOSTNAME, EXTERNAL)),
+            [("addresses[InternalIP]", None, "10.0.0.2")],
+            id="an address comes first, and no other shifts",
+        ),
+        pytest.param(
+            an_identity(addresses=(HOSTNAME, EXTERNAL)),
+            an_identity(addresses=(HOSTNAME, EXTERNAL, NodeAddress("ExternalIP", "2001:db8::1"))),
+            [("addresses[ExternalIP]", "203.0.113.1", "203.0.113.1, 2001:db8::1")],
+            id="several of a type",
+        ),
+        pytest.param(
+            an_identity(addresses=(EXTERNAL, NodeAddress("ExternalIP", "2001:db8::1"))),
+            an_identity(addresses=(NodeAddress("ExternalIP", "2001:db8::1"), EXTERNAL)),
+            [("addresses[ExternalIP]", "203.0.113.1, 2001:db8::1", "2001:db8::1, 203.0.113.1")],
+            id="another order inside a type",
+        ),
+        pytest.param(
+            an_identity(addresses=(HOSTNAME, EXTERNAL, INTERNAL)),
+            an_identity(addresses=(INTERNAL, HOSTNAME, EXTERNAL)),
+            [
+                (
+                    "addresses",
+                    "Hostname web-1, ExternalIP 203.0.113.1, InternalIP 10.0.0.2",
+                    "InternalIP 10.0.0.2, Hostname web-1, ExternalIP 203.0.113.1",
+                )
+            ],
+            id="another order alone",
+        ),
+        pytest.param(
+            an_identity(None, addresses=(HOSTNAME, EXTERNAL)),
+            an_identity(addresses=(EXTERNAL, HOSTNAME)),
+            [
+                (
+                    "addresses",
+                    "Hostname web-1, ExternalIP 203.0.113.1",
+                    "ExternalIP 203.0.113.1, Hostname web-1",
+                ),
+                ("provider_id", None, "hcloud://1"),
+            ],
+            id="another order among other differences",
+        ),
+        pytest.param(
+            an_identity(taints=(Taint("a", "NoSchedule"), Taint("b", "NoExecute"))),
+            an_identity(taints=(Taint("b", "NoExecute"), Taint("a", "NoSchedule"))),
+            [("taints", "a:NoSchedule, b:NoExecute", "b:NoExecute, a:NoSchedule")],
+            id="another order of taints",
+        ),
+        pytest.param(
+            an_identity(labels={"__a": "1"}, addresses=(NodeAddress("__odd", "x"),)),
+            an_identity(labels={"__a": "2"}, addresses=(NodeAddress("__odd", "y"),)),
+            [("addresses[__odd]", "x", "y"), ("labels[__a]", "1", "2")],
+            id="two underscores hide nothing",
         ),
     ],
 )
@@ -84,7 +143,7 @@ def test_all_parts_at_once() -> None:
     after = an_identity(addresses=(NodeAddress("Hostname", "web-1"),))
 
     assert field_changes(a_change(before=before, after=after)) == (
-        FieldChange("addresses[0]", None, "Hostname web-1"),
+        FieldChange("addresses[Hostname]", None, "web-1"),
         FieldChange("labels[topology.kubernetes.io/region]", None, "fsn1"),
         FieldChange("provider_id", None, "hcloud://1"),
         FieldChange("taints[t:NoSchedule]", "true", None),

@@ -16,6 +16,7 @@ from reconciler.grammar import (
     parse_hashes,
     parse_int,
     parse_keys,
+    parse_port,
     parse_positive_duration,
 )
 
@@ -237,3 +238,18 @@ def test_no_addresses(text: str) -> None:
     """What has no port is refused with an example."""
     with pytest.raises(ValueError, match="such as :10258 or"):
         parse_address(text)
+
+
+@pytest.mark.parametrize(("text", "port"), [("0", 0), ("8233", 8233), ("65535", 65535), ("00080", 80)])
+def test_ports(text: str, port: int) -> None:
+    """A number that a socket takes."""
+    assert parse_port(text) == port
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "+1", "65536", "99999", pytest.param("1" * 5000, id="long"), "http", " 80", "8.0", "\u0663"]
+)
+def test_no_ports(text: str) -> None:
+    """What no socket takes is refused with the range."""
+    with pytest.raises(ValueError, match=r"^expect a port, 0 to 65535; 0 is any free one$"):
+        parse_port(text)

@@ -37,13 +37,13 @@ def waiting(due_in_s: float | None) -> Report:
         pytest.param(waiting(600.0), 0, 0.0, 60.0, id="not later than the interval"),
         pytest.param(waiting(None), 0, 0.0, 60.0, id="a wait without a time"),
         pytest.param(waiting(-5.0), 0, 0.0, 0.5, id="overdue, without spinning"),
-        pytest.param(ERROR, 1, 0.0, 0.5, id="soon after trouble"),
-        pytest.param(ERROR, 1, 0.999999, 1.0, id="within a second"),
-        pytest.param(ERROR, 2, 0.999999, 2.0, id="then within two"),
-        pytest.param(ERROR, 5, 0.999999, 16.0, id="then doubled"),
-        pytest.param(ERROR, 7, 0.0, 30.0, id="up to a minute, drawn low"),
+        pytest.param(ERROR, 1, 0.0, 1.0, id="soon after trouble"),
+        pytest.param(ERROR, 1, 0.999999, 0.9, id="within a second"),
+        pytest.param(ERROR, 2, 0.999999, 1.8, id="then within two"),
+        pytest.param(ERROR, 5, 0.999999, 14.4, id="then doubled"),
+        pytest.param(ERROR, 7, 0.0, 60.0, id="up to a minute"),
         pytest.param(ERROR, 100, 0.999999, 54.0, id="never later than the interval"),
-        pytest.param(ERROR, 5000, 0.0, 30.0, id="a night of trouble"),
+        pytest.param(ERROR, 5000, 0.0, 60.0, id="a night of trouble costs no more than quiet ones"),
         pytest.param(THROTTLED, 1, 0.0, 12.0, id="not before the time that an API asked for"),
     ],
 )
@@ -149,7 +149,7 @@ def test_trouble_is_counted_in_a_row() -> None:
 
     told.run()
 
-    assert told.pauses == [0.5, 1.0, 2.0, 60.0, 0.5, 60.0]
+    assert told.pauses == [1.0, 2.0, 4.0, 60.0, 1.0, 60.0]
 
 
 def test_a_loop_that_is_stopped_beforehand() -> None:

@@ -171,6 +171,22 @@ def test_text_that_is_not_utf8() -> None:
     assert (list(decoded.items), list(decoded.unreadable)) == ([43], [42])
 
 
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        pytest.param({"server_type": 5}, {42: "web-1"}, id="readable"),
+        pytest.param({"name": 5}, {}, id="not text"),
+        pytest.param({"name": None}, {}, id="null"),
+        pytest.param({"name": "", "server_type": 5}, {}, id="empty"),
+    ],
+)
+def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, str]) -> None:
+    """The name of an unreadable server is kept where it can be read: only what looks for that name is in doubt."""
+    decoded = decode_servers(page({**REAL, "name": "web-1", **change}))
+
+    assert (list(decoded.unreadable), decoded.names, decoded.nameless) == ([42], names, 0)
+
+
 @pytest.mark.parametrize("item", [None, 5, "web-1", [], {}, {"id": "42"}, {"id": None}])
 def test_nameless_objects(item: Any) -> None:
     """An object whose id cannot be read is counted."""
@@ -228,6 +244,7 @@ def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simu
     assert isinstance(section.find(42), Present)
     assert isinstance(section.find(43), Unknown)
     assert isinstance(section.find(44), Absent)
+    assert section.unreadable_names == {43: REAL["name"]}
 
 
 @pytest.fixture

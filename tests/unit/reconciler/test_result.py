@@ -16,6 +16,8 @@ from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_o
 WHOLE = a_snapshot()
 GAP = a_snapshot(servers_section=incomplete(servers_of(a_server())))
 ANCHOR = Note("project/cloud", NoteKind.ANCHOR, "another project")
+UNDECIDED = Note("node/web-8", NoteKind.UNKNOWN, "429")
+UNREADABLE = Note("node/web-7", NoteKind.UNREADABLE, "no uid")
 REMARK = Note("node/web-9", NoteKind.FOREIGN, "left alone")
 FAILED = Failed("refused")
 PENDING = Pending("conflict")
@@ -63,7 +65,22 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
         pytest.param(report(notes=(ANCHOR,), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats the anchor"),
         pytest.param(report(ended(PENDING), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats partial"),
         pytest.param(report(planned(ALLOWED_), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats changes"),
+        pytest.param(report(notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5, id="a Node of which too little is known"),
+        pytest.param(report(notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5, id="an unreadable Node"),
+        pytest.param(
+            report(ended(Applied()), notes=(UNDECIDED,)), Result.INCOMPLETE, 0, 5, id="one waits, the rest was applied"
+        ),
+        pytest.param(
+            report(planned(HELD), notes=(UNREADABLE,)), Result.INCOMPLETE, 0, 5, id="an unreadable Node beats refused"
+        ),
         # refused
+        pytest.param(
+            report(notes=(ANCHOR, UNDECIDED), snapshot=replace(WHOLE, network=Absent())),
+            Result.REFUSED,
+            0,
+            3,
+            id="another project has no such network",
+        ),
         pytest.param(report(planned(HELD)), Result.REFUSED, 0, 3, id="held"),
         pytest.param(report(planned(REFUSED)), Result.REFUSED, 0, 3, id="refused"),
         pytest.param(report(notes=(ANCHOR,)), Result.REFUSED, 0, 3, id="the anchor is violated, nothing planned"),
@@ -86,6 +103,13 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
         # no_changes
         pytest.param(report(), Result.NO_CHANGES, 0, 0, id="nothing to do"),
         pytest.param(report(notes=(REMARK,)), Result.NO_CHANGES, 0, 0, id="a note is no change"),
+        pytest.param(
+            report(notes=(Note("cluster", NoteKind.UNKNOWN, "403"),)),
+            Result.NO_CHANGES,
+            0,
+            0,
+            id="a note on the cluster's identity",
+        ),
         pytest.param(report(ended(Applied())), Result.NO_CHANGES, 0, 0, id="all done and observed"),
         pytest.param(
             report(snapshot=replace(WHOLE, network=Absent())), Result.NO_CHANGES, 0, 0, id="absence is no gap"
@@ -106,8 +130,16 @@ def test_results(told: Report, result: Result, plain: int, detailed: int) -> Non
     assert exit_code(told, detailed=True) == detailed
 
 
-def test_an_unreadable_object_is_no_gap() -> None:
-    """One object that could not be decoded leaves its section whole: only what hangs on it waits."""
+@pytest.mark.parametrize("kind", NoteKind)
+def test_which_notes_on_a_node_are_gaps(kind: NoteKind) -> None:
+    """A Node whose need could not be told is a gap; one of which it is known that nothing is done is none."""
+    told = report(notes=(Note("node/web-1", kind, "why"),))
+
+    assert is_incomplete(told) is (kind in {NoteKind.UNKNOWN, NoteKind.UNREADABLE})
+
+
+def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
+    """One object that could not be decoded leaves its section whole: only a Node that waits for it is a gap."""
     section = replace(servers_of(a_server()), unreadable={9: "bad"})
 
     assert not is_incomplete(report(snapshot=a_snapshot(servers_section=section)))

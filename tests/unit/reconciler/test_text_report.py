@@ -3,20 +3,23 @@
 import io
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.change import Note, NoteKind
+from actuators.outcome import Applied
+from desired.change import NodeIdentity, Note, NoteKind
 from desired.plain import plain
 from desired.snapshot import NodeAddress, Taint
 from reconciler.flags import Output
+from reconciler.report.json_report import report_as_json
 from reconciler.report.terminal import Writer
 from reconciler.report.text_report import render_lines
 from reconciler.result import Line, Report
-from tests.builders import a_change, a_snapshot, an_identity
+from tests.builders import a_change, a_server, a_snapshot, an_identity
 from tests.support.scenarios import SCENARIOS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -144,15 +147,16 @@ def test_an_empty_value_can_be_seen() -> None:
 
 
 _VALUES = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=1, max_size=60)
-_LABELS = st.dictionaries(_VALUES.filter(lambda key: not key.startswith("__")), _VALUES, max_size=5)
+_LABELS = st.dictionaries(_VALUES, _VALUES, max_size=5)
 _TAINTS = st.lists(st.builds(Taint, _VALUES, _VALUES, _VALUES), max_size=3).map(tuple)
-_ADDRESSES = st.lists(st.builds(NodeAddress, _VALUES, _VALUES), max_size=3).map(tuple)
+_TYPES = st.sampled_from(["Hostname", "ExternalIP", "InternalIP"]) | _VALUES
+_ADDRESSES = st.lists(st.builds(NodeAddress, _TYPES, _VALUES), max_size=4).map(tuple)
 _IDENTITIES = st.builds(an_identity, st.none() | _VALUES, labels=_LABELS, taints=_TAINTS, addresses=_ADDRESSES)
 
 
 @given(_IDENTITIES, _IDENTITIES)
 def test_every_changed_value_is_shown(before: object, after: object) -> None:
-    """Plain text contains every label and address that goes or comes, whole and verbatim."""
+    """Plain text contains everything that goes, comes or moves, whole and verbatim."""
     if before == after:
         return
     change = a_change(before=before, after=after)
@@ -162,10 +166,93 @@ def test_every_changed_value_is_shown(before: object, after: object) -> None:
     for key in old["labels"].keys() | new["labels"].keys():
         if old["labels"].get(key) != new["labels"].get(key):
             sides = [side.get(key, "(none)") for side in (old["labels"], new["labels"])]
-            assert f"labels[{key}]: {sides[0]} -> {sides[1]}" in text
+            assert f"      labels[{key}]: {sides[0]} -> {sides[1]}" in text
     if old["provider_id"] != new["provider_id"]:
-        assert f"provider_id: {old['provider_id'] or '(none)'} -> {new['provider_id'] or '(none)'}" in text
-    for side, other in ((old, new), (new, old)):
-        for index, address in enumerate(side["addresses"]):
-            if index >= len(other["addresses"]) or other["addresses"][index] != address:
-                assert f"{address['type']} {address['address']}" in text
+        assert f"      provider_id: {old['provider_id'] or '(none)'} -> {new['provider_id'] or '(none)'}" in text
+    old_types, new_types = by_type(old["addresses"]), by_type(new["addresses"])
+    for kind in old_types.keys() | new_types.keys():
+        if old_types.get(kind) != new_types.get(kind):
+            assert (
+                f"      addresses[{kind}]: {old_types.get(kind, '(none)')} -> {new_types.get(kind, '(none)')}" in text
+            )
+    if old_types == new_types and old["addresses"] != new["addresses"]:
+        assert f"      addresses: {listed(old['addresses'])} -> {listed(new['addresses'])}" in text
+
+
+@given(_IDENTITIES, st.data())
+def test_every_change_of_order_is_shown(before: NodeIdentity, data: st.DataObject) -> None:
+    """Lists in another order are shown as they stood and as they stand, whatever else changes."""
+    addresses = tuple(data.draw(st.permutations(before.addresses)))
+    after = replace(data.draw(_IDENTITIES), addresses=addresses)
+    if before == after or before.addresses == addresses:
+        return
+    change = a_change(before=before, after=after)
+    text = "\n".join(line.text for line in render_lines(Report(snapshot=a_snapshot(), lines=(Line(change),))))
+
+    old, new = plain(before.addresses), plain(addresses)
+    expected = [
+        f"      addresses[{kind}]: {shown} -> {by_type(new)[kind]}"
+        for kind, shown in by_type(old).items()
+        if shown != by_type(new)[kind]
+    ] or [f"      addresses: {listed(old)} -> {listed(new)}"]
+    assert all(line in text for line in expected)
+
+
+def by_type(addresses: list[dict[str, str]]) -> dict[str, str]:
+    """Type → its addresses in their order."""
+    kinds = dict.fromkeys(address["type"] for address in addresses)
+    return {kind: ", ".join(a["address"] for a in addresses if a["type"] == kind) for kind in kinds}
+
+
+def listed(addresses: list[dict[str, str]]) -> str:
+    """All addresses in their order."""
+    return ", ".join(f"{address['type']} {address['address']}" for address in addresses)
+
+
+ONLY = Note("plan", NoteKind.PARTIAL, "only node/web-1 is looked at; 0 other changes are left out")
+
+
+@pytest.mark.parametrize(
+    ("notes", "lines", "footer"),
+    [
+        pytest.param((), (), "No changes. Observed 0 nodes, 1 server.", id="of everything"),
+        pytest.param(
+            (ONLY,), (), "No changes in the part that --only names. Observed 0 nodes, 1 server.", id="of a part"
+        ),
+        pytest.param(
+            (ONLY,),
+            (Line(a_change(), Applied()),),
+            "Applied 1 change. No changes in the part that --only names. Observed 0 nodes, 1 server.",
+            id="of a part after a write",
+        ),
+    ],
+)
+def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...], footer: str) -> None:
+    """A part without changes is never said to be a world without changes."""
+    report = Report(snapshot=a_snapshot(servers=[a_server()]), lines=lines, notes=notes)
+
+    assert written(report).splitlines()[-1] == footer
+
+
+@pytest.mark.parametrize(
+    ("flags", "command"),
+    [
+        ("", "reconcile approve {}"),
+        ("--kubeconfig '/my file'", "reconcile approve {} --kubeconfig '/my file'"),
+    ],
+)
+def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) -> None:
+    """What is shown to be typed has the flags that this run was given, in text and for machines."""
+    report = replace(SCENARIOS["held_by_anchor"], approve_flags=flags)
+    expected = command.format(report.holds[0].hash)
+
+    assert f"      to let exactly these pass once: {expected}\n" in written(report)
+    assert report_as_json(report)["holds"][0]["approve"] == expected
+
+
+def test_consequences_are_shown() -> None:
+    """What a person would want to be warned of stands under its change, in text and for machines."""
+    report = Report(snapshot=a_snapshot(), lines=(Line(a_change(consequences=("InternalIP 10.0.0.9 goes away",))),))
+
+    assert "      consequence: InternalIP 10.0.0.9 goes away\n" in written(report)
+    assert report_as_json(report)["changes"][0]["consequences"] == ["InternalIP 10.0.0.9 goes away"]

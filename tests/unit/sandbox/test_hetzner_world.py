@@ -147,6 +147,30 @@ def test_replaced_world_forgets_everything_else() -> None:
     assert api.refused("GET", "/actions/1") == (404, "not_found")
 
 
+def test_replaced_world_is_not_emptied_by_mistake() -> None:
+    """An object with nothing in it says neither what to replace nor by what; an empty section or part does."""
+    api = HetznerApi({"servers": [{"id": 1}]})
+    with pytest.raises(ValueError, match=r'the world has no key: use {"hetzner": {}} for an empty one'):
+        api.judged.replace_world({})
+    assert api.get("/servers/1")
+
+    empty: Any
+    for empty in ({"hetzner": {}}, {"servers": []}):
+        api.judged.replace_world(empty)
+        assert api.get("/servers")["servers"] == []
+
+
+def test_servers_of_a_world_may_share_a_name() -> None:
+    """The real API never lets it happen; what looks servers up by name has to cope with it all the same."""
+    api = HetznerApi({"servers": [{"id": 1, "name": "web"}, {"id": 2, "name": "web"}, {"id": 3, "name": "db"}]})
+
+    assert [server["id"] for server in api.get("/servers?name=web")["servers"]] == [1, 2]
+    assert api.refused("POST", "/servers", {"name": "web", "server_type": "cpx32", "image": "debian-12"}) == (
+        409,
+        "uniqueness_error",
+    )
+
+
 def test_later_changes_of_the_caller_stay_outside() -> None:
     """The simulator does not share objects with the caller."""
     world = {"servers": [{"id": 1, "labels": {"a": "b"}}]}
@@ -216,8 +240,8 @@ def test_world_may_exceed_the_limits_for_requests() -> None:
         ),
         pytest.param({"servers": [{"id": 1}, {"id": 1}]}, ("server 1", "same id", "change"), id="same-id"),
         pytest.param(
-            {"servers": [{"id": 1, "name": "web"}, {"id": 2, "name": "web"}]},
-            ("server 2 (web) and 1", "same name", "rename"),
+            {"networks": [{"id": 1, "name": "net"}, {"id": 2, "name": "net"}]},
+            ("network 2 (net) and 1", "same name", "rename"),
             id="same-name",
         ),
         pytest.param(
@@ -287,8 +311,9 @@ def test_world_may_exceed_the_limits_for_requests() -> None:
         pytest.param(
             {"networks": [{"id": 5, "ip_range": "10.0.0.1/16"}]}, ("network 5", "10.0.0.1/16"), id="host-bits"
         ),
-        pytest.param({"server": []}, ("'server'", "servers"), id="unknown-section"),
-        pytest.param({"hetzner": {"server": []}}, ("'server'", "servers"), id="unknown-section-of-a-file"),
+        pytest.param({"server": []}, ("hetzner.server is", "servers"), id="unknown-section"),
+        pytest.param({"hetzner": {"server": []}}, ("hetzner.server is", "servers"), id="unknown-section-of-a-file"),
+        pytest.param({"hetzner": {}, "cloud": {}}, ("cloud is", "hetzner"), id="unknown-part-of-a-file"),
         pytest.param({"format_version": "2.0", "hetzner": {}}, ("'2.0'", "'1.0'"), id="other-format"),
     ],
 )

@@ -108,14 +108,14 @@ def test_a_world_that_is_written_can_be_read() -> None:
 @pytest.mark.parametrize(
     "world",
     [
-        {"format_version": "1.0", "kubernetes": {"nodes": [{"metadata": {"name": "web-1"}}]}, "hetzner": {}, "x": 1},
+        {"format_version": "1.0", "kubernetes": {"nodes": [{"metadata": {"name": "web-1"}}]}, "hetzner": {}},
         {"kubernetes": {"nodes": [{"metadata": {"name": "web-1"}}]}},
         {"nodes": [{"metadata": {"name": "web-1"}}]},
     ],
     ids=["whole file", "without a version", "inner part"],
 )
 def test_a_world_is_read_in_each_of_its_forms(world: dict[str, Any]) -> None:
-    """Other keys of a whole file belong to other simulators."""
+    """Other parts of a whole file belong to other simulators."""
     assert read(simulator(world), "/api/v1/nodes/web-1")
 
 
@@ -141,7 +141,10 @@ NODE = {"metadata": {"name": "web-1"}}
         ({"nodes": [{"metadata": {"name": "a", "namespace": "b"}}]}, "a Node has no namespace: remove"),
         ({"nodes": [{"metadata": {"name": "a", "resourceVersion": "x"}}]}, "resourceVersion of node a is not a number"),
         ({"services": [{"metadata": {"name": "a"}}]}, "service default/a is invalid: spec.ports: Required value"),
-        ({"format_version": "2.0", "kubernetes": {}}, "format_version 2.0 is not known: this program reads 1.0"),
+        ({"kubernetes": {"node": []}}, "kubernetes.node is not known: use one of nodes, services"),
+        ({"kubernetes": {}, "x": 1}, "x is not known: use one of format_version, kubernetes, hetzner, robot"),
+        ({"format_version": "2.0", "kubernetes": {}}, "format_version '2.0' is not known: expect 1.x, such as '1.0'"),
+        ({}, 'the world has no key: use {"kubernetes": {}} for an empty one'),
     ],
 )  # fmt: skip
 def test_a_wrong_world_is_refused(world: dict[str, Any], text: str) -> None:

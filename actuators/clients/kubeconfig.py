@@ -1,0 +1,55 @@
+"""Where the cluster is and who we are there: kubeconfig files and the pod's own account, read as kubectl reads them."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from actuators.clients.wording import one_line
+
+
+class ConnectionProblem(Exception):
+    """The cluster cannot be reached as configured; the text names the setting and the remedy."""
+
+
+def load_kubeconfig(configuration: Any, kubeconfig: str | None) -> None:
+    """Fill a client configuration from ``kubeconfig``; None means ``KUBECONFIG``, the pod's own cluster, then
+    ``~/.kube/config``. Raises ConnectionProblem with one line that names the file and the remedy.
+    """
+    from kubernetes import config  # noqa: PLC0415 - 0.2 s that --help need not pay
+    from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
+    from yaml import YAMLError  # noqa: PLC0415 - what the kubernetes package reads files with
+
+    given = kubeconfig or os.environ.get("KUBECONFIG")
+    in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
+    name = "the pod's service account" if in_cluster else f"kubeconfig {given or Path('~/.kube/config').expanduser()}"
+    complaints = _Complaints()
+    logging.getLogger().addHandler(complaints)
+    try:
+        if in_cluster:
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            config.load_kube_config(config_file=given, client_configuration=configuration)
+    except (TypeError, KeyError, AttributeError, IndexError, YAMLError) as error:
+        raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({one_line(error)})") from error
+    except (ConfigException, OSError, ValueError) as error:
+        remedy = "give another with --kubeconfig or KUBECONFIG, or correct it"
+        raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error
+    finally:
+        logging.getLogger().removeHandler(complaints)
+    if complaints.heard:
+        remedy = "run the plugin by hand, or log in again"
+        raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints.heard[0]}; {remedy}")
+    if not str(configuration.host).startswith(("http://", "https://")):
+        raise ConnectionProblem(f"{name} cannot be used: its server {configuration.host!r} has no https:// before it")
+
+
+class _Complaints(logging.Handler):
+    """Hears what the package only logs: a credential plugin that fails leaves an anonymous client behind."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(one_line(record.getMessage()))

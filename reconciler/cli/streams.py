@@ -1,0 +1,52 @@
+"""stdout and stderr as they may be: closed, full, a pipe that nobody reads, of an encoding that knows no umlaut."""
+
+import os
+import sys
+from io import TextIOWrapper
+from typing import TextIO
+
+from reconciler.report.escaping import visible
+from reconciler.report.terminal import Writer
+from reconciler.result import Report
+
+
+def prepare_streams() -> None:
+    """Make both streams usable whatever the shell did to them: closed ones swallow, odd characters are escaped."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def say(line: str) -> None:
+    """One line for people on stderr. When nobody hears it, that changes nothing: the exit code says enough."""
+    try:
+        sys.stderr.write(f"reconcile: {visible(line)}\n")
+        sys.stderr.flush()
+    except OSError:
+        _swallow(sys.stderr)
+
+
+def publish(writer: Writer, report: Report, *, stream_of_passes: bool = False) -> bool:
+    """Write ``report``; whether it could be written. A reader that has gone away, as ``head`` does, is no trouble."""
+    try:
+        writer.write(report, stream_of_passes=stream_of_passes)
+    except BrokenPipeError:
+        swallow_stdout()
+    except OSError as error:
+        swallow_stdout()
+        say(f"error: the report cannot be written: {error.strerror or error}")
+        return False
+    return True
+
+
+def swallow_stdout() -> None:
+    """Let what is still to be written vanish, so that the interpreter does not complain about it at its end."""
+    _swallow(sys.stdout)
+
+
+def _swallow(stream: TextIO) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

@@ -1,0 +1,97 @@
+"""Credential plugins of a kubeconfig (``exec``): one that fails is said to, and leaves no anonymous client behind."""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.clients.kubernetes import KubernetesReader, connect
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.support.objects import joining_node
+from tests.support.simulators import ImpatientStop, Simulation
+
+NODES = "/api/v1/nodes"
+CREDENTIAL = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "kind": "ExecCredential",
+    "status": {"token": KubernetesSimulator.TOKEN},
+}
+
+
+def kubeconfig(folder: Path, server: str, script: str | None) -> Path:
+    """A kubeconfig whose user is whoever a plugin of this shell script says; None is a plugin that is not there."""
+    plugin = folder / "plugin"
+    if script is not None:
+        plugin.write_text(f"#!/bin/sh\n{script}\n")
+        plugin.chmod(0o700)
+    call = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}
+    file = folder / "kubeconfig"
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"exec": call}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    file.write_text(json.dumps(content))
+    return file
+
+
+def reader(file: Path) -> KubernetesReader:
+    """A reader as this kubeconfig has it."""
+    return KubernetesReader(
+        connect(str(file), user_agent="tests/1.0", stop=ImpatientStop(), timeout_s=2.0, read_only=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(None, id="missing"),
+        pytest.param("exit 1", id="exits 1"),
+        pytest.param("echo 'log in first' >&2; exit 1", id="exits 1 with a word"),
+        pytest.param("echo garbage", id="prints garbage"),
+        pytest.param(":", id="prints nothing"),
+        pytest.param("echo '{}'", id="prints another object"),
+        pytest.param(
+            f"echo '{json.dumps({**CREDENTIAL, 'apiVersion': 'client.authentication.k8s.io/v9'})}'",
+            id="another version",
+        ),
+    ],
+)
+def test_a_plugin_that_fails(simulate: Callable[..., Simulation], tmp_path: Path, script: str | None) -> None:
+    """A plugin that gives no credential ends the start with one line; nothing is asked of the API server as nobody."""
+    sim = simulate(nodes=[joining_node("web-1")])
+    file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, script)
+
+    with pytest.raises(ConnectionProblem) as raised:
+        reader(file)
+
+    text = str(raised.value)
+    assert text.startswith(f"kubeconfig {file}: its credential plugin failed, ")
+    assert text.endswith("; run the plugin by hand, or log in again")
+    assert "\n" not in text
+    assert sim.sent_to_kubernetes() == []
+
+
+def test_a_plugin_that_works(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+    """The plugin's token is what the API server sees."""
+    sim = simulate(nodes=[joining_node("web-1")])
+    file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, f"echo '{json.dumps(CREDENTIAL)}'")
+
+    assert b"web-1" in reader(file).get(NODES).body
+
+
+def test_nobody_listens_afterwards(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+    """Whether the plugin works or fails, the log is left as it was found."""
+    handlers = list(logging.getLogger().handlers)
+    file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, "exit 1")
+    with pytest.raises(ConnectionProblem):
+        reader(file)
+
+    kubeconfig(tmp_path, "http://127.0.0.1:1", f"echo '{json.dumps(CREDENTIAL)}'")
+    reader(file)
+
+    assert logging.getLogger().handlers == handlers

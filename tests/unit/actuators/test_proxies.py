@@ -1,0 +1,145 @@
+"""Proxies of the environment, as company machines have them: never between the product and this very machine."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.hetzner import connect as connect_hetzner
+from actuators.clients.kubernetes import KubernetesReader
+from actuators.clients.kubernetes import connect as connect_kubernetes
+from actuators.errors import Transient
+from actuators.retry import Patience
+from tests.support.objects import joining_node, server
+from tests.support.simulators import ImpatientStop, Simulation
+
+NOBODY = "http://127.0.0.1:9"
+ONCE = Patience(attempts=1)
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """A world on this machine, and an environment whose proxy for everything is one that does not answer."""
+    sim = simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]})
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, NOBODY)
+        monkeypatch.setenv(name.lower(), NOBODY)
+    return sim
+
+
+class ForwardProxy(HTTPServer):
+    """Answers every request itself, and notes for which address it was."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.asked_for: list[str] = []
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: ForwardProxy
+
+    def do_GET(self) -> None:
+        self.server.asked_for.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it that
+        pass
+
+
+@pytest.fixture
+def forward_proxy() -> Iterator[ForwardProxy]:
+    """A proxy that works."""
+    proxy = ForwardProxy()
+    thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield proxy
+    proxy.shutdown()
+    thread.join()
+    proxy.server_close()
+
+
+def kubernetes_reader(file: Path) -> KubernetesReader:
+    """A reader of the cluster that a kubeconfig names."""
+    return KubernetesReader(
+        connect_kubernetes(
+            str(file), user_agent="t/1", stop=ImpatientStop(), timeout_s=2.0, read_only=True, patience=ONCE
+        )
+    )
+
+
+def hetzner_reader(endpoint: str) -> HetznerReader:
+    """A reader of Hetzner at an endpoint."""
+    return HetznerReader(
+        connect_hetzner(
+            "x" * 64,
+            endpoint,
+            application=("t", "1"),
+            stop=ImpatientStop(),
+            timeout_s=2.0,
+            read_only=True,
+            patience=ONCE,
+        )
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_an_api_server_on_this_machine(sim: Simulation, host: str) -> None:
+    """The API server on a loopback address is asked directly."""
+    file = sim.folder / "kubeconfig-here"
+    file.write_text(json.dumps(sim.kubernetes.kubeconfig(sim.kubernetes_proxy.url.replace("127.0.0.1", host))))
+
+    assert b"web-1" in kubernetes_reader(file).get("/api/v1/nodes").body
+
+
+def test_an_endpoint_on_this_machine(sim: Simulation) -> None:
+    """A Hetzner endpoint on a loopback address is asked directly."""
+    assert b"web-1" in sim.hetzner_reader().get("/servers/1")
+
+
+def test_an_api_server_elsewhere_is_asked_through_the_proxy(
+    sim: Simulation, forward_proxy: ForwardProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other API server is asked through the environment's proxy, for it may be the only way."""
+    monkeypatch.setenv("http_proxy", forward_proxy.url)
+    file = sim.folder / "kubeconfig-elsewhere"
+    file.write_text(json.dumps(sim.kubernetes.kubeconfig("http://cluster.invalid:6443")))
+
+    kubernetes_reader(file).get("/api/v1/nodes")
+
+    assert forward_proxy.asked_for == ["http://sandbox:sandbox-admin@cluster.invalid:6443/api/v1/nodes"]
+
+
+def test_an_endpoint_elsewhere_is_asked_through_the_proxy(
+    sim: Simulation, forward_proxy: ForwardProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other endpoint is asked through the environment's proxy; when that is away, nothing else is tried."""
+    with pytest.raises(Transient, match=r"does not answer: .*[Pp]roxy"):
+        hetzner_reader("http://hetzner.invalid/v1").get("/servers/1")
+
+    monkeypatch.setenv("http_proxy", forward_proxy.url)
+    hetzner_reader("http://hetzner.invalid/v1").get("/servers/1")
+
+    assert forward_proxy.asked_for == ["http://hetzner.invalid/v1/servers/1"]
+
+
+def test_the_kubeconfigs_own_proxy_is_kept(sim: Simulation, forward_proxy: ForwardProxy) -> None:
+    """A ``proxy-url`` leads to another machine's loopback address, as a tunnel to a k3s server does."""
+    content = sim.kubernetes.kubeconfig("http://127.0.0.1:1")
+    content["clusters"][0]["cluster"]["proxy-url"] = forward_proxy.url
+    file = sim.folder / "kubeconfig-tunnel"
+    file.write_text(json.dumps(content))
+
+    kubernetes_reader(file).get("/api/v1/nodes")
+
+    assert forward_proxy.asked_for == ["http://sandbox:sandbox-admin@127.0.0.1:1/api/v1/nodes"]

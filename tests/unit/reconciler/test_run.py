@@ -1,0 +1,118 @@
+"""The command around a pass: a bug in one becomes a line, and what is logged beside the report."""
+
+import io
+import logging
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from reconciler.cli.run import _guarded
+from reconciler.loop import Pace, run_loop
+from reconciler.result import Report, Result
+from reconciler.telemetry import logs
+from tests.support.simulators import ImpatientStop
+
+BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and please report it"
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
+    before = (root.handlers[:], root.level, ours.level)
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+    ours.setLevel(before[2])
+
+
+def stumble() -> Report:
+    """A pass with a bug."""
+    return {"web-2": Report()}["web-1"]
+
+
+def test_a_bug_in_a_pass_is_one_error() -> None:
+    """A pass that ends in a bug is a report with result error that says what it was and what to do."""
+    report = _guarded(stumble)
+
+    assert (report.result, report.errors) == (Result.ERROR, (BUG,))
+
+
+def test_a_pass_without_a_bug_is_as_it_is() -> None:
+    """Whatever a pass says reaches the caller untouched."""
+    report = Report(errors=("no API",))
+
+    assert _guarded(lambda: report) is report
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> None:
+    """Only bugs are turned into reports."""
+
+    def leave() -> Report:
+        raise ending
+
+    with pytest.raises(ending):
+        _guarded(leave)
+
+
+def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
+    """The traceback is logged with ``HCLOUD_DEBUG`` and only then."""
+    caplog.set_level(logging.INFO, "hcloud-reconciler")
+    _guarded(stumble)
+    assert caplog.records == []
+
+    caplog.set_level(logging.DEBUG, "hcloud-reconciler")
+    _guarded(stumble)
+    (record,) = caplog.records
+    assert record.exc_info is not None
+
+
+def test_a_bug_ends_no_loop() -> None:
+    """After a pass with a bug the next one begins."""
+    passes = count(1)
+    stop = ImpatientStop()
+    published: list[Report] = []
+
+    def run_pass() -> Report:
+        if next(passes) == 3:
+            stop.set()
+            return Report()
+        return stumble()
+
+    run_loop(lambda: _guarded(run_pass), pace=lambda _report: Pace(1.0), stop=stop, publish=published.append)
+
+    assert {report.errors for report in published} >= {(BUG,)}
+    assert next(passes) == 4
+
+
+@pytest.mark.parametrize(
+    ("debug", "quiet", "logged"),
+    [
+        pytest.param(False, False, ["INFO", "WARNING", "ERROR"], id="as usual"),
+        pytest.param(False, True, ["WARNING", "ERROR"], id="quiet"),
+        pytest.param(True, False, ["DEBUG", "INFO", "WARNING", "ERROR"], id="debug"),
+        pytest.param(True, True, ["DEBUG", "INFO", "WARNING", "ERROR"], id="debug beats quiet"),
+    ],
+)
+def test_what_is_logged(debug: bool, quiet: bool, logged: list[str]) -> None:
+    """Who watches a loop hears of retries; a quiet run hears of warnings alone, and debugging of everything."""
+    stream = io.StringIO()
+    logs.set_up(debug=debug, quiet=quiet, stream=stream)
+
+    for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+        logging.getLogger("hcloud-reconciler.anything").log(level, "a message")
+
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == logged
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_libraries_are_only_heard_when_they_warn(quiet: bool) -> None:
+    """Chatter of the client libraries is nobody's concern."""
+    stream = io.StringIO()
+    logs.set_up(debug=True, quiet=quiet, stream=stream)
+
+    logging.getLogger("urllib3").info("chatter")
+    logging.getLogger("urllib3").warning("trouble")
+
+    assert [line.split()[1:] for line in stream.getvalue().splitlines()] == [["WARNING", "trouble"]]

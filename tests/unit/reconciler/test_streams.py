@@ -1,0 +1,186 @@
+"""stdout and stderr as they may be: whatever becomes of them, the exit code and the other stream still tell."""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from reconciler.cli.streams import prepare_streams, publish, say, swallow_stdout
+from reconciler.flags import Output
+from reconciler.report.escaping import visible
+from reconciler.report.terminal import Writer
+from reconciler.result import Report
+
+REPORT = Report(errors=("Grüße \udc80",))
+LONG = Report(errors=("x" * 100_000,))
+TEXT = "\nError: Grüße \\udc80\nResult: error\n"
+
+
+def a_closed_pipe() -> TextIO:
+    """A stream whose reader has gone away."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return open(writing, "w", encoding="utf-8")  # noqa: PTH123 - a descriptor
+
+
+@contextmanager
+def streams(stdout: TextIO | None) -> Iterator[io.StringIO]:
+    """What is said on stderr while ``stdout`` is the process's. No fixture: until the call pytest has its own."""
+    stderr = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "stdout", stdout)
+        patched.setattr(sys, "stderr", stderr)
+        yield stderr
+
+
+def test_a_report_that_arrives() -> None:
+    """A report that could be written is written, and nothing is said of it."""
+    stdout = io.StringIO()
+
+    with streams(stdout) as stderr:
+        assert publish(Writer(Output.TEXT), REPORT) is True
+
+    assert (stdout.getvalue(), stderr.getvalue()) == (TEXT, "")
+
+
+@pytest.mark.parametrize("stream_of_passes", [False, True])
+def test_the_loop_writes_a_document_a_line(stream_of_passes: bool) -> None:
+    """Whether reports follow each other decides on their form."""
+    stream = io.StringIO()
+
+    publish(Writer(Output.JSON, stream), Report(), stream_of_passes=stream_of_passes)
+
+    assert (stream.getvalue().count("\n") == 1) is stream_of_passes
+
+
+@pytest.mark.parametrize("output", [Output.TEXT, Output.JSON])
+def test_a_reader_that_has_gone_away(output: Output) -> None:
+    """``head`` closing its end is no trouble; later reports vanish without a word."""
+    with a_closed_pipe() as stdout, streams(stdout) as stderr:
+        writer = Writer(output)
+        with pytest.raises(BrokenPipeError):
+            writer.write(LONG)
+
+        assert publish(writer, LONG) is True
+        assert publish(writer, LONG) is True
+
+    assert stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("output", [Output.TEXT, Output.JSON])
+def test_a_full_disk(output: Output) -> None:
+    """A report that cannot be written is said to be, once, and the caller knows."""
+    with Path("/dev/full").open("w", encoding="utf-8") as stdout, streams(stdout) as stderr:
+        writer = Writer(output)
+
+        assert publish(writer, LONG) is False
+        assert publish(writer, LONG) is True
+
+    assert stderr.getvalue() == "reconcile: error: the report cannot be written: No space left on device\n"
+
+
+def test_an_error_of_no_name(tmp_path: Path) -> None:
+    """An error of the operating system without its usual words is said in the words that it has."""
+
+    class Odd(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError("odd")
+
+    with (tmp_path / "out").open("w", encoding="utf-8") as stdout, streams(stdout) as stderr:
+        assert publish(Writer(Output.TEXT, Odd()), REPORT) is False
+
+    assert stderr.getvalue() == "reconcile: error: the report cannot be written: odd\n"
+
+
+def test_swallowing_stdout(tmp_path: Path) -> None:
+    """What is written afterwards vanishes; what was written before is there."""
+    file = tmp_path / "out"
+    with file.open("w", encoding="utf-8") as stdout, streams(stdout):
+        stdout.write("before\n")
+        stdout.flush()
+
+        swallow_stdout()
+        stdout.write("after\n")
+        stdout.flush()
+
+    assert file.read_text("utf-8") == "before\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("error: no", "error: no"),
+        ("\x1b]0;pwned\x07", r"\x1b]0;pwned\x07"),
+        ("two\nlines", r"two\nlines"),
+        ("Grüße", "Grüße"),
+    ],
+)
+def test_a_line_for_people(line: str, said: str) -> None:
+    """A line names the program, and control characters of foreign text do nothing."""
+    with streams(None) as stderr:
+        say(line)
+
+    assert stderr.getvalue() == f"reconcile: {said}\n"
+
+
+def test_nobody_listens_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stderr that nobody reads ends no run: the exit code is what is left."""
+    with a_closed_pipe() as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+
+        say("error: first")
+        say("error: second")
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_that_the_shell_closed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A closed stream, which Python has as None, takes everything and shows nothing."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(sys, name, None)
+
+    prepare_streams()
+
+    stream: TextIO = getattr(sys, name)
+    stream.write("Grüße \udc80" if name == "stderr" else "Grüße")
+    stream.flush()
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [("ascii", b"Gr\\xfc\\xdfe \\udc80"), ("utf-8", "Grüße \\udc80".encode()), ("latin-1", b"Gr\xfc\xdfe \\udc80")],
+)
+def test_characters_that_a_stream_does_not_know(monkeypatch: pytest.MonkeyPatch, encoding: str, written: bytes) -> None:
+    """What an encoding has no bytes for is written as an escape instead of ending the run."""
+    bottom = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(bottom, encoding))
+
+    prepare_streams()
+    sys.stdout.write("Grüße \udc80")
+    sys.stdout.flush()
+
+    assert bottom.getvalue() == written
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("plain text, with 'quotes' and a \\ backslash", "plain text, with 'quotes' and a \\ backslash"),
+        ("tab\there", r"tab\there"),
+        ("a'\x00\"b", r"""a'\x00"b"""),
+        ("\u2028\u202e\ufeff", r"\u2028\u202e\ufeff"),
+        ("\U000e0001", r"\U000e0001"),
+        ("日本 é", "日本 é"),
+    ],
+)
+def test_foreign_text_is_harmless(text: str, shown: str) -> None:
+    """Whatever does not print is written as an escape, and the result is one printable line."""
+    assert visible(text) == shown
+    assert visible(text).isprintable()
