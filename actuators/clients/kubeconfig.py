@@ -23,8 +23,8 @@ def load_kubeconfig(configuration: Any, kubeconfig: str | None) -> None:
     given = kubeconfig or os.environ.get("KUBECONFIG")
     in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
     name = "the pod's service account" if in_cluster else f"kubeconfig {given or Path('~/.kube/config').expanduser()}"
-    complaints = _Complaints()
-    logging.getLogger().addHandler(complaints)
+    complaints, root = _Complaints(), logging.getLogger()
+    others, root.handlers[:] = root.handlers[:], [complaints]  # alone: what it hears is said once, as the problem
     try:
         if in_cluster:
             config.load_incluster_config(client_configuration=configuration)
@@ -36,7 +36,7 @@ def load_kubeconfig(configuration: Any, kubeconfig: str | None) -> None:
         remedy = "give another with --kubeconfig or KUBECONFIG, or correct it"
         raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error
     finally:
-        logging.getLogger().removeHandler(complaints)
+        root.handlers[:] = others
     if complaints.heard:
         remedy = "run the plugin by hand, or log in again"
         raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints.heard[0]}; {remedy}")

@@ -5,8 +5,10 @@ a slow answer costs no thread.
 """
 
 import asyncio
+import itertools
 import json
 import os
+import selectors
 import threading
 from collections.abc import Coroutine
 from email.utils import format_datetime
@@ -20,13 +22,17 @@ from reconciler.sandbox.exchange import Exchange, Journal, Request, Response, Si
 
 T = TypeVar("T")
 _CONTROL = "/_sandbox/"
+_LONGEST_GOODBYE_S = 1.0
+_TURNS = 3
+"""Of the loop, after which a socket is closed of which nothing more is awaited."""
 
 
 class BackgroundLoop:
     """An event loop in a daemon thread. ``run`` blocks the caller until the coroutine has ended."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._selector = selectors.DefaultSelector()
+        self._loop = asyncio.SelectorEventLoop(self._selector)
         self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox", daemon=True)
         self._thread.start()
 
@@ -36,12 +42,19 @@ class BackgroundLoop:
 
     def close(self) -> None:
         """Stop the loop and wait for its thread."""
-        # A connection that was closed or reset just now gives its socket back a turn or two later.
-        for _ in range(3):
-            self.run(asyncio.sleep(0))
+        self.run(self._settle())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _settle(self) -> None:
+        """Let connections that are being closed give their sockets back: TLS waits for the other side's word."""
+        until = self._loop.time() + _LONGEST_GOODBYE_S
+        for turn in itertools.count():
+            # The loop itself listens on one.
+            if (turn >= _TURNS and len(self._selector.get_map()) <= 1) or self._loop.time() > until:
+                return
+            await asyncio.sleep(0 if turn < _TURNS else 0.001)
 
 
 async def listen(runner: web.AppRunner, port: int) -> str:

@@ -84,6 +84,14 @@ def test_a_plugin_that_works(simulate: Callable[..., Simulation], tmp_path: Path
     assert b"web-1" in reader(file).get(NODES).body
 
 
+def test_a_failure_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is raised is not logged as well: a person reads one line."""
+    with pytest.raises(ConnectionProblem):
+        reader(kubeconfig(tmp_path, "http://127.0.0.1:1", "exit 1"))
+
+    assert caplog.records == []
+
+
 def test_nobody_listens_afterwards(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
     """Whether the plugin works or fails, the log is left as it was found."""
     handlers = list(logging.getLogger().handlers)
