@@ -145,7 +145,8 @@ def _notes(report: Report) -> Iterator[TextLine]:
     if report.notes:
         yield TextLine("")
         yield TextLine("Notes", Tone.HEADING)
-    for note in report.notes:
+    # The anchor explains most of the others, so it comes first.
+    for note in sorted(report.notes, key=lambda note: note.kind is not NoteKind.ANCHOR):
         tone = Tone.BAD if note.kind is NoteKind.ANCHOR else Tone.PLAIN
         yield TextLine(f"  {note.key}  {note.kind}: {note.text}", tone)
 

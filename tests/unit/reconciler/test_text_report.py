@@ -256,3 +256,12 @@ def test_consequences_are_shown() -> None:
 
     assert "      consequence: InternalIP 10.0.0.9 goes away\n" in written(report)
     assert report_as_json(report)["changes"][0]["consequences"] == ["InternalIP 10.0.0.9 goes away"]
+
+
+def test_the_anchor_is_the_first_of_the_notes() -> None:
+    """What explains most of the other notes is read before them."""
+    notes = (Note("node/web-1", NoteKind.UNMATCHED, "no server"), Note("project/cloud", NoteKind.ANCHOR, "wrong token"))
+    lines = [line.text for line in render_lines(Report(snapshot=a_snapshot(), notes=notes))]
+
+    noted = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert noted == ["project/cloud", "node/web-1"]

@@ -1,0 +1,161 @@
+"""Whole passes in which a guard holds something: what a violated anchor stops, and what approvals let through."""
+
+from datetime import timedelta
+
+from actuators.approvals import approve
+from desired.approval import Approval
+from desired.change import NoteKind
+from desired.settings import Settings
+from reconciler.result import Report, Result
+from tests.support.objects import joining_node, settled_node
+from tests.support.passes import NAMESPACE, Run, initialised
+
+NOBODY = "sha256:0000000000000000"
+
+REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
+
+
+def said_of_approvals(report: Report) -> list[str]:
+    """The notes on approvals."""
+    return [note.text for note in report.notes if note.kind is NoteKind.APPROVAL]
+
+
+def test_a_violated_anchor_writes_nothing(elsewhere: Run) -> None:
+    """A token of another project holds everything derived from it, with a note, a hold and an event."""
+    report = elsewhere.converge()
+
+    assert report.result is Result.REFUSED
+    assert elsewhere.sim.written() == []
+    assert initialised(elsewhere) == ["old-1", "old-2"]
+    assert [hold.rule for hold in report.holds] == ["project-anchor"]
+    assert report.holds[0].keys == ("node/web-1",)
+    assert ("web-1", "ChangeHeld") in {(event.node.name, event.reason) for event in elsewhere.ears.events}
+
+
+def test_an_approval_counts_once(elsewhere: Run) -> None:
+    """An approved hold passes, its approval is used up before the write, and a second pass finds it void."""
+    (hold,) = elsewhere.plan().holds
+    elsewhere.approve(hold.hash)
+
+    report = elsewhere.converge()
+
+    assert "web-1" in initialised(elsewhere)
+    assert report.holds == ()
+    paths = [entry.path for entry in elsewhere.sim.written()]
+    assert paths == [
+        f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler",
+        "/api/v1/nodes/web-1/status",
+        "/api/v1/nodes/web-1",
+    ]
+    elsewhere.sim.kubernetes.replace_world(
+        {
+            "nodes": [joining_node("web-1"), settled_node("old-1", 98), settled_node("old-2", 99)],
+            "configmaps": list(elsewhere.sim.objects("configmaps").values()),
+            "namespaces": list(elsewhere.sim.objects("namespaces").values()),
+        }
+    )
+    again = elsewhere.converge()
+    assert again.result is Result.REFUSED
+    assert [held.hash for held in again.holds] == [hold.hash]
+    used = f"was used at {elsewhere.sim.clock.now():%H:%M:%S} UTC"
+    assert said_of_approvals(again) == [f"the approval of {hold.hash} by somebody {used}"]
+
+
+def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> None:
+    """When the approval cannot be marked as used, nothing that it covers is written."""
+    (hold,) = elsewhere.plan().holds
+    elsewhere.approve(hold.hash)
+    elsewhere.sim.spoil_kubernetes("status", method="PATCH", path=".*configmaps", code=403, body=REFUSED_NODE)
+
+    report = elsewhere.converge()
+
+    assert report.result is Result.REFUSED
+    assert "web-1" not in initialised(elsewhere)
+    assert "its approval could not be marked as used" in str(report.lines[0].outcome)
+
+
+def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
+    """After an hour an approval is void."""
+    (hold,) = elsewhere.plan().holds
+    elsewhere.approve(hold.hash)
+    approved_at = elsewhere.sim.clock.now()
+    elsewhere.sim.clock.advance(3601)
+
+    report = elsewhere.converge()
+
+    assert report.result is Result.REFUSED
+    assert elsewhere.sim.written() == []
+    expired = f"has expired: it is of {approved_at:%Y-%m-%d %H:%M} UTC"
+    assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {expired}"]
+
+
+def test_an_approval_of_the_future_approves_nothing(elsewhere: Run) -> None:
+    """An approval that is more than a minute ahead of the API server's clock is void, and a note says so."""
+    (hold,) = elsewhere.plan().holds
+    approved_at = elsewhere.sim.clock.now() + timedelta(minutes=2)
+    approve(elsewhere.sim.kubernetes_writer(), NAMESPACE, Approval(hold.hash, "somebody", approved_at))
+
+    report = elsewhere.plan()
+
+    assert report.result is Result.REFUSED
+    future = f"is of the future, {approved_at:%Y-%m-%d %H:%M} UTC"
+    assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {future}"]
+
+
+def test_an_approval_from_a_clock_that_is_ahead(elsewhere: Run) -> None:
+    """Half a minute between the clocks of two API servers makes no approval void."""
+    (hold,) = elsewhere.plan().holds
+    ahead = elsewhere.sim.clock.now() + timedelta(seconds=30)
+    approve(elsewhere.sim.kubernetes_writer(), NAMESPACE, Approval(hold.hash, "somebody", ahead))
+
+    report = elsewhere.converge()
+
+    assert said_of_approvals(report) == []
+    assert "web-1" in initialised(elsewhere)
+
+
+def test_void_approvals_of_other_holds_are_not_spoken_of(elsewhere: Run) -> None:
+    """An expired approval of something that is not held is nobody's concern."""
+    elsewhere.approve(NOBODY)
+    elsewhere.sim.clock.advance(3601)
+
+    assert said_of_approvals(elsewhere.plan()) == []
+
+
+def test_a_void_approval_is_spoken_of_in_a_part_too(elsewhere: Run) -> None:
+    """``--only`` hides no reason why its hold does not pass."""
+    (hold,) = elsewhere.plan().holds
+    elsewhere.approve(hold.hash)
+    elsewhere.sim.clock.advance(3601)
+    elsewhere.settings = Settings(only=("node/web-1",))
+
+    assert len(said_of_approvals(elsewhere.plan())) == 1
+
+
+def test_the_flags_of_the_approve_command_are_passed_on(elsewhere: Run) -> None:
+    """The report knows what ``reconcile approve`` has to be given as well."""
+    elsewhere.approve_flags = "--kubeconfig /some/file"
+
+    assert elsewhere.plan().approve_flags == elsewhere.converge().approve_flags == "--kubeconfig /some/file"
+
+
+def test_approvals_that_cannot_be_read(elsewhere: Run) -> None:
+    """Without the right to read the ConfigMap nothing is approved, and a note says why."""
+    elsewhere.sim.spoil_kubernetes("status", path=".*configmaps", code=403, body=REFUSED_NODE)
+
+    report = elsewhere.plan()
+
+    assert report.result is Result.REFUSED
+    (text,) = said_of_approvals(report)
+    assert text.startswith("approvals could not be read, so none counts: Kubernetes API server: GET /api/v1/")
+    assert text.endswith("answers 403 may not patch nodes")
+
+
+def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
+    """``--approve`` lets a hold pass in this run, without any ConfigMap."""
+    elsewhere.approved = (elsewhere.plan().holds[0].hash,)
+
+    elsewhere.converge()
+
+    assert "web-1" in initialised(elsewhere)
+    assert elsewhere.sim.objects("configmaps") == {}
