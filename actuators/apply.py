@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from actuators.errors import ApiError, Conflict, Throttled, Transient
-from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change
 from desired.snapshot import Snapshot
 
@@ -55,7 +55,7 @@ def _run_lane(
     for change in lane:
         undone = [key for key in change.depends_on if not isinstance(outcomes.get(key, Applied()), Applied)]
         if stop.is_set():
-            outcomes[change.key] = Skipped("stopped before it began, by a signal or the deadline of --once")
+            outcomes[change.key] = Skipped(STOPPED)
         elif undone:
             outcomes[change.key] = Skipped(f"comes after {undone[0]}, which was not done")
         else:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+STOPPED = "stopped before it began, by a signal or the deadline of --once"
+"""Why a change was skipped that there was no time for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:

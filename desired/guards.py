@@ -134,5 +134,5 @@ def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
     for side in (change.after, change.before):
         if isinstance(side, NodeIdentity):
             return provider_of(side.provider_id)
-    node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+    node = snapshot.node(change.owner)
     return provider_of(node.provider_id) if node else None

@@ -143,6 +143,10 @@ class Snapshot:
     servers: Section[int, Server]
     network: Present[Network | None] | Absent | Unknown = _NO_NETWORK
 
+    def node(self, key: str) -> Node | None:
+        """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""
+        return self.nodes.items.get(key.removeprefix("node/"))
+
     def sections(self) -> Mapping[str, Section[Any, Any]]:
         """Name → section of everything that is read as a whole list, in the order in which people read it."""
         return {"nodes": self.nodes, "servers": self.servers}

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from actuators.apply import Actuator, apply
 from actuators.errors import ApiError, Denied, Throttled
-from actuators.outcome import Applied, Outcome, Pending, Skipped
+from actuators.outcome import STOPPED, Applied, Outcome, Pending, Skipped
 from desired.approval import Approval
 from desired.change import Change, Hold, Note, NoteKind, Plan
 from desired.diff import compute_plan
@@ -27,7 +27,6 @@ from reconciler.telemetry.events import Event
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
-STOPPED = "stopped before it began, by a signal or the deadline of --once"
 
 
 class Announcer(Protocol):

@@ -143,6 +143,8 @@ class HetznerConnection:
             said = msgspec.json.decode(response.content, type=_ErrorBody).error
         except ValueError:
             said = None
+        code = said.code if said else None
+        kind = _BY_CODE.get(code) if code else None
         # The correlation id differs with each answer: in the message it would make the same trouble look new.
         _log.info(
             "refused by Hetzner: %s %s, correlation id %s", call, status, response.headers.get("X-Correlation-Id")
@@ -150,16 +152,13 @@ class HetznerConnection:
         message = f"Hetzner API {self._shown}: {call} answers {status} "
         if said:
             message += " ".join(filter(None, (one_line(said.message), f"({said.code})" if said.code else "")))
-            message += "; check HCLOUD_TOKEN" if _BY_CODE.get(said.code) is Denied else ""
+            message += "; check HCLOUD_TOKEN" if kind is Denied else ""
         else:
             message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
-        if status == HTTPStatus.TOO_MANY_REQUESTS or (said and said.code == "rate_limit_exceeded"):
+        if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
             refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / _DEFAULT_LIMIT
-            return Throttled(message, retry_after_s=refill_s, status=status, code=said.code if said else None)
-        kind = _BY_CODE.get(said.code) if said else None
-        return (kind or _by_status(status, said_why=said is not None))(
-            message, status=status, code=said.code if said else None
-        )
+            return Throttled(message, retry_after_s=refill_s, status=status, code=code)
+        return (kind or _by_status(status, said_why=said is not None))(message, status=status, code=code)
 
 
 _BY_CODE: Mapping[str, type[ApiError]] = {

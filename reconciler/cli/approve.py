@@ -13,7 +13,7 @@ from actuators.errors import ApiError
 from desired.approval import LIFETIME, Approval, is_hash
 from desired.names import CONFIG_MAP
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import say
+from reconciler.cli.streams import fail
 from reconciler.config import ConfigurationError, load_config
 from reconciler.flags import BAD_USAGE, Command
 from reconciler.observe.kubernetes import server_time
@@ -25,9 +25,9 @@ def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]
     try:
         config = load_config(Command.APPROVE, flags, environ)
     except ConfigurationError as error:
-        return _fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     if not is_hash(hold_hash):
-        return _fail(
+        return fail(
             f"{hold_hash!r} is no hash of a hold: expect sha256: and 16 hex digits, as the plan shows it",
             code=BAD_USAGE,
         )
@@ -38,7 +38,7 @@ def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]
             now = server_time(KubernetesReader(connection).get("/version"))
             approvals.approve(KubernetesWriter(connection), namespace, Approval(hold_hash, _approver(), now))
         except (ConnectionProblem, ApiError) as error:
-            return _fail(str(error), code=1)
+            return fail(str(error), code=1)
     until = now + LIFETIME
     sys.stdout.write(
         f"Approved {hold_hash} in ConfigMap {namespace}/{CONFIG_MAP}.\n"
@@ -56,9 +56,3 @@ def _approver() -> str:
     except (KeyError, OSError):
         user = f"uid {os.getuid()}"
     return f"{user}@{socket.gethostname()}"
-
-
-def _fail(*lines: str, code: int) -> int:
-    for line in lines:
-        say(f"error: {line}")
-    return code

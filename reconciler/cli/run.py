@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from actuators.clients.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import publish, say
+from reconciler.cli.streams import fail, publish, say
 from reconciler.config import Config, ConfigurationError, Mode, load_config
 from reconciler.cycle import converge, plan_once
 from reconciler.flags import BAD_USAGE, Command, Output
@@ -112,8 +112,7 @@ def _finish(report: Report, config: Config, writer: Writer) -> int:
 
 def _reject(error: ConfigurationError, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """All configuration errors on stderr; a machine that asked for JSON gets its document all the same."""
-    for line in error.lines:
-        say(f"error: {line}")
+    code = fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
         publish(Writer(Output.JSON), Report(errors=error.lines))
-    return BAD_USAGE if error.usage else 1
+    return code

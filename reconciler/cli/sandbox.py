@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import say, swallow_stdout
+from reconciler.cli.streams import fail, say, swallow_stdout
 from reconciler.flags import BAD_USAGE, FLAGS, Command, read_flags
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import demo_world
@@ -31,7 +31,7 @@ def sandbox(given: Mapping[str, str], environ: Mapping[str, str]) -> int:
     flags = read_flags(Command.SANDBOX, given, environ, usage, usage)
     usage += _contradictions(flags, given)
     if usage:
-        return _fail(*usage, code=BAD_USAGE)
+        return fail(*usage, code=BAD_USAGE)
     try:
         if flags["--proxy"] is not None:
             return _proxy(flags["--proxy"], flags["--proxy-port"], flags["--proxy-ca-file"])
@@ -39,7 +39,7 @@ def sandbox(given: Mapping[str, str], environ: Mapping[str, str]) -> int:
     except BrokenPipeError:
         raise
     except (ValueError, OSError) as error:
-        return _fail(str(error), code=1)
+        return fail(str(error), code=1)
 
 
 def _contradictions(flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
@@ -138,9 +138,3 @@ def _tell(text: str) -> None:
     except OSError as error:
         swallow_stdout()
         raise OSError(f"stdout cannot be written: {error.strerror or error}") from error
-
-
-def _fail(*lines: str, code: int) -> int:
-    for line in lines:
-        say(f"error: {line}")
-    return code

@@ -28,6 +28,13 @@ def say(line: str) -> None:
         _swallow(sys.stderr)
 
 
+def fail(*lines: str, code: int) -> int:
+    """Say each line as an error; the exit code, for the caller to return."""
+    for line in lines:
+        say(f"error: {line}")
+    return code
+
+
 def publish(writer: Writer, report: Report, *, stream_of_passes: bool = False) -> bool:
     """Write ``report``; whether it could be written. A reader that has gone away, as ``head`` does, is no trouble."""
     try:

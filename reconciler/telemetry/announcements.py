@@ -21,7 +21,7 @@ an event on a healthy object would only frighten."""
 
 def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
     """HCCM's event for a Node that was initialised with all its writes, a warning for one that failed; else None."""
-    node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+    node = snapshot.node(change.owner)
     if node is None or change.kind != "node.initialise":
         return None
     match outcome:
@@ -44,12 +44,12 @@ def uninitialised(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
             yield Event(node, EventType.WARNING, _REASONS[note.kind], note.text)
     for hold in plan.holds:
         for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
-            node = snapshot.nodes.items.get(change.owner.removeprefix("node/"))
+            node = snapshot.node(change.owner)
             if node is not None and change.ruling.verdict is Verdict.HELD and change.ruling.rule == hold.rule:
                 text = f"{change.kind} is held by {hold.rule}: {hold.why}. Approve with: reconcile approve {hold.hash}"
                 yield Event(node, EventType.WARNING, "ChangeHeld", text)
 
 
 def _joining(note: Note, snapshot: Snapshot) -> Node | None:
-    node = snapshot.nodes.items.get(note.key.removeprefix("node/"))
+    node = snapshot.node(note.key)
     return node if node is not None and is_joining(node) else None

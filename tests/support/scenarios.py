@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
 
-from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.diff import compute_plan
 from desired.judgement import judge, restrict
 from desired.settings import Settings
 from desired.snapshot import NodeAddress, Snapshot, Taint
-from reconciler.cycle import STOPPED
 from reconciler.result import Cost, Line, Report
 from tests.builders import (
     UNINITIALIZED,

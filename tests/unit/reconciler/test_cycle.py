@@ -6,12 +6,11 @@ import pytest
 
 from actuators.clients.kubernetes import KubernetesWriter
 from actuators.nodes import initialise
-from actuators.outcome import Applied, Failed, Pending, Skipped
+from actuators.outcome import STOPPED, Applied, Failed, Pending, Skipped
 from actuators.retry import PATIENT
 from desired.change import Change
 from desired.settings import Policy, Settings
 from desired.snapshot import Snapshot
-from reconciler.cycle import STOPPED
 from reconciler.result import Result
 from tests.support.passes import Run, initialised
 

@@ -1,8 +1,7 @@
 """What Hetzner says, decoded: servers as they really come, with gaps, with nonsense, and one bad among many."""
 
-import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
@@ -13,6 +12,7 @@ from desired.section import Absent, Present, Unknown
 from desired.snapshot import Network, Server, ServerStatus
 from reconciler.observe.hetzner import decode_servers, observe_network, observe_servers
 from tests.support.objects import server
+from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 
 REAL: dict[str, Any] = {
@@ -51,7 +51,6 @@ REAL: dict[str, Any] = {
 }
 NEEDED: set[tuple[str | int, ...]] = {("id",), ("name",), ("status",), ("server_type",), ("server_type", "name")}
 NEEDED |= {("location", "name"), ("private_net", 0, "network"), ("private_net", 0, "ip")}
-_GONE = "(gone)"
 
 
 def page(*servers: Any) -> bytes:
@@ -59,25 +58,9 @@ def page(*servers: Any) -> bytes:
     return json.dumps({"servers": list(servers), "meta": {}}).encode()
 
 
-def changed(path: tuple[Any, ...], value: Any = _GONE, server_id: int = 42) -> dict[str, Any]:
+def changed(path: tuple[Any, ...], value: Any = GONE, server_id: int = 42) -> dict[str, Any]:
     """The real server with one field dropped, or replaced."""
-    found = copy.deepcopy(REAL) | {"id": server_id}
-    place: Any = found
-    for step in path[:-1]:
-        place = place[step]
-    if value is _GONE:
-        del place[path[-1]]
-    else:
-        place[path[-1]] = value
-    return found
-
-
-def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of everything in a JSON value."""
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in children:
-        yield (*path, key)
-        yield from every_path(child, (*path, key))
+    return replaced(REAL | {"id": server_id}, path, value)
 
 
 def test_a_real_server() -> None:
@@ -125,7 +108,7 @@ def test_needed_fields(path: tuple[Any, ...]) -> None:
     assert decoded.unreadable[42].startswith("server 42 could not be read: ")
 
 
-@pytest.mark.parametrize("value", [_GONE, None, 5, -1, "", [], {}, True, "999.0.0.1"], ids=repr)
+@pytest.mark.parametrize("value", [GONE, None, 5, -1, "", [], {}, True, "999.0.0.1"], ids=repr)
 def test_any_field_may_be_nonsense(value: Any) -> None:
     """Whatever one field holds, or when it is missing, decoding never raises, and another server is read."""
     other = changed(("labels",), server_id=43)

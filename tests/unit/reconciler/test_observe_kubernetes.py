@@ -1,8 +1,7 @@
 """What the API server says, decoded: Nodes as they really come, with gaps, with nonsense, and one bad among many."""
 
-import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from reconciler.observe.kubernetes import (
     observe_nodes,
     server_time,
 )
+from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 
 REAL: dict[str, Any] = {
@@ -89,7 +89,6 @@ NEEDED = [
     ("status", "addresses", 0, "address"),
     ("status", "conditions", 1, "status"),
 ]
-_GONE = "(gone)"
 
 
 def page(*items: Any, **overrides: Any) -> bytes:
@@ -110,26 +109,9 @@ def section_of(*pages: bytes) -> Section[str, Node]:
     return _joined([decode_nodes(one) for one in pages])
 
 
-def changed(path: tuple[Any, ...], value: Any = _GONE, name: str = "web-1") -> dict[str, Any]:
+def changed(path: tuple[Any, ...], value: Any = GONE, name: str = "web-1") -> dict[str, Any]:
     """The real Node with one field dropped, or replaced."""
-    node = copy.deepcopy(REAL)
-    node["metadata"]["name"] = name
-    place: Any = node
-    for step in path[:-1]:
-        place = place[step]
-    if value is _GONE:
-        del place[path[-1]]
-    else:
-        place[path[-1]] = value
-    return node
-
-
-def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of everything in a JSON value."""
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in children:
-        yield (*path, key)
-        yield from every_path(child, (*path, key))
+    return replaced({**REAL, "metadata": {**REAL["metadata"], "name": name}}, path, value)
 
 
 def test_a_real_node() -> None:
@@ -185,7 +167,7 @@ def test_needed_fields(path: tuple[Any, ...]) -> None:
     assert isinstance(section.find("web-3"), Absent)
 
 
-@pytest.mark.parametrize("value", [_GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)
+@pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)
 def test_any_field_may_be_nonsense(value: Any) -> None:
     """Whatever one field holds, or when it is missing, decoding never raises, and another Node is read."""
     other = changed(("metadata", "generation"), name="other")

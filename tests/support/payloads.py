@@ -1,0 +1,29 @@
+"""API payloads with one field dropped or replaced, for tests of decoding."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+GONE = "(gone)"
+"""Stands for "not there" where a value is asked for."""
+
+
+def replaced(payload: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A copy of ``payload`` with the field at ``path`` replaced, or dropped when ``value`` is GONE."""
+    found = copy.deepcopy(payload)
+    place: Any = found
+    for step in path[:-1]:
+        place = place[step]
+    if value is GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return found
+
+
+def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in a JSON value."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield (*path, key)
+        yield from every_path(child, (*path, key))
