@@ -60,6 +60,7 @@ class Sandbox:
         self.environment = {
             "HCLOUD_ENDPOINT": f"{self.hetzner_server.url}/v1",
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
+            **self._only_network(),
         }
         if self.kubernetes is not None and self.kubernetes_server is not None:
             kubeconfig = Path(self._folder.name) / "kubeconfig"
@@ -73,6 +74,11 @@ class Sandbox:
             server.stop()
         self._loop.close()
         self._folder.cleanup()
+
+    def _only_network(self) -> dict[str, str]:
+        """A client has to know the cluster's network; of several only its owner can tell which one that is."""
+        networks = self.hetzner.world()["hetzner"]["networks"]
+        return {"HCLOUD_NETWORK": networks[0]["name"]} if len(networks) == 1 else {}
 
     def _server(self, simulator: Any, port: int) -> SimulatorServer:
         server = SimulatorServer(self._loop, simulator, self.clock, port=port, latency_s=self._options.latency_s)

@@ -1,15 +1,11 @@
-"""``reconcile sandbox`` and ``reconcile demo`` where something is in the way: one line, the right exit code."""
+"""``reconcile sandbox`` where something is in the way: one line, the right exit code."""
 
 import json
 import os
-import re
-import shlex
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +13,11 @@ from typing import Any
 import pytest
 
 from reconciler.cli import main
-from reconciler.cli.sandbox import without_proxy
 from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
+from tests.faults.sandbox_process import COMMAND, NOBODY, environment, running
 from tests.support.objects import server
 from tests.support.proxy_stage import send
 from tests.support.stage import DEADLINE_S, clean_environment, killed_at_the_end
-
-COMMAND = [sys.executable, "-m", "reconciler"]
-NOBODY = "http://127.0.0.1:9"
-"""An address where nothing listens."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +50,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Ran(code, said.out, said.err)
 
     return run
-
-
-def _environment(variables: dict[str, str]) -> dict[str, str]:
-    return {**clean_environment(), **variables}
-
-
-@contextmanager
-def _running(*arguments: str, **variables: str) -> Iterator[dict[str, str]]:
-    """A sandbox of its own process, as the environment that it prints. SIGTERM ends it well; stderr is inherited."""
-    process = subprocess.Popen(
-        [*COMMAND, "sandbox", *arguments], stdout=subprocess.PIPE, text=True, env=_environment(variables)
-    )
-    with killed_at_the_end(process):
-        assert process.stdout is not None
-        exports = {}
-        while "NO_PROXY" not in exports:
-            name, _, value = process.stdout.readline().removeprefix("export ").partition("=")
-            (exports[name],) = shlex.split(value)
-        yield exports
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(DEADLINE_S) == 0
 
 
 def _world(folder: Path, content: Any) -> str:
@@ -135,7 +106,7 @@ def test_a_pipe_that_nobody_reads_ends_it_quietly(arguments: list[str]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=_environment({}),
+        env=environment({}),
     )
     with killed_at_the_end(process):
         assert process.stdout is not None
@@ -152,7 +123,7 @@ def test_a_closed_stdout_is_no_traceback() -> None:
         ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "sandbox"],
         stderr=subprocess.PIPE,
         text=True,
-        env=_environment({}),
+        env=environment({}),
     )
     with killed_at_the_end(process):
         assert process.stderr is not None
@@ -175,7 +146,7 @@ def test_a_full_disk_is_one_line(arguments: list[str]) -> None:
             text=True,
             check=False,
             timeout=DEADLINE_S,
-            env=_environment({}),
+            env=environment({}),
         )
 
     said = "reconcile: error: stdout cannot be written: No space left on device\n"
@@ -314,44 +285,13 @@ def test_robot_servers_are_worth_a_warning(tmp_path: Path, capfd: pytest.Capture
     """They are not simulated, and nobody should search for them."""
     file = _world(tmp_path, {"robot": {"servers": [{"server_number": 1}, {"server_number": 2}]}})
 
-    with _running("--world", file) as _:
+    with running("--world", file) as _:
         pass
 
     said = capfd.readouterr().err.splitlines()[0]
     assert (
         said == f"reconcile: warning: world file {file!r} has 2 Robot servers: Robot is not simulated in this version"
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        pytest.param({}, {"NO_PROXY": "127.0.0.1,localhost"}, id="none"),
-        pytest.param({"NO_PROXY": "a.b, 10.0.0.0/8"}, {"NO_PROXY": "a.b,10.0.0.0/8,127.0.0.1,localhost"}, id="some"),
-        pytest.param({"NO_PROXY": "localhost,.b"}, {"NO_PROXY": "localhost,.b,127.0.0.1"}, id="half"),
-        pytest.param({"NO_PROXY": "*"}, {"NO_PROXY": "*"}, id="everything"),
-        pytest.param(
-            {"no_proxy": "a.b"},
-            {"no_proxy": "a.b,127.0.0.1,localhost", "NO_PROXY": "a.b,127.0.0.1,localhost"},
-            id="lower case, which some clients look at first",
-        ),
-        pytest.param(
-            {"no_proxy": "a", "NO_PROXY": "b,a"},
-            {"no_proxy": "a,b,127.0.0.1,localhost", "NO_PROXY": "a,b,127.0.0.1,localhost"},
-            id="both",
-        ),
-    ],
-)
-def test_what_is_exempt_from_a_proxy(given: dict[str, str], expected: dict[str, str]) -> None:
-    """This machine is, and what was already stays so."""
-    assert without_proxy(given) == expected
-
-
-def test_the_printed_environment_keeps_clients_from_their_proxy() -> None:
-    """A shell that reads the exports asks no proxy for the sandbox."""
-    with _running(NO_PROXY="a.b") as exports:
-        assert exports["NO_PROXY"] == "a.b,127.0.0.1,localhost"
-        assert exports["HCLOUD_ENDPOINT"].startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize(
@@ -366,27 +306,3 @@ def test_a_world_is_not_emptied_by_mistake(world: Any, status: int) -> None:
         left = sandbox.hetzner.world()["hetzner"]["servers"]
 
     assert (answer.status, bool(left)) == (status, status == 400)
-
-
-def test_the_demo_goes_through_no_proxy() -> None:
-    """Its world is on this machine, where a company's proxy has no business."""
-    variables = {f"{scheme}_PROXY": NOBODY for scheme in ("HTTP", "HTTPS", "ALL")}
-    variables |= {name.lower(): value for name, value in variables.items()}
-
-    ran = subprocess.run(
-        [*COMMAND, "demo"], capture_output=True, text=True, check=False, timeout=DEADLINE_S, env=_environment(variables)
-    )
-
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "What to type next" in ran.stdout
-
-
-def test_the_demo_names_commands_that_can_be_typed(run: Callable[..., Ran], tmp_path: Path) -> None:
-    """Each command of the farewell starts with words that run this very product."""
-    ran = subprocess.run(
-        [*COMMAND, "demo"], capture_output=True, text=True, check=True, cwd=tmp_path, env=_environment({})
-    )
-
-    commands = re.findall(r"^  (\S.*?) --?help ", ran.stdout, re.MULTILINE)
-    version = subprocess.run([*shlex.split(commands[0]), "--version"], capture_output=True, text=True, check=True)
-    assert version.stdout.startswith("hcloud-reconciler ")

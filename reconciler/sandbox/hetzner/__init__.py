@@ -1,10 +1,10 @@
-"""The Hetzner Cloud API, simulated: servers, networks, actions and catalogues; load balancers and certificates to read.
+"""The Hetzner Cloud API, simulated: servers, networks, load balancers, certificates, actions and catalogues.
 
 The rules are those of reference/hetzner-api.md (its section 15 is the contract); every answer is valid against the
 vendor's API document. Each module lists where it knowingly differs from the real service.
 
-Not simulated: everything that answers ``unsupported_error`` with "the simulator does not simulate ... yet" (all changes
-to load balancers and certificates, images, volumes, firewalls, Primary IPs and the like), and traffic itself.
+Not simulated: everything that answers ``unsupported_error`` with "the simulator does not simulate ... yet" (metrics,
+images, volumes, firewalls, Primary IPs and the like), and traffic itself.
 """
 
 from reconciler.sandbox.hetzner.options import HetznerOptions

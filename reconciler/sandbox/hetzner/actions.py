@@ -39,6 +39,7 @@ class Action:
     due: float
     effect: Callable[[], None]
     on_failure: Callable[[], None]
+    on_error: Callable[[Object], None]
     fails_with: tuple[str, str] | None
     """The code and message of a simulated fault."""
     status: str = "running"
@@ -63,7 +64,7 @@ class Action:
         }
 
 
-def nothing() -> None:
+def nothing(*_: object) -> None:
     """The effect of an action that leaves no trace on the object, such as a reboot."""
 
 
@@ -86,12 +87,13 @@ class Actions:
         *resources: Resource,
         effect: Callable[[], None],
         on_failure: Callable[[], None] = nothing,
+        on_error: Callable[[Object], None] = nothing,
         after: Action | None = None,
     ) -> Action:
         """Start an action that locks its resources until it has finished.
 
         It begins when ``after`` is due, if given. ``effect`` runs at its end; when it raises ApiError or a fault was
-        set, ``on_failure`` runs instead and the action ends in an error.
+        set, the action ends in an error, and ``on_failure`` runs instead, and ``on_error`` with that error.
         """
         now = self._clock.timestamp()
         duration = self._options.seconds_of(command)
@@ -105,6 +107,7 @@ class Actions:
             due=(after.due if after else now) + duration,
             effect=effect,
             on_failure=on_failure,
+            on_error=on_error,
             fails_with=self._faults.action_fails(command),
             vanished=self._faults.action_vanishes(command),
         )
@@ -138,9 +141,10 @@ class Actions:
                     self._store.show_late(undo, at + late_s)
         except ApiError as refused:
             action.status, action.error = "error", {"code": refused.code, "message": refused.message}
-        if action.status == "error":
+        if action.error is not None:
             with self._store.change():
                 action.on_failure()
+                action.on_error(action.error)
         for resource in action.resources:
             if self._locks.get(resource) == action.id:
                 del self._locks[resource]
@@ -154,9 +158,10 @@ class Actions:
         stored = self._store.get("servers", object_id) if kind == "server" else None
         if not self.is_busy((kind, object_id)) and not (stored and stored["locked"]):
             return
-        if kind == "network" and self._options.network_busy_code == "conflict":
-            raise ApiError("conflict", "network has changed during request")
-        raise ApiError("locked", f"cannot perform operation because {kind} is locked")
+        what = kind.replace("_", " ")
+        if self._options.busy_code(kind) == "conflict":
+            raise ApiError("conflict", f"{what} has changed during request")
+        raise ApiError("locked", f"cannot perform operation because {what} is locked")
 
     def find(self, action_id: int, kind: str | None = None) -> Action:
         """An action by id, of objects of this kind if given. Raises ``not_found``."""

@@ -10,6 +10,12 @@ from dataclasses import dataclass
 
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.attachments import Attachments
+from reconciler.sandbox.hetzner.balancer_changes import BalancerChanges
+from reconciler.sandbox.hetzner.balancer_network import BalancerNetwork
+from reconciler.sandbox.hetzner.balancer_services import BalancerServices
+from reconciler.sandbox.hetzner.balancer_targets import BalancerTargets
+from reconciler.sandbox.hetzner.balancers import Balancers
+from reconciler.sandbox.hetzner.certificates import Certificates
 from reconciler.sandbox.hetzner.errors import not_simulated
 from reconciler.sandbox.hetzner.networks import Networks
 from reconciler.sandbox.hetzner.project import SINGULAR, Project
@@ -35,21 +41,6 @@ _SERVER_ACTIONS_LATER = (
     "remove_from_placement_group",
     "request_console",
     "reset_password",
-)
-_LOAD_BALANCER_ACTIONS_LATER = (
-    "add_service",
-    "add_target",
-    "attach_to_network",
-    "change_algorithm",
-    "change_dns_ptr",
-    "change_protection",
-    "change_type",
-    "delete_service",
-    "detach_from_network",
-    "disable_public_interface",
-    "enable_public_interface",
-    "remove_target",
-    "update_service",
 )
 _KINDS_LATER = (
     "firewalls",
@@ -82,12 +73,20 @@ class Routes:
         self._reading = Reading(project, attachments)
         self._servers = Servers(project, attachments)
         self._networks = Networks(project, attachments)
+        changes = BalancerChanges(project)
+        self._services = BalancerServices(project, changes)
+        self._targets = BalancerTargets(project, changes)
+        self._balancer_network = BalancerNetwork(project, attachments, changes)
+        self._balancers = Balancers(project, attachments, changes, self._services, self._targets)
+        self._certificates = Certificates(project)
         self._exact: dict[str, dict[str, Handler]] = {}
         """Path with ``{id}`` for each number → method → handler."""
         self._add_catalogues()
         self._add_objects()
         self._add_servers()
         self._add_networks()
+        self._add_load_balancers()
+        self._add_certificates()
         self._add_later()
 
     def find(self, path: str) -> Route | None:
@@ -155,17 +154,39 @@ class Routes:
         for name, handler in actions.items():
             self._add(f"/networks/{{id}}/actions/{name}", POST=handler)
 
+    def _add_load_balancers(self) -> None:
+        balancers, network = self._balancers, self._balancer_network
+        self._add("/load_balancers", POST=balancers.create)
+        self._add("/load_balancers/{id}", PUT=balancers.update, DELETE=balancers.delete)
+        actions = {
+            "add_service": self._services.add,
+            "update_service": self._services.update,
+            "delete_service": self._services.delete,
+            "add_target": self._targets.add,
+            "remove_target": self._targets.remove,
+            "attach_to_network": network.attach,
+            "detach_from_network": network.detach,
+            "enable_public_interface": network.enable_public_interface,
+            "disable_public_interface": network.disable_public_interface,
+            "change_type": balancers.change_type,
+            "change_algorithm": balancers.change_algorithm,
+            "change_protection": balancers.change_protection,
+            "change_dns_ptr": balancers.change_dns_ptr,
+        }
+        for name, handler in actions.items():
+            self._add(f"/load_balancers/{{id}}/actions/{name}", POST=handler)
+
+    def _add_certificates(self) -> None:
+        certificates = self._certificates
+        self._add("/certificates", POST=certificates.create)
+        self._add("/certificates/{id}", PUT=certificates.update, DELETE=certificates.delete)
+        self._add("/certificates/{id}/actions/retry", POST=certificates.retry)
+
     def _add_later(self) -> None:
-        for kind in ("load_balancers", "certificates"):
-            self._add(f"/{kind}", POST=_later)
-            self._add(f"/{kind}/{{id}}", PUT=_later, DELETE=_later)
         for kind in ("servers", "load_balancers"):
             self._add(f"/{kind}/{{id}}/metrics", GET=_later)
         for name in _SERVER_ACTIONS_LATER:
             self._add(f"/servers/{{id}}/actions/{name}", POST=_later)
-        for name in _LOAD_BALANCER_ACTIONS_LATER:
-            self._add(f"/load_balancers/{{id}}/actions/{name}", POST=_later)
-        self._add("/certificates/{id}/actions/retry", POST=_later)
 
 
 def _later(request: Request, *_ids: int) -> Response:

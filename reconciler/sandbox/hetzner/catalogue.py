@@ -5,6 +5,7 @@ shape, only the types of the cx, cpx, cax and ccx families below exist, and ``cx
 types that are deprecated and sold out. Availability never changes by itself.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from reconciler.sandbox.hetzner.store import Object
@@ -196,6 +197,19 @@ IMAGES: tuple[Object, ...] = tuple(
         for architecture in ("x86", "arm")
     )
 )
+
+
+_ANNOUNCED = "2026-01-01T00:00:00Z"
+
+
+def load_balancer_types(end: Mapping[str, str]) -> dict[str, Object]:
+    """The types of load balancers by name; those in ``end`` are deprecated and can be ordered until then."""
+    return {name: _ending(entry, end[name]) if name in end else entry for name, entry in LOAD_BALANCER_TYPES.items()}
+
+
+def _ending(entry: Object, unavailable_after: str) -> Object:
+    deprecation = {"announced": _ANNOUNCED, "unavailable_after": unavailable_after}
+    return {**entry, "deprecated": _ANNOUNCED, "deprecation": deprecation}
 
 
 def find_entry(entries: dict[str, Object], id_or_name: Any) -> Object | None:

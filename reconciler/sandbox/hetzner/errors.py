@@ -3,7 +3,8 @@
 Belongs here: code → status, and the messages that several resources share. Messages of one resource stand beside its
 rules. Source: reference/hetzner-api.md section 2, which marks what was seen on the live API.
 
-Known differences: messages without a source there are our wording, in the style of those that have one.
+Known differences: messages without a source there are our wording, in the style of those that have one. The document
+gives ``resource_in_use`` and ``cloud_resource_ip_not_allowed`` no status; theirs are assumed.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ STATUS_BY_CODE = {
     "conflict": 409,
     "deprecated_api_endpoint": 410,
     "resource_unavailable": 412,
+    "source_port_already_used": 412,
     "invalid_input": 422,
     "service_error": 422,
     "unsupported_error": 422,
@@ -29,6 +31,20 @@ STATUS_BY_CODE = {
     "ip_not_available": 422,
     "no_subnet_available": 422,
     "networks_overlap": 422,
+    "invalid_load_balancer_type": 422,
+    "load_balancer_already_attached": 422,
+    "load_balancer_not_attached_to_network": 422,
+    "load_balancer_public_interface_disabled": 422,
+    "targets_without_use_private_ip": 422,
+    "target_already_defined": 422,
+    "resolve_cloud_private_targets_error": 422,
+    "resolve_cloud_public_targets_error": 422,
+    "ip_not_assigned_to_server": 422,
+    "ip_not_owned": 422,
+    "ip_not_in_vswitch_subnet": 422,
+    "network_has_no_vswitch_subnet": 422,
+    "cloud_resource_ip_not_allowed": 422,
+    "resource_in_use": 422,
     "locked": 423,
     "protected": 423,
     "rate_limit_exceeded": 429,
@@ -36,11 +52,16 @@ STATUS_BY_CODE = {
 
 
 class ApiError(Exception):
-    """A refusal, on its way to become an answer (or, inside an action, the action's error)."""
+    """A refusal, on its way to become an answer (or, inside an action, the action's error).
 
-    def __init__(self, code: str, message: str, details: dict[str, Any] | None = None) -> None:
+    ``status`` is for a code that has another one somewhere than in the table, or none of its own.
+    """
+
+    def __init__(
+        self, code: str, message: str, details: dict[str, Any] | None = None, *, status: int | None = None
+    ) -> None:
         super().__init__(message)
-        self.status = STATUS_BY_CODE[code]
+        self.status = status or STATUS_BY_CODE[code]
         self.code = code
         self.message = message
         self.details = details

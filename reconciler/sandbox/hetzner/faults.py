@@ -1,7 +1,7 @@
 """Simulated faults: what the service does wrong by itself. Faults of transport are the fault proxy's.
 
 ==================  ==============================  ===============================================================
-kind                parameters                      what happens, ``count`` times (default 1)
+kind                parameters                      what happens, ``count`` times (default 1, None: until cleared)
 ==================  ==============================  ===============================================================
 ``action_fails``    ``command``, ``code``,          the next action (with that command) ends in an error and
                     ``message``, all optional       changes nothing
@@ -10,6 +10,10 @@ kind                parameters                      what happens, ``count`` time
 ``stale_read``      ``path``: prefix, ``/v1/...``   a GET answers the state before the last change
 ``visible_late``    ``seconds``                     readers see the effect of the next finished action later
 ``list_shrinks``    ``path`` of a list              after page 1 of several was served, its first object is gone
+``list_lacks``      ``path`` of a list, ``ids``     a page of the list is made as if these objects, or all if there are
+                    optional                        no ``ids``, were not there; a GET by id finds them
+``list_truncated``  ``path`` of a list,             a page of the list is made as if it ended after so many objects,
+                    ``entries``                     and ``total_entries`` counts them all
 ==================  ==============================  ===============================================================
 """
 
@@ -18,29 +22,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.sandbox.hetzner.errors import known
+from reconciler.sandbox.hetzner.store import Object
 
 _LISTS = ("/v1/servers", "/v1/networks", "/v1/load_balancers", "/v1/certificates")
+_OF_LISTS = ("list_shrinks", "list_lacks", "list_truncated")
 _OPTIONAL: dict[str, frozenset[str]] = {
     "action_fails": frozenset({"command", "code", "message"}),
     "action_vanishes": frozenset({"command"}),
     "stale_read": frozenset(),
     "visible_late": frozenset(),
     "list_shrinks": frozenset(),
+    "list_lacks": frozenset({"ids"}),
+    "list_truncated": frozenset(),
 }
 _REQUIRED: dict[str, frozenset[str]] = {
     "stale_read": frozenset({"path"}),
     "visible_late": frozenset({"seconds"}),
     "list_shrinks": frozenset({"path"}),
+    "list_lacks": frozenset({"path"}),
+    "list_truncated": frozenset({"path", "entries"}),
 }
 
 
 @dataclass(slots=True)
 class Fault:
-    """One fault that is still to happen ``count`` times."""
+    """One fault that is still to happen ``count`` times, or for ever."""
 
     kind: str
     parameters: Mapping[str, Any]
-    count: int
+    count: int | None
 
 
 class Faults:
@@ -81,10 +91,20 @@ class Faults:
         """Whether an object is to disappear now that page 1 of this list was served."""
         return self._take("list_shrinks", lambda p: p["path"] == path) is not None
 
+    def listed(self, path: str, objects: list[Object]) -> tuple[list[Object], int]:
+        """Which of these objects the list at this path has now, and how many it says that there are."""
+        lacking = self._take("list_lacks", lambda p: p["path"] == path)
+        if lacking is not None:
+            ids = lacking.get("ids")
+            objects = [] if ids is None else [found for found in objects if found["id"] not in ids]
+        truncated = self._take("list_truncated", lambda p: p["path"] == path)
+        return objects[: truncated["entries"]] if truncated is not None else objects, len(objects)
+
     def _take(self, kind: str, applies: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
         for fault in self._faults:
             if fault.kind == kind and applies(fault.parameters):
-                fault.count -= 1
+                if fault.count is not None:
+                    fault.count -= 1
                 if fault.count == 0:
                     self._faults.remove(fault)
                 return fault.parameters
@@ -97,18 +117,17 @@ def _parse_fault(raw: dict[str, Any]) -> Fault:
     count = parameters.pop("count", 1)
     if not isinstance(kind, str) or kind not in _OPTIONAL:
         raise ValueError(f"fault kind {kind!r} is not known; {known(sorted(_OPTIONAL))}")
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ValueError(f"fault {kind}: count is {count!r}, give a whole number from 1")
+    if count is not None and not _is_whole(count, least=1):
+        raise ValueError(f"fault {kind}: count is {count!r}, give a whole number from 1, or null for no end")
     required = _REQUIRED.get(kind, frozenset())
     allowed = required | _OPTIONAL[kind]
     for name in sorted(parameters.keys() - allowed):
         raise ValueError(f"fault {kind}: parameter {name!r} is not known; {known([*sorted(allowed), 'count'])}")
     for name in sorted(required - parameters.keys()):
         raise ValueError(f"fault {kind}: give {name!r}")
-    if "seconds" in parameters and not (
-        isinstance(parameters["seconds"], int | float) and not isinstance(parameters["seconds"], bool)
-    ):
-        raise ValueError(f"fault {kind}: seconds is {parameters['seconds']!r}, give a number")
+    for name, (fits, what) in _VALUES.items():
+        if name in parameters and not fits(parameters[name]):
+            raise ValueError(f"fault {kind}: {name} is {parameters[name]!r}, give {what}")
     if "path" in parameters:
         parameters["path"] = _absolute(kind, parameters["path"])
     return Fault(kind, parameters, count)
@@ -118,6 +137,26 @@ def _absolute(kind: str, path: Any) -> str:
     if not isinstance(path, str) or not path.startswith("/"):
         raise ValueError(f"fault {kind}: path is {path!r}, give one like '/v1/servers'")
     absolute = path if path == "/v1" or path.startswith("/v1/") else f"/v1{path}"
-    if kind == "list_shrinks" and absolute not in _LISTS:
-        raise ValueError(f"fault {kind}: {path!r} is no list that can shrink; {known(_LISTS)}")
+    if kind in _OF_LISTS and absolute not in _LISTS:
+        raise ValueError(f"fault {kind}: {path!r} is no list of objects; {known(_LISTS)}")
     return absolute
+
+
+def _is_whole(value: Any, *, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(_is_whole(item, least=1) for item in value)
+
+
+_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "seconds": (_is_number, "a number"),
+    "ids": (_are_ids, "a list of whole numbers from 1"),
+    "entries": (lambda value: _is_whole(value, least=0), "a whole number from 0"),
+}
+"""Parameter → whether a value of it is one, and what would be."""

@@ -6,7 +6,7 @@ Known differences: public addresses come from the benchmark range 198.18.0.0/15 
 
 import copy
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Network, ip_address
 from typing import Any
 
 from reconciler.sandbox.hetzner.catalogue import (
@@ -98,6 +98,41 @@ def load_balancer_template(load_balancer_id: int, created: str) -> Object:
     }
 
 
+def listener_template() -> Object:
+    """What a service has beside its protocol and ports: its defaults for http and https."""
+    return {
+        "cookie_name": "HCLBSTICKY",
+        "cookie_lifetime": 300,
+        "timeout_idle": 50,
+        "certificates": [],
+        "redirect_http": False,
+        "sticky_sessions": False,
+    }
+
+
+def health_check_template(port: int) -> Object:
+    """The health check that the API gives a service without one."""
+    return {"protocol": "tcp", "port": port, "interval": 15, "timeout": 10, "retries": 3}
+
+
+def http_check_template() -> Object:
+    """The defaults of a health check over http."""
+    return {"domain": "", "path": "/", "response": "", "status_codes": ["2??", "3??"], "tls": False}
+
+
+def system_address(ip: str, dns_ptr: str | None) -> Object:
+    """A public address of a load balancer. The service's own ones are no Primary IPs, so their id stays null."""
+    return {"id": None, "ip": ip, "blocked": False, "dns_ptr": dns_ptr}
+
+
+def default_dns_ptr(ip: str) -> str | None:
+    """The reverse DNS name that an address has when nobody gave it one; an IPv6 address has none."""
+    parsed = ip_address(ip)
+    if not isinstance(parsed, IPv4Address):
+        return None
+    return f"static.{'.'.join(reversed(str(parsed).split('.')))}.clients.your-server.de"
+
+
 def certificate_template(certificate_id: int, created: str) -> Object:
     """An uploaded certificate."""
     return {
@@ -132,6 +167,12 @@ class PublicAddresses:
         """A server's new /64."""
         address = self._next("public_ipv6", lambda number: f"{IPv6Network((_IPV6_POOL + (number << 64), 64))}")
         return {"id": self._store.next_id("primary_ips"), "ip": address, "blocked": False, "dns_ptr": []}
+
+    def of_balancer(self, family: str) -> str:
+        """A load balancer's new IPv4 or IPv6 address, which is a single one."""
+        if family == "ipv4":
+            return str(self.ipv4("")["ip"])
+        return str(IPv6Network(self.ipv6()["ip"])[1])
 
     def _next(self, counter: str, address_of: Any) -> str:
         while True:

@@ -1,11 +1,19 @@
-"""What a request orders: the server type, the location and the image it names, by id or by name.
+"""What a request orders: the type, the location and the image it names, by id or by name.
 
 Known differences: which refusal an unknown type, image or location gets is not established; here it is ``not_found``.
-A server without a wanted location goes to the first place that its type is offered in.
+A server without a wanted location goes to the first place that its type is offered in, a load balancer to the first
+location of its network zone. A type of load balancer past its end is ``resource_unavailable``.
 """
 
 from reconciler.sandbox.hetzner.bodies import Body
-from reconciler.sandbox.hetzner.catalogue import DEFAULT_LOCATION, LOCATIONS, SERVER_TYPES, find_entry, find_image
+from reconciler.sandbox.hetzner.catalogue import (
+    DEFAULT_LOCATION,
+    LOCATIONS,
+    NETWORK_ZONES,
+    SERVER_TYPES,
+    find_entry,
+    find_image,
+)
 from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
 from reconciler.sandbox.hetzner.store import Object
 
@@ -39,6 +47,34 @@ def wanted_location(body: Body, server_type: Object) -> Object:
         raise invalid_text("unsupported location for server type")
     if not offered[location["name"]]:
         raise ApiError("resource_unavailable", "server type is currently unavailable in the location")
+    return location
+
+
+def wanted_load_balancer_type(body: Body, types: dict[str, Object]) -> Object:
+    """The type in ``load_balancer_type``, available or not. Raises ApiError."""
+    found = find_entry(types, _wish(body, "load_balancer_type"))
+    if found is None:
+        raise ApiError("not_found", "load balancer type not found")
+    return found
+
+
+def is_available(load_balancer_type: Object, now: str) -> bool:
+    """Whether the type can still be ordered. Times are as the API writes them, and compare as text."""
+    deprecation = load_balancer_type["deprecation"]
+    return deprecation is None or now < str(deprecation["unavailable_after"])
+
+
+def wanted_balancer_location(body: Body) -> Object:
+    """The place in ``location``, or one in ``network_zone``; one of both must be given. Raises ApiError."""
+    place, zone = body.id_or_name("location"), body.optional_text("network_zone")
+    if (place is None) == (zone is None):
+        raise invalid_text("either location or network_zone must be given")
+    if zone is not None:
+        body.choice("network_zone", NETWORK_ZONES, None)
+        return next(location for location in LOCATIONS.values() if location["network_zone"] == zone)
+    location = find_entry(LOCATIONS, place)
+    if location is None:
+        raise ApiError("not_found", "location not found")
     return location
 
 

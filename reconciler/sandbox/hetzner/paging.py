@@ -49,8 +49,13 @@ def ordered(request: Request, items: list[Object], fields: Sequence[str]) -> lis
     return items
 
 
-def page_of(request: Request, name: str, items: list[Object], render: Callable[[Object], Object]) -> Response:
-    """One page of a list under ``name``, with ``meta`` and ``Link``; only the page's items are rendered."""
+def page_of(
+    request: Request, name: str, items: list[Object], render: Callable[[Object], Object], total: int | None = None
+) -> Response:
+    """One page of a list under ``name``, with ``meta`` and ``Link``; only the page's items are rendered.
+
+    ``total`` is what the list says of its length when that is not the truth.
+    """
     page = _number(request, "page", 1)
     per_page = min(_number(request, "per_page", DEFAULT_PER_PAGE), MAX_PER_PAGE)
     last_page = max(1, -(-len(items) // per_page))
@@ -60,7 +65,7 @@ def page_of(request: Request, name: str, items: list[Object], render: Callable[[
         "previous_page": page - 1 if page > 1 else None,
         "next_page": page + 1 if page < last_page else None,
         "last_page": last_page,
-        "total_entries": len(items),
+        "total_entries": len(items) if total is None else total,
     }
     shown = [render(item) for item in items[(page - 1) * per_page : page * per_page]]
     links = {

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner.actions import Actions, format_time
+from reconciler.sandbox.hetzner.catalogue import load_balancer_types
 from reconciler.sandbox.hetzner.errors import not_found
 from reconciler.sandbox.hetzner.faults import Faults
 from reconciler.sandbox.hetzner.options import HetznerOptions
@@ -27,6 +28,11 @@ class Project:
     store: Store
     faults: Faults
     actions: Actions
+
+    @property
+    def load_balancer_types(self) -> dict[str, Object]:
+        """The types of load balancers by name."""
+        return load_balancer_types(self.options.load_balancer_types_end)
 
     def now(self) -> str:
         """The present as the API writes times."""

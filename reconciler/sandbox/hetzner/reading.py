@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.attachments import Attachments
-from reconciler.sandbox.hetzner.catalogue import LOAD_BALANCER_TYPES, LOCATIONS, SERVER_TYPES
+from reconciler.sandbox.hetzner.catalogue import LOCATIONS, SERVER_TYPES
 from reconciler.sandbox.hetzner.errors import invalid_field, not_found, removed_endpoint
 from reconciler.sandbox.hetzner.objects import fresh_copy
 from reconciler.sandbox.hetzner.paging import BY_NAME, filtered, ordered, page_of
@@ -16,11 +16,6 @@ from reconciler.sandbox.hetzner.rendering import Renderer
 from reconciler.sandbox.hetzner.servers import remove_server
 from reconciler.sandbox.hetzner.store import Kind, Object, View
 
-_CATALOGUES = {
-    "locations": ("location", LOCATIONS),
-    "server_types": ("server_type", SERVER_TYPES),
-    "load_balancer_types": ("load_balancer_type", LOAD_BALANCER_TYPES),
-}
 _EXACT_FILTERS: dict[Kind, tuple[str, ...]] = {"servers": ("status",), "certificates": ("type",)}
 _ACTION_ORDER = ("id", "command", "status", "started", "finished")
 _CHANGELOG = "https://docs.hetzner.cloud/changelog"
@@ -32,6 +27,11 @@ class Reading:
     def __init__(self, project: Project, attachments: Attachments) -> None:
         self._project = project
         self._attachments = attachments
+        self._catalogues = {
+            "locations": LOCATIONS,
+            "server_types": SERVER_TYPES,
+            "load_balancer_types": project.load_balancer_types,
+        }
 
     def objects(self, kind: Kind) -> Callable[[Request], Response]:
         """``GET /<kind>``."""
@@ -39,9 +39,9 @@ class Reading:
         def handler(request: Request) -> Response:
             view = self._view(request)
             found = filtered(request, view.all(kind), _EXACT_FILTERS.get(kind, ()))
-            found = ordered(request, found, BY_NAME)
+            found, total = self._project.faults.listed(request.path, ordered(request, found, BY_NAME))
             renderer = Renderer(view, self._project.actions)
-            response = page_of(request, kind, found, lambda stored: renderer.render(kind, stored))
+            response = page_of(request, kind, found, lambda stored: renderer.render(kind, stored), total)
             self._shrink(request, kind, response)
             return response
 
@@ -103,10 +103,9 @@ class Reading:
 
         return handler
 
-    @staticmethod
-    def catalogue(name: str) -> Callable[[Request], Response]:
+    def catalogue(self, name: str) -> Callable[[Request], Response]:
         """``GET /locations`` and the like."""
-        _, entries = _CATALOGUES[name]
+        entries = self._catalogues[name]
         fields = ("id", "name") if name == "locations" else ()
 
         def handler(request: Request) -> Response:
@@ -115,10 +114,9 @@ class Reading:
 
         return handler
 
-    @staticmethod
-    def catalogue_entry(name: str) -> Callable[[Request, int], Response]:
+    def catalogue_entry(self, name: str) -> Callable[[Request, int], Response]:
         """``GET /locations/{id}`` and the like."""
-        singular, entries = _CATALOGUES[name]
+        singular, entries = name.removesuffix("s"), self._catalogues[name]
 
         def handler(_request: Request, entry_id: int) -> Response:
             for entry in entries.values():

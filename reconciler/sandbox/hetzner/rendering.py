@@ -1,13 +1,15 @@
 """Stored objects as the API answers them: with the fields that follow from other objects.
 
-A network's ``servers`` and ``load_balancers``, a server's ``load_balancers`` and ``locked`` are not stored, so they
-cannot be out of step.
+A network's ``servers`` and ``load_balancers``, a server's ``load_balancers`` and ``locked``, the health of targets,
+what label selectors find and a certificate's ``used_by`` are not stored, so they cannot be out of step.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 
 from reconciler.sandbox.hetzner.actions import Actions
+from reconciler.sandbox.hetzner.balancer_backends import target_servers
+from reconciler.sandbox.hetzner.balancer_health import shown_targets
 from reconciler.sandbox.hetzner.objects import fresh_copy
 from reconciler.sandbox.hetzner.store import Kind, Object, View
 
@@ -23,6 +25,8 @@ class Renderer:
 
     def render(self, kind: Kind, stored: Object) -> Object:
         """One object, safe for the caller to change."""
+        if kind == "load_balancers":
+            return fresh_copy({**stored, "targets": shown_targets(self._view, stored)})
         rendered = fresh_copy(stored)
         if kind == "servers":
             busy = self._actions is not None and self._actions.is_busy(("server", stored["id"]))
@@ -32,13 +36,15 @@ class Renderer:
             rendered["servers"] = [server["id"] for server, _ in attached(self._view, "servers", stored["id"])]
             balancers = attached(self._view, "load_balancers", stored["id"])
             rendered["load_balancers"] = [balancer["id"] for balancer, _ in balancers]
+        if kind == "certificates":
+            rendered["used_by"] = users_of(self._view, stored["id"])
         return rendered
 
     def _load_balancers_of(self, server_id: int) -> list[int]:
         if self._balancers_of is None:
             self._balancers_of = defaultdict(list)
             for balancer in self._view.all("load_balancers"):
-                for target_id in {target["server"]["id"] for target in server_targets(balancer)}:
+                for target_id in target_servers(self._view, balancer):
                     self._balancers_of[target_id].append(balancer["id"])
         return list(self._balancers_of.get(server_id, ()))
 
@@ -51,10 +57,16 @@ def attached(view: View, kind: Kind, network_id: int) -> Iterator[tuple[Object, 
                 yield holder, entry
 
 
-def server_targets(load_balancer: Object) -> Iterator[Object]:
-    """The load balancer's targets that are servers, listed or found by a selector."""
-    for target in load_balancer["targets"]:
-        if target["type"] == "server":
-            yield target
-        elif target["type"] == "label_selector":
-            yield from target["targets"]
+def users_of(view: View, certificate_id: int) -> list[Object]:
+    """The load balancers with a service that has the certificate, as in a certificate's ``used_by``."""
+    return [
+        {"id": balancer["id"], "type": "load_balancer"}
+        for balancer in view.all("load_balancers")
+        if certificate_id in assigned_certificates(balancer)
+    ]
+
+
+def assigned_certificates(load_balancer: Object) -> set[int]:
+    """The ids of the certificates that the load balancer's services have."""
+    listed = (service["http"]["certificates"] for service in load_balancer["services"] if "http" in service)
+    return {certificate_id for certificates in listed for certificate_id in certificates}

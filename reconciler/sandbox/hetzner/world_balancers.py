@@ -1,8 +1,12 @@
-"""Load balancers and certificates of a world file."""
+"""Load balancers and certificates of a world file.
 
-from ipaddress import IPv6Network
+Known differences: a managed certificate that a world calls pending stays so, for a world has no running actions.
+"""
+
 from typing import Any
 
+from reconciler.sandbox.hetzner.balancer_backends import address_of
+from reconciler.sandbox.hetzner.balancer_health import DETAILS, STATUSES, said_otherwise
 from reconciler.sandbox.hetzner.catalogue import LOAD_BALANCER_TYPES, LOCATIONS
 from reconciler.sandbox.hetzner.completing import (
     catalogue_entry,
@@ -12,19 +16,19 @@ from reconciler.sandbox.hetzner.completing import (
     complete,
     completed_list,
 )
-from reconciler.sandbox.hetzner.objects import PublicAddresses, certificate_template, load_balancer_template
-from reconciler.sandbox.hetzner.rendering import server_targets
+from reconciler.sandbox.hetzner.objects import (
+    PublicAddresses,
+    certificate_template,
+    health_check_template,
+    http_check_template,
+    listener_template,
+    load_balancer_template,
+)
 from reconciler.sandbox.hetzner.store import Object, Store
 
-_HTTP = {
-    "cookie_name": "HCLBSTICKY",
-    "cookie_lifetime": 300,
-    "timeout_idle": 50,
-    "certificates": [],
-    "redirect_http": False,
-    "sticky_sessions": False,
-}
-_HEALTH_CHECK_HTTP = {"domain": "", "path": "/", "response": "", "status_codes": ["2??", "3??"], "tls": False}
+_CERTIFICATE_TYPES = ("uploaded", "managed")
+_ISSUANCES = ("pending", "completed", "failed")
+_ONCE_ISSUED = ("certificate", "not_valid_before", "not_valid_after", "fingerprint")
 
 
 def complete_load_balancer(given: Object, created: str, where: str, addresses: PublicAddresses) -> Object:
@@ -52,32 +56,36 @@ def complete_load_balancer(given: Object, created: str, where: str, addresses: P
 
 
 def complete_targets(store: Store) -> None:
-    """Give targets that are servers their address and health, inside ``store.change()``."""
-    for balancer in store.truth().all("load_balancers"):
-        where = f"load balancer {balancer['id']} ({balancer['name']})"
-        healthy = [{"listen_port": s["listen_port"], "status": "healthy"} for s in balancer["services"]]
-        for target in server_targets(balancer):
-            server = store.get("servers", target["server"]["id"])
-            if server is None:
-                raise ValueError(
-                    f"{where} has server {target['server']['id']} as a target, which is not there; "
-                    "add the server or remove the target"
-                )
-            if target["server"]["ip"] is None:
-                target["server"]["ip"] = _target_address(balancer, server, use_private_ip=target["use_private_ip"])
-        for target in (*balancer["targets"], *server_targets(balancer)):
-            if "health_status" in target and target["health_status"] is None:
-                target["health_status"] = list(healthy)
-        store.put("load_balancers", balancer)
+    """Give targets that are servers their address, and all targets what the world says of their health.
+
+    Inside ``store.change()``.
+    """
+    view = store.truth()
+    for balancer in view.all("load_balancers"):
+        for target in balancer["targets"]:
+            for listed in target["targets"] if target["type"] == "label_selector" else [target]:
+                _complete_server(store, balancer, listed, found=listed is not target)
+        said = [said_otherwise(view, balancer, target) for target in balancer["targets"]]
+        store.put("load_balancers", {**balancer, "targets": said})
 
 
 def complete_certificate(given: Object, created: str, where: str) -> Object:
     """A certificate with everything that was left out."""
     certificate = complete(given, certificate_template(given["id"], created), where)
     check_labels_shape(certificate["labels"], f"{where} labels")
-    if certificate["type"] == "managed" and "status" not in given:
-        certificate["status"] = {"issuance": "completed", "renewal": "unavailable", "error": None}
-    return certificate
+    if certificate["type"] not in _CERTIFICATE_TYPES:
+        raise ValueError(
+            f"{where}: type {certificate['type']!r} is not known; use one of {', '.join(_CERTIFICATE_TYPES)}"
+        )
+    if certificate["type"] == "managed":
+        issued = {"issuance": "completed", "renewal": "unavailable", "error": None}
+        status = complete(given.get("status", {}), issued, f"{where} status")
+        if status["issuance"] not in _ISSUANCES:
+            raise ValueError(f"{where}: issuance {status['issuance']!r}; use one of {', '.join(_ISSUANCES)}")
+        validity: Object = {} if status["issuance"] == "completed" else dict.fromkeys(_ONCE_ISSUED)
+        certificate |= {"status": status, **validity, **{name: given[name] for name in _ONCE_ISSUED if name in given}}
+    # Who uses it follows from the load balancers.
+    return {**certificate, "used_by": []}
 
 
 def _public_net(given: Any, where: str, addresses: PublicAddresses) -> Object:
@@ -86,16 +94,11 @@ def _public_net(given: Any, where: str, addresses: PublicAddresses) -> Object:
     for family in ("ipv4", "ipv6"):
         address = complete(public_net[family], template, f"{where} {family}")
         if "ip" not in public_net[family]:
-            # The service's own addresses are no Primary IPs, so their id stays null.
-            address["ip"] = _new_address(family, addresses)
+            address["ip"] = addresses.of_balancer(family)
+        elif address["ip"] is not None:
+            address["ip"] = checked_address(address["ip"], f"{where} {family}")
         public_net[family] = address
     return public_net
-
-
-def _new_address(family: str, addresses: PublicAddresses) -> str:
-    if family == "ipv4":
-        return str(addresses.ipv4("")["ip"])
-    return str(IPv6Network(addresses.ipv6()["ip"])[1])
 
 
 def _attachment(given: Any, where: str) -> Object:
@@ -121,19 +124,12 @@ def _service(given: Any, where: str) -> Object:
         service["destination_port"] = service["listen_port"]
     http = service.pop("http")
     if service["protocol"] != "tcp":
-        service["http"] = complete(http, _HTTP, f"{where} http")
-    check = {
-        "protocol": "tcp",
-        "port": service["destination_port"],
-        "interval": 15,
-        "timeout": 10,
-        "retries": 3,
-        "http": {},
-    }
+        service["http"] = complete(http, listener_template(), f"{where} http")
+    check = {**health_check_template(service["destination_port"]), "http": {}}
     health_check = complete(service["health_check"], check, f"{where} health_check")
     http = health_check.pop("http")
     if health_check["protocol"] == "http":
-        health_check["http"] = complete(http, _HEALTH_CHECK_HTTP, f"{where} health_check http")
+        health_check["http"] = complete(http, http_check_template(), f"{where} health_check http")
     service["health_check"] = health_check
     return service
 
@@ -141,9 +137,9 @@ def _service(given: Any, where: str) -> Object:
 def _target(given: Any, where: str) -> Object:
     kind = given.get("type", "server") if isinstance(given, dict) else None
     templates: dict[Any, Object] = {
-        "server": {"type": "server", "server": {}, "health_status": None, "use_private_ip": False},
+        "server": {"type": "server", "server": {}, "health_status": [], "use_private_ip": False},
         "label_selector": {"type": "label_selector", "label_selector": {}, "targets": [], "use_private_ip": False},
-        "ip": {"type": "ip", "ip": {}, "health_status": None},
+        "ip": {"type": "ip", "ip": {}, "health_status": []},
     }
     if kind not in templates:
         raise ValueError(f"{where}: type {kind!r} is not known; use one of {', '.join(templates)}")
@@ -155,26 +151,44 @@ def _target(given: Any, where: str) -> Object:
         target["label_selector"] = complete(target["label_selector"], {"selector": None}, f"{where} label_selector")
         found = completed_list(target["targets"], f"{where} targets")
         target["targets"] = [_target(resolved, f"{where} targets") for resolved in found]
+        if any(resolved["type"] != "server" for resolved in target["targets"]):
+            raise ValueError(f"{where}: a label selector finds servers only; remove the other targets from its list")
     else:
         target["ip"] = complete(target["ip"], {"ip": None}, f"{where} ip")
         target["ip"]["ip"] = checked_address(target["ip"]["ip"], f"{where} ip")
+    if kind != "label_selector":
+        target["health_status"] = [
+            _health(health, f"{where} health_status")
+            for health in completed_list(target["health_status"], f"{where} health_status")
+        ]
     return target
 
 
-def _target_address(balancer: Object, server: Object, *, use_private_ip: bool) -> str:
-    networks = {entry["network"] for entry in balancer["private_net"]}
-    if use_private_ip:
-        for entry in server["private_net"]:
-            if entry["network"] in networks:
-                return str(entry["ip"])
+def _health(given: Any, where: str) -> Object:
+    template = {"listen_port": None, "status": None, "detail": None, "http_status_code": None}
+    health = complete(given, template, where)
+    check_type(health["listen_port"], int, "the listen port of a service", f"{where} listen_port")
+    if health["status"] not in STATUSES:
+        raise ValueError(f"{where}: status {health['status']!r} is not known; use one of {', '.join(STATUSES)}")
+    if health["detail"] is not None and health["detail"] not in DETAILS:
+        raise ValueError(f"{where}: detail {health['detail']!r} is not known; use one of {', '.join(DETAILS)}")
+    return {name: value for name, value in health.items() if value is not None}
+
+
+def _complete_server(store: Store, balancer: Object, target: Object, *, found: bool) -> None:
+    """Give a target that is a server its address. One that a selector found need not have any."""
+    if target["type"] != "server":
+        return
+    where = f"load balancer {balancer['id']} ({balancer['name']}) has server {target['server']['id']} as a target"
+    server = store.get("servers", target["server"]["id"])
+    if server is None:
+        raise ValueError(f"{where}, which is not there; add the server or remove the target")
+    given, private = target["server"]["ip"], target["use_private_ip"]
+    address = address_of(balancer, server, private=private) if given is None else checked_address(given, where)
+    if address is None and private and not found:
         raise ValueError(
-            f"load balancer {balancer['id']} ({balancer['name']}) has server {server['id']} as a target by private "
-            "IP, but they share no network; attach both to one or set use_private_ip to false"
+            f"{where} by private IP, but they share no network; attach both to one or set use_private_ip to false"
         )
-    ipv4 = server["public_net"]["ipv4"]
-    if ipv4 is None:
-        raise ValueError(
-            f"load balancer {balancer['id']} ({balancer['name']}) has server {server['id']} as a target, which has "
-            "no public IPv4; give it one or set use_private_ip"
-        )
-    return str(ipv4["ip"])
+    if address is None and not found:
+        raise ValueError(f"{where}, which has no public IPv4; give it one or set use_private_ip")
+    target["server"]["ip"] = address

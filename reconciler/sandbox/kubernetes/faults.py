@@ -2,8 +2,8 @@
 
 ``{"kind": "stale_read", "path": "/api/v1/nodes", "count": 2}``: the next ``count`` GETs below ``path`` answer as before
 the last write of what they show. ``{"kind": "visible_late", "seconds": 5, "count": 1}``: the next ``count`` writes are
-seen by GETs only after ``seconds``. ``path`` (default: all) and ``count`` (default: 1) are optional in both. Writes
-always meet the true state.
+seen by GETs only after ``seconds``. ``path`` (default: all) and ``count`` (default: 1; None: until the faults are
+cleared) are optional in both. Writes always meet the true state.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _FIELDS = {"stale_read": {"kind", "path", "count"}, "visible_late": {"kind", "pa
 class _Fault:
     kind: str
     path: str
-    left: int
+    left: int | None
     seconds: float = 0.0
 
 
@@ -61,9 +61,9 @@ class ReadFaults:
 
     def _take(self, kind: str, path: str) -> _Fault | None:
         fault = next((f for f in self._faults if f.kind == kind and path.startswith(f.path)), None)
-        if fault is not None:
+        if fault is not None and fault.left is not None:
             fault.left -= 1
-            self._faults = [f for f in self._faults if f.left > 0]
+            self._faults = [f for f in self._faults if f.left != 0]
         return fault
 
 
@@ -82,8 +82,8 @@ def _parsed(fault: dict[str, Any]) -> _Fault:
     path, count, seconds = fault.get("path", "/"), fault.get("count", 1), fault.get("seconds", 0.0)
     if not isinstance(path, str) or not path.startswith("/"):
         raise ValueError(f"fault {kind}: path is a path prefix such as /api/v1/nodes, not {path!r}")
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ValueError(f"fault {kind}: count is a whole number from 1, not {count!r}")
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+        raise ValueError(f"fault {kind}: count is a whole number from 1, or null for no end, not {count!r}")
     if kind == "visible_late" and (not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds <= 0):
         raise ValueError(f"fault {kind}: seconds is a positive number, not {seconds!r}")
     return _Fault(kind, path, count, float(seconds))

@@ -133,13 +133,9 @@ def test_removed_endpoints(path: str, announcement: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/load_balancers"),
-        ("DELETE", "/load_balancers/1"),
-        ("PUT", "/certificates/1"),
-        ("POST", "/load_balancers/1/actions/add_target"),
-        ("POST", "/certificates/1/actions/retry"),
         ("POST", "/servers/1/actions/rebuild"),
         ("GET", "/servers/1/metrics"),
+        ("GET", "/load_balancers/1/metrics"),
         ("GET", "/images"),
         ("GET", "/primary_ips/3"),
     ],
@@ -207,7 +203,14 @@ def test_requests_without_token_are_limited_apart() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"action_s": -1.0}, {"rate_limit": 0}, {"visible_late_s": -0.1}, {"action_s_by_command": {"add_route": -1.0}}],
+    [
+        {"action_s": -1.0},
+        {"rate_limit": 0},
+        {"visible_late_s": -0.1},
+        {"action_s_by_command": {"add_route": -1.0}},
+        {"load_balancer_limit": -1},
+        {"network_attachment_limit": -1},
+    ],
 )
 def test_impossible_options(options: dict[str, Any]) -> None:
     """Options that make no sense are refused, naming the option."""

@@ -142,6 +142,42 @@ def test_server_life(service: Service) -> None:
     assert client.servers.get_by_name("newer") is None
 
 
+def test_a_deleted_server_is_gone_from_everywhere(service: Service) -> None:
+    """From the list, from its network and from load balancers; the client's GET by id says so with ``not_found``."""
+    client = service.client()
+    client.servers.get_by_id(1).delete().wait_until_finished()
+
+    with pytest.raises(APIException) as absent:
+        client.servers.get_by_id(1)
+
+    assert absent.value.code == "not_found"
+    assert [server.id for server in client.servers.get_all()] == list(range(2, 61))
+    assert 1 not in [server.id for server in client.networks.get_by_id(5).servers]
+    assert [target.type for target in client.load_balancers.get_by_id(1).targets] == ["label_selector", "ip"]
+
+
+def test_a_server_is_switched_off_and_on(service: Service) -> None:
+    """Gracefully or not, the status is what was asked for once the action has ended."""
+    server = service.client().servers.get_by_id(1)
+    seen = []
+    for switch in (server.shutdown, server.power_on, server.power_off):
+        switch().wait_until_finished()
+        server.reload()
+        seen.append(server.status)
+
+    assert seen == ["off", "running", "off"]
+
+
+def test_a_list_that_lacks_a_server(service: Service) -> None:
+    """The fault that tests of deletion need: the client's list is whole without it, and its GET by id finds it."""
+    service.server.simulator.set_faults([{"kind": "list_lacks", "path": "/servers", "ids": [1], "count": None}])
+    client = service.client()
+
+    assert [server.id for server in client.servers.get_all()] == list(range(2, 61))
+    assert client.servers.get_by_name("web-1") is None
+    assert client.servers.get_by_id(1).name == "web-1"
+
+
 def test_network_life(service: Service) -> None:
     """Subnets, routes and members through the client."""
     client = service.client()

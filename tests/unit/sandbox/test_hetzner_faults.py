@@ -1,9 +1,12 @@
 """Simulated faults of the Hetzner simulator: each happens as often as it was asked for, and no longer."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.sandbox.hetzner.faults import _OPTIONAL, _REQUIRED
 from tests.support.hetzner_spec import HetznerApi
 
 WORLD: dict[str, Any] = {
@@ -12,6 +15,7 @@ WORLD: dict[str, Any] = {
 }
 REBOOT = "/servers/1/actions/reboot"
 POWEROFF = "/servers/1/actions/poweroff"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "sandbox.md"
 
 
 def with_faults(*faults: dict[str, Any], world: dict[str, Any] = WORLD) -> HetznerApi:
@@ -137,31 +141,14 @@ def test_late_changes_appear_in_their_order() -> None:
     assert seen == ["running", "off", "running"]
 
 
-def test_shrinking_list() -> None:
-    """After page 1 its first object is gone, so that the first of page 2 is missed and the count differs."""
-    api = with_faults(
-        {"kind": "list_shrinks", "path": "/v1/servers"}, world={"servers": [{"id": n} for n in range(1, 8)]}
-    )
-    assert len(api.get("/servers?per_page=50")["servers"]) == 7
-    pages = [api.get(f"/servers?per_page=3&page={number}") for number in (1, 2, 3)]
+def test_a_fault_without_an_end_lasts_until_it_is_cleared() -> None:
+    """``count`` null: it happens as often as it can."""
+    api = with_faults({"kind": "action_fails", "count": None})
+    assert {api.done("POST", REBOOT)["status"] for _ in range(5)} == {"error"}
 
-    assert [[server["id"] for server in page["servers"]] for page in pages] == [[1, 2, 3], [5, 6, 7], []]
-    assert [page["meta"]["pagination"]["total_entries"] for page in pages] == [7, 6, 6]
-    assert api.refused("GET", "/servers/1") == (404, "not_found")
-    assert api.get("/servers?per_page=3")["meta"]["pagination"]["total_entries"] == 6
+    api.judged.clear_faults()
 
-
-@pytest.mark.parametrize("kind", ["networks", "load_balancers", "certificates"])
-def test_other_lists_shrink_too(kind: str) -> None:
-    """Any list of objects can shrink; what was attached is detached."""
-    world: dict[str, Any] = {kind: [{"id": 5}, {"id": 6}], "servers": [{"id": 1}]}
-    if kind == "networks":
-        world["servers"] = [{"id": 1, "private_net": [{"network": 5}]}]
-    api = with_faults({"kind": "list_shrinks", "path": f"/{kind}"}, world=world)
-    api.get(f"/{kind}?per_page=1")
-
-    assert [found["id"] for found in api.get(f"/{kind}")[kind]] == [6]
-    assert api.get("/servers/1")["server"]["private_net"] == []
+    assert api.done("POST", REBOOT)["status"] == "success"
 
 
 def test_cleared_faults_do_not_happen() -> None:
@@ -175,18 +162,36 @@ def test_cleared_faults_do_not_happen() -> None:
     assert api.done("POST", REBOOT)["status"] == "success"
 
 
+def test_every_fault_is_documented_with_its_parameters() -> None:
+    """The table of the document and that of the code are one."""
+    section = DOCUMENT.read_text("utf-8").partition("## Control API")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \((.*?)\) \|", section, re.MULTILINE)
+
+    assert {kind: set(re.findall(r"`(\w+)`", parameters)) for kind, parameters in rows} == {
+        kind: optional | _REQUIRED.get(kind, frozenset()) for kind, optional in _OPTIONAL.items()
+    }
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
         ({"kind": "earthquake"}, ("earthquake", "action_fails", "stale_read")),
         ({}, ("None", "action_fails")),
         ({"kind": "action_fails", "count": 0}, ("count",)),
-        ({"kind": "action_fails", "count": True}, ("count",)),
+        ({"kind": "action_fails", "count": True}, ("count", "null")),
         ({"kind": "action_fails", "path": "/v1/servers"}, ("'path'", "command")),
         ({"kind": "stale_read"}, ("'path'",)),
         ({"kind": "stale_read", "path": "servers"}, ("'servers'", "/v1/servers")),
         ({"kind": "visible_late", "seconds": "5"}, ("seconds",)),
         ({"kind": "list_shrinks", "path": "/v1/locations"}, ("/v1/locations", "/v1/servers")),
+        ({"kind": "list_lacks", "path": "/v1/servers/1", "ids": [1]}, ("/v1/servers/1", "/v1/networks")),
+        ({"kind": "list_lacks", "path": "/v1/servers", "ids": 1}, ("ids is 1",)),
+        ({"kind": "list_lacks", "path": "/v1/servers", "ids": ["1"]}, ("ids is ['1']",)),
+        ({"kind": "list_lacks", "path": "/v1/servers", "id": 1}, ("'id'", "ids")),
+        ({"kind": "list_lacks", "ids": [1]}, ("'path'",)),
+        ({"kind": "list_truncated", "path": "/v1/servers"}, ("'entries'",)),
+        ({"kind": "list_truncated", "path": "/v1/servers", "entries": -1}, ("entries is -1",)),
+        ({"kind": "list_truncated", "path": "/v1/servers", "entries": True}, ("entries is True",)),
     ],
 )
 def test_unknown_faults(fault: dict[str, Any], words: tuple[str, ...]) -> None:

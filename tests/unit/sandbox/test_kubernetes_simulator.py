@@ -61,6 +61,16 @@ def test_a_stale_read_of_one_object_concerns_its_own_last_write() -> None:
     assert cluster.ask("GET", "/api/v1/nodes/web-3").status == 200
 
 
+def test_a_fault_without_an_end_lasts_until_it_is_cleared() -> None:
+    """``count`` null: every read is stale."""
+    cluster = Cluster()
+    cluster.relabel("web-1", "1")
+    cluster.api.set_faults([{"kind": "stale_read"}, {"kind": "stale_read", "count": None}])
+    assert [cluster.seen()["web-1"] for _ in range(3)] == ["0", "0", "0"]
+    cluster.api.clear_faults()
+    assert cluster.seen()["web-1"] == "1"
+
+
 def test_a_stale_read_elsewhere_does_not_count() -> None:
     """The path is a prefix."""
     cluster = Cluster()
@@ -112,7 +122,7 @@ def test_cleared_faults_are_gone() -> None:
         ({"kind": "status"}, "unknown fault 'status': this simulator knows stale_read, visible_late"),
         ({}, "unknown fault None"),
         ({"kind": "stale_read", "seconds": 1}, "fault stale_read has no seconds: it takes count, kind, path"),
-        ({"kind": "stale_read", "count": 0}, "count is a whole number from 1, not 0"),
+        ({"kind": "stale_read", "count": 0}, "count is a whole number from 1, or null for no end, not 0"),
         ({"kind": "stale_read", "path": "nodes"}, "path is a path prefix"),
         ({"kind": "visible_late"}, "seconds is a positive number"),
     ],

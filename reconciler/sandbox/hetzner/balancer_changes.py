@@ -1,0 +1,44 @@
+"""How a load balancer changes: one change at a time, checked when it is asked for and once more when it happens.
+
+A change is a function from the load balancer as it is to the load balancer as it shall be, which raises ApiError when
+the rules forbid it. It runs twice: on the request, whose result is thrown away, and when the action ends, because the
+world may have moved on by then: then the action fails. Source: reference/hetzner-api.md section 5.
+"""
+
+from collections.abc import Callable
+
+from reconciler.sandbox.exchange import Response
+from reconciler.sandbox.hetzner.actions import Action
+from reconciler.sandbox.hetzner.project import Project
+from reconciler.sandbox.hetzner.store import Object
+
+Change = Callable[[Object], Object]
+
+
+class BalancerChanges:
+    """The changes of load balancers that are actions."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def free(self, balancer_id: int) -> Object:
+        """The load balancer, when no action runs on it. Raises ``not_found``, or ``conflict`` or ``locked``."""
+        balancer = self._project.require("load_balancers", balancer_id)
+        self._project.actions.require_free("load_balancer", balancer_id)
+        return balancer
+
+    def start(self, command: str, balancer_id: int, change: Change) -> Response:
+        """Check the change, start the action after which it has happened, and answer it."""
+        change(self.free(balancer_id))
+
+        def effect() -> None:
+            # A list that shrinks takes objects away whatever runs on them.
+            present = self._project.store.get("load_balancers", balancer_id)
+            if present is not None:
+                self._project.store.put("load_balancers", change(present))
+
+        return self.started(self._project.actions.start(command, ("load_balancer", balancer_id), effect=effect))
+
+    def started(self, action: Action) -> Response:
+        """The answer that announces an action."""
+        return Response(201, {"action": self._project.actions.render(action)})

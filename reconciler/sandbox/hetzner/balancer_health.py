@@ -1,0 +1,85 @@
+"""The health of targets: what follows from the servers, and what a world file says instead.
+
+A target has one health per service. It follows the state of its server, but where a world file said otherwise: such a
+health stays, whatever happens, until the target is gone. Source: reference/hetzner-api.md section 8.
+
+Known differences: nothing is really checked. A running server answers on every port, a target by IP always does, and
+the first check of a new target or service is done at once.
+"""
+
+from typing import Any
+
+from reconciler.sandbox.hetzner.balancer_backends import found_servers, has_public_address, private_address
+from reconciler.sandbox.hetzner.store import Object, View
+
+STATUSES = ("healthy", "unhealthy", "unknown")
+DETAILS = (
+    "unspecified",
+    "layer4_no_connection",
+    "layer4_timeout",
+    "layer7_timeout",
+    "unexpected_http_status",
+    "unexpected_http_content",
+)
+_UNKNOWN = frozenset({"initializing", "unknown"})
+
+
+def shown_targets(view: View, balancer: Object) -> list[Object]:
+    """The targets as readers see them: selectors with the servers they find, and everything with its health."""
+    return [_shown(view, balancer, target) for target in balancer["targets"]]
+
+
+def said_otherwise(view: View, balancer: Object, target: Object) -> Object:
+    """The target of a world file, with only those of its healths that do not follow by themselves."""
+    if target["type"] == "label_selector":
+        return {**target, "targets": [said_otherwise(view, balancer, found) for found in target["targets"]]}
+    follows = _following(view, balancer, target)
+    given = target["health_status"] or []
+    return {**target, "health_status": [health for health in given if _without_port(health) != follows]}
+
+
+def _shown(view: View, balancer: Object, target: Object) -> Object:
+    if target["type"] != "label_selector":
+        return {**target, "health_status": _health(view, balancer, target, target["health_status"])}
+    said = {found["server"]["id"]: found["health_status"] for found in target["targets"]}
+    found = []
+    for server, address in found_servers(view, balancer, target):
+        resolved: Object = {
+            "type": "server",
+            "server": {"id": server["id"], "ip": address},
+            "use_private_ip": target["use_private_ip"],
+        }
+        health = _health(view, balancer, resolved, said.get(server["id"], []))
+        found.append({**resolved, "health_status": health})
+    return {**target, "targets": found}
+
+
+def _health(view: View, balancer: Object, target: Object, said: list[Object]) -> list[Object]:
+    by_port = {health["listen_port"]: health for health in said}
+    follows = _following(view, balancer, target)
+    ports = [service["listen_port"] for service in balancer["services"]]
+    return [dict(by_port.get(port, {"listen_port": port, **follows})) for port in ports]
+
+
+def _following(view: View, balancer: Object, target: Object) -> dict[str, Any]:
+    """The health that follows from the target's server, without a port."""
+    if target["type"] == "ip":
+        return {"status": "healthy"}
+    server = view.get("servers", target["server"]["id"])
+    if server is not None and server["status"] in _UNKNOWN:
+        return {"status": "unknown"}
+    if server is None or server["status"] != "running" or not _is_reached(balancer, server, target):
+        return {"status": "unhealthy", "detail": "layer4_timeout"}
+    return {"status": "healthy"}
+
+
+def _is_reached(balancer: Object, server: Object, target: Object) -> bool:
+    address = target["server"]["ip"]
+    if target["use_private_ip"]:
+        return bool(private_address(balancer, server) == address)
+    # A world may say that a selector found a server which has no public address.
+    return address is not None and has_public_address(server, address)
+
+
+def _without_port(health: Object) -> Object:
+    return {name: value for name, value in health.items() if name != "listen_port"}
