@@ -1,13 +1,16 @@
-"""Writes to Nodes: one function for each kind of change that concerns them."""
+"""Writes to Nodes: one function for each kind of change that concerns them. All raise ApiErrors, Conflict when the
+Node has moved on since it was observed: then the change is planned again and never sent again."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from actuators.clients.kubernetes import Answer, KubernetesWriter, segment
-from actuators.errors import Broken
-from desired.change import Change, NodeIdentity
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.errors import Broken, Conflict, NotFound
+from desired.change import Change, LostNode, NodeIdentity, State
+from desired.shutdown import with_shutdown_taint
 from desired.snapshot import Node, NodeAddress, Snapshot, Taint
 
 
@@ -19,26 +22,135 @@ class _Written(msgspec.Struct):
     metadata: _Meta
 
 
+class _Condition(msgspec.Struct):
+    type: str
+    status: str
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _Alive(msgspec.Struct):
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
 def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Make the Node of ``change`` what its ``after`` says. Raises an ApiError: Conflict when it has moved on.
+    """Make the joining Node of ``change`` what its ``after`` says.
 
     Addresses go first and the taint goes last, so that no pod is ever scheduled to a Node without addresses
     (nodes-and-routes W-12). The second write carries the version that the first one answered: a kubelet that writes
-    in between makes it a conflict, and the whole change is planned again.
+    in between makes it a conflict.
     """
     match change.before, change.after:
         case NodeIdentity() as before, NodeIdentity() as after:
-            node = snapshot.nodes.items[change.owner.removeprefix("node/")]
+            node = _node(change, snapshot)
         case _:
-            raise TypeError(f"{change.key}: both sides of {change.kind} are NodeIdentity")
-    path = f"/api/v1/nodes/{segment(node.name)}"
+            raise _misplanned(change)
     version = node.resource_version
     if after.addresses != before.addresses:
-        body = {"metadata": _precondition(node, version), "status": {"addresses": _addresses(after.addresses)}}
-        version = _version(writer.patch(f"{path}/status", body))
-    metadata = {**_precondition(node, version), "labels": dict(after.labels)}
+        version = _version(_write_addresses(writer, node, after.addresses))
+    metadata = {**_precondition(node, version), "labels": _label_patch(before.labels, after.labels)}
     spec = {"providerID": after.provider_id, "taints": [_taint(taint) for taint in after.taints]}
-    writer.patch(path, {"metadata": metadata, "spec": spec})
+    writer.patch(_path(node), {"metadata": metadata, "spec": spec})
+
+
+def write_labels(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Give the Node the owned labels of ``after``, and take away those that only ``before`` has.
+
+    Labels have a key each, so that a write of somebody else's in between does no harm: the uid is enough.
+    """
+    match change.before, change.after:
+        case Mapping() as before, Mapping() as after:
+            node = _node(change, snapshot)
+        case _:
+            raise _misplanned(change)
+    writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": _label_patch(before, after)}})
+
+
+def write_addresses(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Give the Node the addresses of ``after``: the whole list, as several may have one type."""
+    match change.after:
+        case tuple() as addresses:
+            _write_addresses(writer, _node(change, snapshot), addresses)
+        case _:
+            raise _misplanned(change)
+
+
+def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Add or remove the shutdown taint: the whole list, as taints have no key to merge by."""
+    match change.after:
+        case bool() as wanted:
+            node = _node(change, snapshot)
+        case _:
+            raise _misplanned(change)
+    taints = [_taint(taint) for taint in with_shutdown_taint(node.taints, wanted=wanted)]
+    writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
+
+
+def delete(
+    writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, change: Change, snapshot: Snapshot
+) -> None:
+    """Delete the Node, if now, too, its server is not there and its kubelet does not report.
+
+    Broken when the server is there, Conflict when the kubelet reports. The deletion itself carries uid and version, so
+    that it never hits a Node that has registered under the same name since (nodes-and-routes W-3, W-23). A Node that
+    is gone already is done.
+    """
+    match change.before:
+        case LostNode(proof=proof):
+            node = _node(change, snapshot)
+        case _:
+            raise _misplanned(change)
+    try:
+        cloud.get(f"/servers/{proof.server_id}")
+    except NotFound:
+        pass
+    else:
+        raise Broken(f"Hetzner contradicts itself: server {proof.server_id}, which was nowhere, is there after all")
+    try:
+        _require_silence(cluster.get(_path(node)), node)
+        writer.delete(_path(node), uid=proof.node_uid, version=node.resource_version)
+    except NotFound:
+        return
+
+
+def _require_silence(answer: Answer, node: Node) -> None:
+    """Raise a Conflict when the Node is Ready by now."""
+    try:
+        conditions = msgspec.json.decode(answer.body, type=_Alive).status.conditions or ()
+    except ValueError as error:
+        raise Broken(f"the API server's Node {node.name} could not be read: {error}") from error
+    if any(condition.type == "Ready" and condition.status == "True" for condition in conditions):
+        raise Conflict(f"Node {node.name} is Ready again")
+
+
+def _node(change: Change, snapshot: Snapshot) -> Node:
+    """The Node of ``change`` as it was observed. Raises KeyError for a change that was planned from another world."""
+    return snapshot.nodes.items[change.owner.removeprefix("node/")]
+
+
+def _misplanned(change: Change) -> TypeError:
+    """The error for a change whose sides are not of its kind: a bug of ours."""
+    return TypeError(f"{change.key}: {change.kind} from {_type(change.before)} to {_type(change.after)}")
+
+
+def _type(side: State | None) -> str:
+    return type(side).__name__
+
+
+def _path(node: Node) -> str:
+    return f"/api/v1/nodes/{segment(node.name)}"
+
+
+def _write_addresses(writer: KubernetesWriter, node: Node, addresses: tuple[NodeAddress, ...]) -> Answer:
+    metadata = _precondition(node, node.resource_version)
+    return writer.patch(f"{_path(node)}/status", {"metadata": metadata, "status": {"addresses": _addresses(addresses)}})
+
+
+def _label_patch(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str | None]:
+    """What a merge patch has to say of the labels: a key with null goes away."""
+    return {**dict.fromkeys(before.keys() - after.keys()), **after}
 
 
 def _precondition(node: Node, version: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Addresses that a Node gets from its server (nodes-and-routes 3.2 and 4.6)."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from desired.settings import AddressFamily
@@ -21,24 +23,53 @@ class UnusableNodeIP:
     why: str
 
 
+class AddressOrigin(StrEnum):
+    """Where an address of a server comes from, in words."""
+
+    NAME = "the server's name"
+    IPV4 = "the server's public IPv4"
+    IPV6 = "the first host of the server's IPv6 network"
+    NETWORK = "the server's address in the private network"
+
+
 def cloud_addresses(server: Server, family: AddressFamily, network: Network | None) -> tuple[NodeAddress, ...]:
     """The server's addresses in the order that HCCM writes: host name, public IPv4, public IPv6, private.
 
     The host name is the server's name. The IPv6 address is the first host of the server's network, which is what
     Hetzner's images configure. Private addresses come from ``network`` alone, none without one.
     """
-    addresses = [NodeAddress(AddressType.HOSTNAME, server.name)]
+    return tuple(address for address, _ in addresses_with_origins(server, family, network))
+
+
+def addresses_with_origins(
+    server: Server, family: AddressFamily, network: Network | None
+) -> Iterator[tuple[NodeAddress, AddressOrigin]]:
+    """The addresses of ``cloud_addresses``, each with where it comes from."""
+    yield NodeAddress(AddressType.HOSTNAME, server.name), AddressOrigin.NAME
     if server.ipv4 and family is not AddressFamily.IPV6:
-        addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)))
+        yield NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)), AddressOrigin.IPV4
     if server.ipv6 and family is not AddressFamily.IPV4:
-        addresses.append(NodeAddress(AddressType.EXTERNAL_IP, str(IPv6Address(int(server.ipv6.network_address) | 1))))
-    if network:
-        addresses += [
-            NodeAddress(AddressType.INTERNAL_IP, str(ip))
-            for network_id, ip in server.private_ips
-            if network_id == network.id
-        ]
-    return tuple(addresses)
+        first = IPv6Address(int(server.ipv6.network_address) | 1)
+        yield NodeAddress(AddressType.EXTERNAL_IP, str(first)), AddressOrigin.IPV6
+    wanted = network.id if network else None
+    for network_id, ip in server.private_ips:
+        if network_id == wanted:
+            yield NodeAddress(AddressType.INTERNAL_IP, str(ip)), AddressOrigin.NETWORK
+
+
+def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddress, ...]) -> tuple[NodeAddress, ...]:
+    """``offered`` and, after it, those InternalIPs of ``current`` that are not among it.
+
+    Without ``HCLOUD_NETWORK`` the cloud names no private address, and one in a VPN or behind a vSwitch it never does
+    (W-17). What is no IP address is left out.
+    """
+    known = {_ip(address.address) for address in offered if address.type != AddressType.HOSTNAME}
+    kept = (
+        address
+        for address in current
+        if address.type == AddressType.INTERNAL_IP and _ip(address.address) not in {None, *known}
+    )
+    return (*offered, *kept)
 
 
 def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UnusableNodeIP:
@@ -86,6 +117,14 @@ def choose_addresses(
     return (*chosen, *(address for address in addresses if address.type not in exclusive))
 
 
+def _ip(text: str) -> IPAddress | None:
+    """The address that ``text`` means, however it is written; None when it is none."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
 def _parse_ip(text: str) -> IPAddress:
     """One address as the kubelet reads it: IPv4 written as ``::ffff:10.0.0.2`` is IPv4, a zone is an error."""
     ip = ip_address(_PADDING.sub("", text))
@@ -97,12 +136,14 @@ def _parse_ip(text: str) -> IPAddress:
 
 
 def _matching(ip: IPAddress, addresses: tuple[NodeAddress, ...], ipv6: IPv6Network | None) -> list[NodeAddress]:
-    """Every address that ``ip`` means, with ``ip`` itself as its text."""
+    """Every address that ``ip`` means, with ``ip`` itself as its text. Any host of the server's network means the
+    public address that stands for that network."""
     found: list[NodeAddress] = []
     for address in addresses:
         if address.type == AddressType.HOSTNAME:
             continue
         known = ip_address(address.address)
-        if known == ip or (ipv6 and known in ipv6 and ip in ipv6):
+        network = ipv6 if ipv6 and address.type == AddressType.EXTERNAL_IP and known in ipv6 else None
+        if known == ip or (network and ip in network):
             found.append(NodeAddress(address.type, str(ip)))
     return found

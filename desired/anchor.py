@@ -8,19 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED
-from desired.provider_id import CloudID, RobotID, parse_provider_id
+from desired.announced import is_announced
+from desired.ownership import cloud_nodes
 from desired.section import Absent, Present
-from desired.snapshot import Node, Readiness, Snapshot
-
-_ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
-
-
-class Provider(StrEnum):
-    """The two clouds of Hetzner. Each has credentials, and so an anchor, of its own."""
-
-    CLOUD = "Cloud"
-    ROBOT = "Robot"
+from desired.settings import Settings
+from desired.snapshot import Readiness, Snapshot
 
 
 class AnchorState(StrEnum):
@@ -57,32 +49,15 @@ class Anchor:
         return AnchorState.VIOLATED if self.found + self.unknown < self.needed else AnchorState.UNDETERMINED
 
 
-def provider_of(provider_id: str | None) -> Provider | None:
-    """Which provider a providerID belongs to; None when it is not one of ours."""
-    match parse_provider_id(provider_id or ""):
-        case CloudID():
-            return Provider.CLOUD
-        case RobotID():
-            return Provider.ROBOT
-    return None
-
-
-def is_announced(node: Node) -> bool:
-    """Whether somebody has announced that this Node goes away: cordoned, being deleted, or tainted by an autoscaler."""
-    return node.unschedulable or node.deleted_at is not None or any(taint.key in _ANNOUNCING for taint in node.taints)
-
-
-def anchor_of_cloud(snapshot: Snapshot) -> Anchor:
+def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
     """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone."""
     total = found = unknown = 0
-    for node in snapshot.nodes:
-        if node.ready is not Readiness.TRUE or is_announced(node):
-            continue
-        provider_id = parse_provider_id(node.provider_id or "")
-        if not isinstance(provider_id, CloudID):
+    for node, server_id in cloud_nodes(snapshot, settings):
+        ready = node.ready is Readiness.TRUE
+        if not ready or is_announced(node, snapshot.taken_at, settings.waits.given_up_after):
             continue
         total += 1
-        match snapshot.servers.find(provider_id.server_id):
+        match snapshot.servers.find(server_id):
             case Present():
                 found += 1
             case Absent():
@@ -92,16 +67,17 @@ def anchor_of_cloud(snapshot: Snapshot) -> Anchor:
     return Anchor(total, found, unknown)
 
 
-def witnesses(snapshot: Snapshot, *, network_by_id: bool) -> Mapping[str, str]:
+def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 
     A server of any of our Nodes, or the configured network when it was given by its id: a name may exist twice.
     """
     seen: dict[str, str] = {}
-    for node in snapshot.nodes:
-        provider_id = parse_provider_id(node.provider_id or "")
-        if isinstance(provider_id, CloudID) and isinstance(snapshot.servers.find(provider_id.server_id), Present):
+    for node, server_id in cloud_nodes(snapshot, settings):
+        if isinstance(snapshot.servers.find(server_id), Present):
             seen[node.key] = "server"
-    if network_by_id and isinstance(snapshot.network, Present) and snapshot.network.value:
-        seen[f"network/{snapshot.network.value.id}"] = "network"
+    if isinstance(snapshot.network, Present) and snapshot.network.value:
+        network_id = str(snapshot.network.value.id)
+        if (settings.network or "").lstrip("0") == network_id:  # a number may also be a network's name
+            seen[f"network/{network_id}"] = "network"
     return seen

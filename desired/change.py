@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
+from desired.absence import AbsenceProof
 from desired.kinds import KINDS, Kind, Verb
 from desired.snapshot import NodeAddress, Taint
 
@@ -21,8 +22,16 @@ class NodeIdentity:
     addresses: tuple[NodeAddress, ...]
 
 
-State = NodeIdentity
-"""Every type that the two sides of a change may have."""
+@dataclass(frozen=True, slots=True)
+class LostNode:
+    """What ``node.delete`` takes away, and what is known of the server that is gone."""
+
+    identity: NodeIdentity
+    proof: AbsenceProof
+
+
+State = NodeIdentity | LostNode | Mapping[str, str] | tuple[NodeAddress, ...] | bool
+"""Every type that the two sides of a change may have: whole Nodes, owned labels, addresses, whether a taint is on."""
 
 
 class Verdict(StrEnum):
@@ -111,8 +120,14 @@ class NoteKind(StrEnum):
     UNUSABLE_NODE_IP = "unusable-node-ip"
     UNKNOWN = "unknown"
     UNREADABLE = "unreadable"
+    UNUSABLE_LABEL = "unusable-label"
+    """The server has a value that no label may have."""
     KEPT = "kept"
     """Somebody set a value that differs from ours; it stays."""
+    IGNORED = "ignored"
+    """The operator took the object out of everything."""
+    DELETING = "deleting"
+    """The object's deletion was asked for, and it is still there."""
     ANCHOR = "project-anchor"
     """The token seems to see another project. A finding of its own, even when it holds no change."""
     APPROVAL = "approval"

@@ -1,34 +1,113 @@
 """What is there against what should be there: changes and notes, the same for every order of the input."""
 
+from collections.abc import Iterator
+from typing import assert_never
+
 from desired.change import Change, Plan
+from desired.departing import DepartingNode
+from desired.joining import JoiningNode, current_identity
 from desired.kinds import Verb
-from desired.nodes import JoiningNode, current_identity
+from desired.labels import owned_labels
+from desired.nodes import DesiredNode
+from desired.section import Unmanaged
 from desired.settings import Settings
+from desired.settled import SettledNode
+from desired.shutdown import has_shutdown_taint
 from desired.snapshot import Node, Snapshot
 from desired.state import DesiredState, compute_desired
 
 
-def diff(snapshot: Snapshot, desired: DesiredState) -> Plan:
+def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     """The plan that would make the world of ``snapshot`` the ``desired`` one. No verdicts yet: guards come after."""
-    return Plan(
-        tuple(_initialise(snapshot.nodes.items[name], joining) for name, joining in desired.nodes.items()),
-        desired.notes,
+    changes = (
+        change
+        for name, wanted in desired.nodes.items()
+        for change in _node(snapshot.nodes.items[name], wanted, settings)
     )
+    return Plan(tuple(changes), desired.notes)
 
 
 def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:
     """Desired state and difference in one step."""
-    return diff(snapshot, compute_desired(snapshot, settings))
+    return diff(snapshot, compute_desired(snapshot, settings), settings)
 
 
-def _initialise(node: Node, joining: JoiningNode) -> Change:
+def _node(node: Node, wanted: DesiredNode, settings: Settings) -> Iterator[Change]:
+    match wanted:
+        case JoiningNode():
+            yield _initialise(node, wanted, settings)
+        case SettledNode():
+            yield from _labels(node, wanted, settings)
+            yield from _addresses(node, wanted)
+            yield from _shutdown_taint(node, wanted)
+        case DepartingNode():
+            yield _delete(node, wanted)
+        case _:
+            assert_never(wanted)
+
+
+def _initialise(node: Node, wanted: JoiningNode, settings: Settings) -> Change:
     return Change(
         key=node.key,
         kind="node.initialise",
         verb=Verb.ADD,
-        before=current_identity(node),
-        after=joining.identity,
-        reason=f"joins as server {joining.server.id}, recognised by its {joining.matched_by}",
+        before=current_identity(node, settings),
+        after=wanted.identity,
+        reason=f"joins as server {wanted.server.id}, recognised by its {wanted.matched_by}",
         owner=node.key,
-        consequences=joining.consequences,
+        consequences=wanted.consequences,
+    )
+
+
+def _labels(node: Node, wanted: SettledNode, settings: Settings) -> Iterator[Change]:
+    before = owned_labels(node.labels, settings)
+    if not isinstance(wanted.labels, Unmanaged) and wanted.labels != before:
+        yield Change(
+            key=f"{node.key}/labels",
+            kind="node.labels",
+            verb=Verb.MODIFY,
+            before=before,
+            after=wanted.labels,
+            reason=f"differs from server {wanted.server.id}, a {wanted.server.type} in {wanted.server.location}",
+            owner=node.key,
+        )
+
+
+def _addresses(node: Node, wanted: SettledNode) -> Iterator[Change]:
+    if not isinstance(wanted.addresses, Unmanaged) and wanted.addresses != node.addresses:
+        yield Change(
+            key=f"{node.key}/addresses",
+            kind="node.addresses",
+            verb=Verb.MODIFY,
+            before=node.addresses,
+            after=wanted.addresses,
+            reason=f"differs from what server {wanted.server.id} has now",
+            owner=node.key,
+            consequences=wanted.lost_addresses,
+        )
+
+
+def _shutdown_taint(node: Node, wanted: SettledNode) -> Iterator[Change]:
+    tainted = has_shutdown_taint(node.taints)
+    if not isinstance(wanted.shut_down, Unmanaged) and wanted.shut_down is not tainted:
+        yield Change(
+            key=f"{node.key}/shutdown",
+            kind="node.shutdown_taint",
+            verb=Verb.MODIFY,
+            before=tainted,
+            after=wanted.shut_down,
+            reason=f"server {wanted.server.id} is {wanted.server.status}",
+            owner=node.key,
+        )
+
+
+def _delete(node: Node, wanted: DepartingNode) -> Change:
+    return Change(
+        key=node.key,
+        kind="node.delete",
+        verb=Verb.REMOVE,
+        before=wanted.lost,
+        after=None,
+        reason=f"no server of the project has the id {wanted.lost.proof.server_id}",
+        owner=node.key,
     )

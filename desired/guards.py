@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from desired.anchor import Anchor, AnchorState, Provider, anchor_of_cloud, provider_of, witnesses
-from desired.change import Change, NodeIdentity, Note, NoteKind, Plan, Verdict
+from desired.absence import doubt_about
+from desired.anchor import Anchor, AnchorState, anchor_of_cloud, witnesses
+from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
+from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, Verdict
 from desired.kinds import Verb
-from desired.section import Present, Unknown
+from desired.ownership import Provider, provider_of
+from desired.section import Unknown
 from desired.settings import Policy, Settings
-from desired.snapshot import Network, Snapshot
+from desired.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
 
 def project_anchor(facts: Facts) -> Iterator[Finding]:
     """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it."""
-    anchor = anchor_of_cloud(facts.snapshot)
+    anchor = anchor_of_cloud(facts.snapshot, facts.settings)
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     match anchor.state:
         case AnchorState.VIOLATED:
@@ -77,9 +80,46 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
             yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
         case AnchorState.NONE:
             removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
-            if removals and not witnesses(facts.snapshot, network_by_id=_network_is_given_by_id(facts)):
+            if removals and not witnesses(facts.snapshot, facts.settings):
                 why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
                 yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
+
+
+def absence_proof(facts: Facts) -> Iterator[Finding]:
+    """The deletion of a Node waits until the absence of its server is proven in every way that there is."""
+    for change in facts.plan.changes:
+        if change.kind != "node.delete":
+            continue
+        if not isinstance(change.before, LostNode):
+            yield Finding("absence-proof", Verdict.WAITING, (change.key,), "nothing proves that its server is gone")
+            continue
+        doubt = doubt_about(change.before.proof, facts.snapshot, facts.settings.waits)
+        if doubt is not None:
+            yield Finding("absence-proof", Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s)
+
+
+def node_blast_radius(facts: Facts) -> Iterator[Finding]:
+    """Deletions of Nodes are held when more servers are gone at once than anybody announced, and for the last Node of
+    the control plane always."""
+    deletions = [change.key for change in facts.plan.changes if change.kind == "node.delete"]
+    if not deletions:
+        return
+    losses = cloud_losses(facts.snapshot, facts.settings)
+    members = last_of_control_plane(facts.snapshot, facts.settings)
+    last = {key for key in deletions if key in members}
+    if len(losses.lost) > losses.limit:
+        yield Finding(
+            "node-blast-radius",
+            Verdict.HELD,
+            tuple(sorted({*(key for key in deletions if key in losses.lost), *last})),
+            explain_losses(losses, facts.settings),
+            str(len(losses.lost)),
+            str(losses.limit),
+            due_in_s=eases_in_s(losses, facts.snapshot, facts.settings),
+        )
+    else:
+        why = "no Node of the control plane would be left; deleting the last one is always for a person to approve"
+        yield Finding("node-blast-radius", Verdict.HELD, tuple(sorted(last)), why, "0", "1")
 
 
 def policy(facts: Facts) -> Iterator[Finding]:
@@ -95,7 +135,13 @@ def policy(facts: Facts) -> Iterator[Finding]:
 
 
 GUARDS: Mapping[str, Guard] = MappingProxyType(
-    {"incomplete-snapshot": incomplete_snapshot, "project-anchor": project_anchor, "policy": policy}
+    {
+        "incomplete-snapshot": incomplete_snapshot,
+        "project-anchor": project_anchor,
+        "absence-proof": absence_proof,
+        "node-blast-radius": node_blast_radius,
+        "policy": policy,
+    }
 )
 """Rule → guard. Of two rules with equally heavy verdicts the earlier one is named."""
 
@@ -111,20 +157,22 @@ def explain_violation(anchor: Anchor) -> str:
     )
 
 
-def anchor_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+def explain_losses(losses: NodeLosses, settings: Settings) -> str:
+    """What it means that so many servers are gone, and how it ends."""
+    gone, nodes, minutes = len(losses.lost), losses.nodes, settings.waits.given_up_after.total_seconds() / 60
+    of_them = "the only Node's server is" if nodes == 1 else f"the servers of {gone} of {nodes} Nodes are"
+    return (
+        f"{of_them} gone, and nobody announced it: cordon Nodes before their servers are deleted. Approve if it was"
+        f" meant; what is not Ready for {minutes:g} minutes counts as announced"
+    )
+
+
+def anchor_notes(snapshot: Snapshot, settings: Settings) -> tuple[Note, ...]:
     """The finding that a violated anchor is, even when it holds no change; empty otherwise."""
-    anchor = anchor_of_cloud(snapshot)
+    anchor = anchor_of_cloud(snapshot, settings)
     if anchor.state is not AnchorState.VIOLATED:
         return ()
     return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
-
-
-def _network_is_given_by_id(facts: Facts) -> bool:
-    """Whether the network that was found has the id in ``HCLOUD_NETWORK``: a number may also be a network's name."""
-    match facts.snapshot.network:
-        case Present(Network(network_id)):
-            return (facts.settings.network or "").lstrip("0") == str(network_id)
-    return False
 
 
 def _provider(change: Change, snapshot: Snapshot) -> Provider | None:

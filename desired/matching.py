@@ -38,6 +38,15 @@ class Unmatched:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """The Node's providerID names a server that a complete list lacks."""
+
+    server_id: int
+    candidates: tuple[str, ...] = ()
+    """Servers with names like the Node's, in case that it was replaced."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ambiguous:
     """More than one answer: nothing is done until a person has decided."""
 
@@ -65,7 +74,8 @@ class Malformed:
     why: str
 
 
-Match = Matched | Unmatched | Ambiguous | Foreign | Unsupported | Malformed | Unknown
+Miss = Unmatched | Gone | Ambiguous | Foreign | Unsupported | Malformed | Unknown
+Match = Matched | Miss
 
 
 class Matcher:
@@ -78,6 +88,7 @@ class Matcher:
         self._names = sorted(self._by_name)
         self._searches = 0
         claims = ((parse_provider_id(node.provider_id), node) for node in nodes if node.provider_id)
+        # Ignored Nodes claim their servers too: no other Node may become one of these.
         self._claimed = _grouped((claim.server_id, node) for claim, node in claims if isinstance(claim, CloudID))
 
     def match(self, node: Node) -> Match:
@@ -100,13 +111,13 @@ class Matcher:
 
     def _by_server_id(self, node: Node, server_id: int) -> Match:
         rivals = [rival.name for rival in self._claimed.get(server_id, ()) if rival.name != node.name]
-        if rivals:
-            return Ambiguous(f"providerID {node.provider_id!r} is also that of node {', '.join(sorted(rivals))}")
         match self._servers.find(server_id):
+            case Present() if rivals:
+                return Ambiguous(f"providerID {node.provider_id!r} is also that of node {', '.join(sorted(rivals))}")
             case Present(server):
                 return Matched(server, "providerID")
             case Absent():
-                return Unmatched(f"no server of the project has the id {server_id}", self._nearest(node.name))
+                return Gone(server_id, self._nearest(node.name))
             case unknown:
                 return unknown
 

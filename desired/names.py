@@ -13,6 +13,9 @@ PROVIDER_ID_ROBOT_LEGACY = "hcloud://bm-"
 
 TAINT_UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 """Set by a kubelet with ``--cloud-provider=external``; keeps pods away until the Node is initialised."""
+TAINT_SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
+"""On a Node whose server is switched off, effect NoSchedule, no value; kube-controller-manager's cloud loop and HCCM
+know it."""
 TAINT_CLUSTER_AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 """Set by the cluster autoscaler before it removes the server."""
 TAINT_KARPENTER_DISRUPTED = "karpenter.sh/disrupted"
@@ -27,6 +30,8 @@ LABEL_REGION = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes
 """Each pair is the deprecated key and the stable one; HCCM writes both, and so do we."""
 LABEL_PROVIDED_BY = "instance.hetzner.cloud/provided-by"
 """``cloud`` or ``robot``."""
+LABEL_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+"""Either of them, with any value, marks a Node of the control plane; the second is the name before Kubernetes 1.20."""
 
 CONFIG_MAP = "hcloud-reconciler"
 """The product's one ConfigMap, beside the Lease: approvals of holds."""

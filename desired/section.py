@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", str, int)
 V = TypeVar("V")
@@ -26,6 +27,16 @@ class Unknown:
     """Nothing can be said: the reading has a gap, or the object arrived and could not be read."""
 
     why: str
+
+
+class Unmanaged(Enum):
+    """The type of UNMANAGED alone."""
+
+    UNMANAGED = "unmanaged"
+
+
+UNMANAGED: Final = Unmanaged.UNMANAGED
+"""A desired field that nobody asked for, or of which too little is known: it is never diffed."""
 
 
 @dataclass(frozen=True, slots=True)

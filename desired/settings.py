@@ -1,7 +1,10 @@
 """What people chose, as far as the core's rules look at it. The shell fills it from flags and environment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
+
+from desired.selector import Selector
 
 
 class AddressFamily(StrEnum):
@@ -30,6 +33,18 @@ class Controller(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """Ages and waits of the rules about Nodes that seem to have no server (design section 6)."""
+
+    not_ready_for: timedelta = timedelta(seconds=20)
+    """``--delete-not-ready-for``: a Node is deleted only after it was not Ready for so long."""
+    age: timedelta = timedelta(seconds=120)
+    """``--delete-min-age``: and only when it is older than this."""
+    given_up_after: timedelta = timedelta(minutes=30)
+    """``--given-up-after``: a Node that was not Ready for so long counts as announced to go."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Choices of the operator that change what is planned or what may be applied."""
 
@@ -40,5 +55,12 @@ class Settings:
     """``HCLOUD_NETWORK`` as given, an id or a name; None when no private network is used."""
     policy: Policy = Policy.SYNC
     controllers: frozenset[Controller] = frozenset(Controller)
+    ignore_nodes: Selector | None = None
+    """``--ignore-nodes``: Nodes that are none of our business; None when all are looked at."""
+    mirror_labels: str | None = None
+    """``--mirror-labels``: prefix, without a slash, of Node labels that repeat the server's; None mirrors nothing."""
+    keep_internal_ips: bool = False
+    """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays (W-17)."""
+    waits: Waits = field(default_factory=Waits)
     only: tuple[str, ...] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""

@@ -54,6 +54,16 @@ class Readiness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """One Node condition. ``since`` is its ``lastTransitionTime``; None when there is none."""
+
+    type: str
+    status: str
+    reason: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A Kubernetes Node, as far as the rules look at it."""
 
@@ -69,17 +79,36 @@ class Node:
     addresses: tuple[NodeAddress, ...] = ()
     provided_node_ip: str | None = None
     """Annotation ``alpha.kubernetes.io/provided-node-ip``; None when it is not there, "" when it is empty."""
-    ready: Readiness = Readiness.MISSING
-    ready_since: datetime | None = None
-    """``lastTransitionTime`` of the Ready condition; None when there is none."""
+    conditions: tuple[Condition, ...] = ()
+    """As they stand. Ready is the kubelet's word, or kube-controller-manager's when the kubelet is silent."""
     unschedulable: bool = False
     deleted_at: datetime | None = None
     """``metadata.deletionTimestamp``; None unless the Node is being deleted."""
+    finalizers: tuple[str, ...] = ()
+    """Who has to let go of the Node before the API server removes it."""
 
     @property
     def key(self) -> str:
         """The Node's key in plans."""
         return f"node/{self.name}"
+
+    @property
+    def ready(self) -> Readiness:
+        """What the condition ``Ready`` says."""
+        found = self._ready_condition()
+        return Readiness.MISSING if found is None else _READINESS.get(found.status, Readiness.UNKNOWN)
+
+    @property
+    def ready_since(self) -> datetime:
+        """Since when the Node is as Ready, or as little, as it is: its creation, when no condition says."""
+        found = self._ready_condition()
+        return (found.since if found else None) or self.created_at
+
+    def _ready_condition(self) -> Condition | None:
+        return next((condition for condition in self.conditions if condition.type == "Ready"), None)
+
+
+_READINESS = {"True": Readiness.TRUE, "False": Readiness.FALSE, "Unknown": Readiness.UNKNOWN}
 
 
 class ServerStatus(StrEnum):
@@ -114,6 +143,8 @@ class Server:
     """Public IPv6 network, a /64; None when the server has none."""
     private_ips: tuple[tuple[int, IPv4Address], ...] = ()
     """(network id, main private address) of each attachment, in the order of the API; alias addresses are left out."""
+    labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    """The server's labels in the project, for those who want them mirrored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +173,9 @@ class Snapshot:
     nodes: Section[str, Node]
     servers: Section[int, Server]
     network: Present[Network | None] | Absent | Unknown = _NO_NETWORK
+    confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
+    """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
+    did find is unreadable in ``servers``: then the list cannot be right."""
 
     def node(self, key: str) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""

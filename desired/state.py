@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desired.change import Note, NoteKind
-from desired.nodes import JoiningNode, desired_nodes
+from desired.nodes import DesiredNode, desired_nodes
 from desired.section import Present
 from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
@@ -14,14 +14,14 @@ from desired.snapshot import Snapshot
 class DesiredState:
     """Everything that should be there, by name, and what a person should know of what is left alone."""
 
-    nodes: Mapping[str, JoiningNode]
+    nodes: Mapping[str, DesiredNode]
     notes: tuple[Note, ...] = ()
 
 
 def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
     """The desired state of the whole world. Pure: the snapshot and the settings decide alone."""
     notes = _notes_on_identity(snapshot)
-    if Controller.NODE not in settings.controllers:
+    if settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         return DesiredState({}, notes)
     nodes, node_notes = desired_nodes(snapshot, settings)
     return DesiredState(nodes, (*notes, *node_notes))

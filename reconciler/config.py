@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from desired.names import LEASE_NAMESPACE
-from desired.settings import AddressFamily, Settings
+from desired.settings import AddressFamily, Settings, Waits
 from reconciler.flags import Command, Output, read_flags, unknown_variables
 from reconciler.variables import read_variables
 
@@ -85,12 +85,12 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     if flags["--approve"] and not flags["--once"]:
         usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
     variables: Mapping[str, Any] = {}
-    if command is Command.RUN:
+    if command in (Command.RUN, Command.EXPLAIN):
         variables = read_variables(environ, errors)
         errors += _check(variables, environ)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
-    return _config(flags, variables)
+    return _config(command, flags, variables)
 
 
 def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -101,14 +101,19 @@ def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) 
     return flags
 
 
-def _config(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Config:
-    mode = Mode.DRY_RUN if flags["--dry-run"] else Mode.ONCE if flags["--once"] else Mode.LOOP
+def _config(command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Config:
+    looks_only = command is Command.EXPLAIN or flags["--dry-run"]
+    mode = Mode.DRY_RUN if looks_only else Mode.ONCE if flags["--once"] else Mode.LOOP
     settings = Settings(
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
         zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
         network=variables.get("HCLOUD_NETWORK"),
         policy=flags["--policy"],
         controllers=flags["--controllers"],
+        ignore_nodes=flags["--ignore-nodes"],
+        mirror_labels=flags["--mirror-labels"],
+        keep_internal_ips=flags["--keep-internal-ips"],
+        waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
         only=flags["--only"],
     )
     return Config(

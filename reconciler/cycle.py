@@ -1,6 +1,6 @@
 """One pass: observe, plan, guard, apply, observe again, until there is nothing left that this pass can do.
 
-``plan_once`` only looks; ``converge`` also acts. Which of the two a run gets is decided in ``wiring``.
+``plan_once`` and ``explain_once`` only look; ``converge`` also acts. Whether a run may is decided in ``wiring``.
 """
 
 import threading
@@ -15,14 +15,15 @@ from actuators.outcome import STOPPED, Applied, Outcome, Pending, Skipped
 from desired.approval import Approval
 from desired.change import Change, Hold, Note, NoteKind, Plan
 from desired.diff import compute_plan
+from desired.explanation.node import explain, why_no_node
 from desired.judgement import judge, restrict
 from desired.section import Absent
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from reconciler.observe.kubernetes import observe_approvals
 from reconciler.observe.world import Eyes, Observation, observe_nodes_again, observe_world
-from reconciler.result import Cost, Line, Report
-from reconciler.telemetry.announcements import on_outcome, uninitialised
+from reconciler.result import Cost, Explained, Line, Report
+from reconciler.telemetry.announcements import on_outcome, warnings
 from reconciler.telemetry.events import Event
 
 ROUNDS = 3
@@ -92,6 +93,21 @@ def plan_once(looking: Looking) -> Report:
     return _report(looking, observation, _judge(looking, observation.snapshot).plan, {})
 
 
+def explain_once(looking: Looking, name: str) -> Explained:
+    """Everything that decides on the Node ``name`` now. Sends nothing but reads; never raises an ApiError."""
+    key = f"node/{name}"
+    try:
+        observation = observe_world(looking.eyes, looking.settings)
+    except ApiError as error:
+        return Explained(key, Report(errors=(str(error),), cost=_cost(looking.eyes)))
+    snapshot, plan = observation.snapshot, _judge(looking, observation.snapshot).plan
+    report = _report(looking, observation, plan, {})
+    node = snapshot.node(key)
+    if node is None:
+        return Explained(key, replace(report, errors=(*report.errors, why_no_node(name, snapshot))))
+    return Explained(key, report, explain(node, snapshot, looking.settings, plan))
+
+
 def converge(looking: Looking, acting: Acting) -> Report:
     """The report of a whole pass: what was applied, and what is left in a plan that was observed afterwards.
 
@@ -110,7 +126,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
             written |= _apply(todo, judged, observation.snapshot, acting)
             observation = observe_nodes_again(looking.eyes, observation)
             judged = _judge(looking, observation.snapshot)
-        acting.events.announce(tuple(uninitialised(judged.plan, observation.snapshot)), observation.snapshot.taken_at)
+        acting.events.announce(tuple(warnings(judged.plan, observation.snapshot)), observation.snapshot.taken_at)
     except ApiError as error:
         report = Report(lines=_lines(None, written), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)

@@ -11,20 +11,24 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, NoReturn
 
+from desired.grammar import parse_bool
 from desired.names import LEASE, LEASE_NAMESPACE
-from desired.settings import Controller, Policy
+from desired.selector import parse_selector
+from desired.settings import Controller, Policy, Waits
 from reconciler import __version__
 from reconciler.grammar import (
     is_service_link,
     parse_address,
-    parse_bool,
     parse_cidrs,
     parse_controllers,
     parse_hashes,
     parse_int,
     parse_keys,
+    parse_label_prefix,
     parse_port,
     parse_positive_duration,
+    parse_positive_wait,
+    parse_wait,
 )
 
 BAD_USAGE = 64
@@ -47,6 +51,7 @@ class Command(StrEnum):
     DEMO = "demo"
     SANDBOX = "sandbox"
     APPROVE = "approve"
+    EXPLAIN = "explain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +87,50 @@ def _lock_type(text: str) -> str:
     return text
 
 
-_SEVERAL = frozenset({Command.RUN, Command.APPROVE})
+_SEVERAL = frozenset({Command.RUN, Command.APPROVE, Command.EXPLAIN})
+_PLANS = frozenset({Command.RUN, Command.EXPLAIN})
+"""What a command that computes a plan has to know."""
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
 
 _ROWS = (
     Flag("--dry-run", parse_bool, False, "print what would change, touch nothing"),
     Flag("--once", parse_bool, False, "converge, then exit"),
-    Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT"),
+    Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _PLANS),
     Flag("--detailed-exitcode", parse_bool, False, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
     Flag("--approve", parse_hashes, (), "let these holds pass in this --once run", "HASH[,HASH]"),
     Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
-    Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST"),
+    Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST", _PLANS),
     Flag("--cluster-cidr", parse_cidrs, (), "the cluster's pod CIDR; without effect in this version", "CIDR[,CIDR]"),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
     Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
-    Flag("--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY"),
+    Flag(
+        "--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY", _PLANS
+    ),
+    Flag("--ignore-nodes", parse_selector, None, "leave Nodes with these labels out of everything", "SELECTOR", _PLANS),
+    Flag(
+        "--mirror-labels", parse_label_prefix, None, "repeat servers' labels on Nodes as DOMAIN/KEY", "DOMAIN", _PLANS
+    ),
+    Flag(
+        "--keep-internal-ips", parse_bool, False, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs", "", _PLANS
+    ),
+    Flag(
+        "--delete-not-ready-for",
+        parse_wait,
+        Waits().not_ready_for,
+        "how long a Node without a server must not be Ready; default 20s",
+        "D",
+        _PLANS,
+    ),
+    Flag("--delete-min-age", parse_wait, Waits().age, "and how old it must be; default 120s", "D", _PLANS),
+    Flag(
+        "--given-up-after",
+        parse_positive_wait,
+        Waits().given_up_after,
+        "not Ready for so long, a Node counts as announced to go; default 30m",
+        "D",
+        _PLANS,
+    ),
     Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
     Flag("--leader-elect", parse_bool, True, "accepted as for HCCM; this version takes no Lease"),
     Flag("--leader-elect-lease-duration", parse_positive_duration, 15.0, "as for HCCM; default 15s", "D"),
@@ -134,6 +167,30 @@ _DESCRIPTION = {
     Command.DEMO: "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
     Command.SANDBOX: "Simulators of Hetzner and Kubernetes on 127.0.0.1; prints the environment that points at them.",
     Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
+    Command.EXPLAIN: "Every decision about one Node: its server, labels, addresses, taints, and what guards wait for.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A word that a command needs after its name."""
+
+    name: str
+    meaning: str
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def metavar(self) -> str | None:
+        """What stands for it in ``--help``; None shows the choices."""
+        return None if self.choices else self.name.upper()
+
+
+_OPERANDS: Mapping[Command, tuple[_Operand, ...]] = {
+    Command.APPROVE: (_Operand("hash", "sha256:..., as the plan shows it"),),
+    Command.EXPLAIN: (
+        _Operand("kind", "what NAME is", ("node",)),
+        _Operand("name", "the object's name, as kubectl shows it"),
+    ),
 }
 
 
@@ -160,9 +217,9 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
     switches = {row.name for row in FLAGS.values() if not row.metavar}
     given = vars(_parser().parse_args([f"{word}=true" if word in switches else word for word in argv]))
     command = Command(given.pop("command", None) or Command.RUN)
-    hashes = tuple(given.pop("hash", None) or ())
+    arguments = tuple(word for operand in _OPERANDS.get(command, ()) for word in given.pop(operand.name))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
-    return command, {name: _last_or_all(FLAGS[name], texts) for name, texts in flags.items()}, hashes
+    return command, {name: _last_or_all(FLAGS[name], texts) for name, texts in flags.items()}, arguments
 
 
 def _last_or_all(flag: Flag, texts: Sequence[str]) -> str:
@@ -225,8 +282,10 @@ def _parser() -> argparse.ArgumentParser:
             command.value, help=description, description=description, allow_abbrev=False, formatter_class=_Help
         )
         _add(sub, command)
-        if command is Command.APPROVE:
-            sub.add_argument("hash", nargs=1, metavar="HASH", help="sha256:..., as the plan shows it")
+        for operand in _OPERANDS.get(command, ()):
+            sub.add_argument(
+                operand.name, nargs=1, metavar=operand.metavar, choices=operand.choices, help=operand.meaning
+            )
     return parser
 
 

@@ -1,20 +1,20 @@
-"""How values of flags and variables are written: Go's grammar, as hcloud-cloud-controller-manager reads it.
+"""How values of flags and variables are written, as hcloud-cloud-controller-manager reads them.
 
-Each ``parse_*`` returns the value or raises ValueError with what was expected; the caller adds the name.
+Each ``parse_*`` returns the value or raises ValueError with what was expected; the caller adds the name. What
+annotations have as well is in ``desired.grammar``.
 """
 
 import re
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
 
 from desired.approval import is_hash
+from desired.grammar import parse_cidr, parse_duration
+from desired.selector import is_label_key
 from desired.settings import Controller
 
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
-_FALSE = ("0", "f", "F", "FALSE", "false", "False")
-_DURATION = re.compile(r"(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)(?P<unit>ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_CIDR = re.compile(r"[0-9a-fA-F.:]+/[0-9]{1,3}", re.ASCII)
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
-_UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_RESERVED_PREFIX = re.compile(r"(^|\.)(kubernetes|k8s)\.io$|^instance\.hetzner\.cloud$", re.ASCII)
 
 CONTROLLERS = {
     "cloud-node-controller": Controller.NODE,
@@ -29,35 +29,42 @@ CONTROLLERS = {
 """HCCM's names and aliases for ``--controllers`` → the controller (nodes-and-routes 1.1)."""
 
 
-def parse_bool(text: str) -> bool:
-    """Go's ``strconv.ParseBool``."""
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise ValueError(f"expect one of {', '.join((*_TRUE, *_FALSE))}")
-
-
-def parse_duration(text: str) -> float:
-    """Seconds of Go's ``time.ParseDuration``: ``300ms``, ``1h30m``; a bare number other than 0 is an error."""
-    sign, digits = (-1.0, text[1:]) if text[:1] == "-" else (1.0, text.removeprefix("+"))
-    if digits == "0":
-        return 0.0
-    seconds, end = 0.0, 0
-    while match := _DURATION.match(digits, end):
-        seconds += float(match["number"]) * _UNIT_S[match["unit"]]
-        end = match.end()
-    if not digits or end != len(digits):
-        raise ValueError("expect a duration with a unit, such as 30s, 1m30s or 500ms")
-    return sign * seconds
-
-
 def parse_positive_duration(text: str) -> float:
     """A duration that is more than zero."""
     seconds = parse_duration(text)
     if seconds <= 0:
         raise ValueError("expect a duration of more than 0")
     return seconds
+
+
+def parse_wait(text: str) -> timedelta:
+    """A duration of zero or more."""
+    seconds = parse_duration(text)
+    if seconds < 0:
+        raise ValueError("expect a duration of 0 or more")
+    return _timedelta(seconds)
+
+
+def parse_positive_wait(text: str) -> timedelta:
+    """A duration that is more than zero."""
+    return _timedelta(parse_positive_duration(text))
+
+
+def _timedelta(seconds: float) -> timedelta:
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError as error:
+        raise ValueError("expect a duration of less than a million years") from error
+
+
+def parse_label_prefix(text: str) -> str:
+    """The part of label keys before the slash: a domain that is neither Kubernetes' nor HCCM's."""
+    prefix = text.removesuffix("/")
+    if not is_label_key(f"{prefix}/x") or "." not in prefix:
+        raise ValueError("expect a domain such as servers.example.com, as the prefix of label keys")
+    if _RESERVED_PREFIX.search(prefix):
+        raise ValueError("expect a domain of your own: kubernetes.io, k8s.io and instance.hetzner.cloud are taken")
+    return prefix
 
 
 def parse_int(text: str) -> int:
@@ -72,13 +79,6 @@ def parse_port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
         raise ValueError("expect a port, 0 to 65535; 0 is any free one")
     return int(text)
-
-
-def parse_cidr(text: str, *, strict: bool = True) -> IPv4Network | IPv6Network:
-    """An address with the length of its prefix; ``strict`` refuses host bits, which Go's ``net.ParseCIDR`` ignores."""
-    if not _CIDR.fullmatch(text):
-        raise ValueError(f"{text!r} is no address with the length of a prefix")
-    return ip_network(text, strict=strict)
 
 
 def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -4,7 +4,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actuators.outcome import Failed, Pending
 from desired.change import Change, Note
@@ -106,8 +106,10 @@ def went_wrong(report: Report) -> bool:
 
 
 def said(report: Report) -> Said:
-    """What is compared of a report."""
-    return Said(report.result, report.errors, tuple(line.change for line in report.lines), report.notes)
+    """What is compared of a report. That a wait is shorter by now is no news."""
+    changes = (line.change for line in report.lines)
+    timeless = tuple(change.ruled(replace(change.ruling, due_in_s=None)) for change in changes)
+    return Said(report.result, report.errors, timeless, report.notes)
 
 
 def is_news(report: Report, last: Said | None) -> bool:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change, Hold, Note, NoteKind, Verdict
+from desired.explanation.node import Explanation
 from desired.section import Absent, Unknown
 from desired.snapshot import Snapshot
 
@@ -77,6 +78,16 @@ class Report:
     def outcomes(self, kind: type[Outcome]) -> tuple[Line, ...]:
         """The lines with an outcome of this kind."""
         return tuple(line for line in self.lines if isinstance(line.outcome, kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What is said about one object, with the report of the plan that it is part of."""
+
+    key: str
+    report: Report
+    explanation: Explanation | None = None
+    """None when there is nothing to explain: the report's errors say why."""
 
 
 def compute_result(report: Report) -> Result:

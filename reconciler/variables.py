@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from desired.grammar import parse_bool, parse_cidr, parse_duration
 from desired.settings import AddressFamily
-from reconciler.grammar import is_service_link, parse_address, parse_bool, parse_cidr, parse_duration, parse_int
+from reconciler.grammar import is_service_link, parse_address, parse_int
 
 
 class _FileProblem(ValueError):

@@ -11,11 +11,12 @@ from functools import partial
 from actuators.apply import Actuator
 from actuators.approvals import use_up
 from actuators.clients import hetzner, kubernetes
-from actuators.nodes import initialise
+from actuators.nodes import delete, initialise, write_addresses, write_labels, write_shutdown_taint
 from actuators.retry import Patience
 from reconciler import __version__
 from reconciler.config import Config, Mode
 from reconciler.cycle import Acting, Looking, Progress
+from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes
 from reconciler.telemetry.events import EventSink
 
@@ -45,7 +46,8 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
         read_only=True,
         patience=_patience(config),
     )
-    eyes = Eyes(kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud))
+    cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
+    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader))
     looking = Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
     if read_only:
         return Wired(looking, None, None)
@@ -53,7 +55,7 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
     events = EventSink(writer)
     return Wired(
         looking,
-        Acting(_actuators(writer), partial(use_up, writer, config.lease_namespace), events, progress, stop),
+        Acting(actuators_with(writer, eyes), partial(use_up, writer, config.lease_namespace), events, progress, stop),
         events,
     )
 
@@ -75,6 +77,12 @@ def _patience(config: Config) -> Patience:
     return Patience(deadline_s=2 * config.request_timeout_s)
 
 
-def _actuators(writer: kubernetes.KubernetesWriter) -> Mapping[str, Actuator]:
-    """Kind → what carries it out."""
-    return {"node.initialise": partial(initialise, writer)}
+def actuators_with(writer: kubernetes.KubernetesWriter, eyes: Eyes) -> Mapping[str, Actuator]:
+    """Kind of change → what carries it out."""
+    return {
+        "node.initialise": partial(initialise, writer),
+        "node.labels": partial(write_labels, writer),
+        "node.addresses": partial(write_addresses, writer),
+        "node.shutdown_taint": partial(write_shutdown_taint, writer),
+        "node.delete": partial(delete, writer, eyes.kubernetes, eyes.hetzner),
+    }

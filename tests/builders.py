@@ -1,16 +1,28 @@
 """Builders of core values: valid defaults, so that a test names only the fields it is about."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
-from desired.change import Change, NodeIdentity
+from desired.absence import absence_proof
+from desired.change import Change, LostNode, NodeIdentity, State
 from desired.kinds import KINDS, Verb
 from desired.names import TAINT_UNINITIALIZED
-from desired.section import K, Present, Section, V
-from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot, Taint
+from desired.section import Absent, K, Present, Section, V
+from desired.snapshot import (
+    AddressType,
+    Condition,
+    Network,
+    Node,
+    NodeAddress,
+    Readiness,
+    Server,
+    ServerStatus,
+    Snapshot,
+    Taint,
+)
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 UNINITIALIZED = Taint(TAINT_UNINITIALIZED, "NoSchedule", "true")
@@ -20,14 +32,29 @@ WEB_1_ADDRESSES = (NodeAddress(AddressType.HOSTNAME, "web-1"), NodeAddress(Addre
 """What a Node on ``a_server()`` gets without a network."""
 
 
-def a_node(name: str = "web-1", **overrides: Any) -> Node:
+SERVER_LABELS = {
+    "beta.kubernetes.io/instance-type": "cpx32",
+    "node.kubernetes.io/instance-type": "cpx32",
+    "failure-domain.beta.kubernetes.io/zone": "fsn1-dc14",
+    "topology.kubernetes.io/zone": "fsn1-dc14",
+    "failure-domain.beta.kubernetes.io/region": "fsn1",
+    "topology.kubernetes.io/region": "fsn1",
+    "instance.hetzner.cloud/provided-by": "cloud",
+}
+"""What a Node on ``a_server()`` is labelled with."""
+
+
+def a_node(
+    name: str = "web-1", *, ready: Readiness = Readiness.TRUE, ready_since: datetime | None = None, **overrides: Any
+) -> Node:
     """A Node that nobody has claimed: no providerID, no taint, Ready."""
+    readiness = Condition("Ready", ready.value, "Test", ready_since)
     defaults: dict[str, Any] = {
         "name": name,
         "uid": f"uid-{name}",
         "resource_version": "1",
         "created_at": NOW,
-        "ready": Readiness.TRUE,
+        "conditions": () if ready is Readiness.MISSING else (readiness,),
     }
     return Node(**defaults | overrides)
 
@@ -38,8 +65,24 @@ def a_joining_node(name: str = "web-1", **overrides: Any) -> Node:
 
 
 def a_settled_node(name: str = "web-1", server_id: int = 1, **overrides: Any) -> Node:
-    """A Ready Node that was initialised as a cloud server."""
-    return a_node(name, **{"provider_id": f"hcloud://{server_id}"} | overrides)
+    """A Ready Node that was initialised as ``a_server(server_id, name)`` and needs nothing."""
+    external = (NodeAddress(AddressType.EXTERNAL_IP, f"203.0.113.{server_id}"),) if server_id < 256 else ()
+    settled: dict[str, Any] = {
+        "provider_id": f"hcloud://{server_id}",
+        "labels": SERVER_LABELS,
+        "addresses": (NodeAddress(AddressType.HOSTNAME, name), *external),
+    }
+    return a_node(name, **settled | overrides)
+
+
+def a_lost_node(name: str = "web-1", server_id: int = 1, **overrides: Any) -> Node:
+    """A settled Node that has not been Ready for five minutes and is a day old: only its server decides on it."""
+    silent: dict[str, Any] = {
+        "ready": Readiness.UNKNOWN,
+        "ready_since": NOW - timedelta(minutes=5),
+        "created_at": NOW - timedelta(days=1),
+    }
+    return a_settled_node(name, server_id, **silent | overrides)
 
 
 def a_server(server_id: int = 1, name: str = "web-1", **overrides: Any) -> Server:
@@ -112,14 +155,43 @@ def an_identity(provider_id: str | None = "hcloud://1", **overrides: Any) -> Nod
     return NodeIdentity(provider_id, **defaults | overrides)
 
 
+def a_loss(node: Node | None = None, server_id: int = 1) -> LostNode:
+    """The left side of the deletion of a Node, by default of ``a_lost_node()``."""
+    lost = node or a_lost_node()
+    identity = NodeIdentity(lost.provider_id, lost.labels, lost.taints, lost.addresses)
+    return LostNode(identity, absence_proof(lost, server_id))
+
+
+_SIDES: Mapping[str, tuple[State | None, State | None]] = {
+    "node.addresses": (WEB_1_ADDRESSES[:1], WEB_1_ADDRESSES),
+    "node.labels": ({}, {"topology.kubernetes.io/region": "fsn1"}),
+    "node.shutdown_taint": (False, True),
+}
+"""Both sides of a change of these kinds. Other kinds get Nodes' identities."""
+
+
 def a_change(key: str = "node/web-1", kind: str = "node.initialise", **overrides: Any) -> Change:
     """A change of any kind: its class is the first that the kind may have, its sides fit that class."""
     verb: Verb = overrides.get("verb") or min(KINDS[kind].verbs, key=list(Verb).index)
+    by_verb: Mapping[Verb, tuple[State | None, State | None]] = {
+        Verb.ADD: (None, an_identity()),
+        Verb.MODIFY: (an_identity(labels={}), an_identity()),
+        Verb.REMOVE: (a_loss() if kind == "node.delete" else an_identity(), None),
+    }
+    before, after = _SIDES.get(kind, by_verb[verb])
     defaults: dict[str, Any] = {
         "verb": verb,
-        "before": {Verb.ADD: None, Verb.MODIFY: an_identity(labels={}), Verb.REMOVE: an_identity()}[verb],
-        "after": None if verb is Verb.REMOVE else an_identity(),
+        "before": before,
+        "after": after,
         "reason": "a test wants it",
         "owner": key,
     }
     return Change(key, kind, **defaults | overrides)
+
+
+def a_fleet(*nodes: Node, gone: Collection[int] = (), **overrides: Any) -> Snapshot:
+    """A complete reading of Nodes of the cloud and of their servers, but for those ``gone``: asked for by id, none of
+    them is there."""
+    ids = {node.name: int((node.provider_id or "").removeprefix("hcloud://")) for node in nodes}
+    servers = [a_server(server_id, name) for name, server_id in ids.items() if server_id not in gone]
+    return a_snapshot(nodes, servers, **{"confirmations": dict.fromkeys(gone, Absent())} | overrides)

@@ -204,6 +204,17 @@ class KubernetesWriter:
         """POST, sent once: whether a failed one was carried out is for the caller to look up."""
         return self._connection.send("POST", path, body=body, content_type="application/json", repeatable=False)
 
+    def delete(self, path: str, *, uid: str, version: str) -> Answer:
+        """DELETE of exactly this object as it was read; any other is a Conflict. Repeated after a transient failure,
+        when NotFound may mean that the first try was carried out (Kubernetes API, DeleteOptions.preconditions).
+        """
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": version},
+        }
+        return self._connection.send("DELETE", path, body=body, content_type="application/json")
+
     def try_create(self, path: str, body: Mapping[str, Any]) -> Answer:
         """POST without any second try, for what may be lost: Events."""
         return self._connection.send("POST", path, body=body, content_type="application/json", once=True)

@@ -26,6 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 from reconciler.cli.approve import approve  # noqa: PLC0415
 
                 return approve(arguments[0], flags, os.environ)
+            case Command.EXPLAIN:
+                from reconciler.cli.explain import explain  # noqa: PLC0415
+
+                return explain(arguments[1], flags, os.environ)
             case Command.SANDBOX:
                 from reconciler.cli.sandbox import sandbox  # noqa: PLC0415
 

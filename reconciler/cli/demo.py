@@ -16,8 +16,9 @@ _LATENCY_S = 0.05
 """What a request to Hetzner takes from a server there, so that the demo shows a real pace."""
 
 _INTRODUCTION = """\
-A small cluster on Hetzner, simulated on this machine: three Nodes run, three have just joined and carry the
-taint that keeps pods away until a cloud controller has initialised them, and one bears a mistyped name.
+A small cluster on Hetzner, simulated on this machine. Two Nodes have just joined and carry the taint that keeps pods
+away until a cloud controller has initialised them; a third bears a mistyped name. Of those that have run for days,
+one's server has a larger type by now, and one is silent since somebody deleted its server.
 """
 _FAREWELL = """\
 That was the whole way: a plan, the apply, and an empty plan that was observed. What to type next:
@@ -40,7 +41,7 @@ def demo(environ: Mapping[str, str]) -> int:
         inherited = {
             name: value for name, value in environ.items() if not name.startswith(("HCLOUD", "ROBOT", "RECONC"))
         }
-        surroundings = {**inherited, **sandbox.environment, "HCLOUD_NETWORK": "cluster"}
+        surroundings = {**inherited, **sandbox.environment}
         flags = {"--kubeconfig": sandbox.environment["KUBECONFIG"]}
         _tell(_INTRODUCTION)
         for step in ("--dry-run", "--once", "--dry-run"):

@@ -83,9 +83,14 @@ def _guarded(run_pass: Callable[[], Report]) -> Report:
     try:
         return run_pass()
     except Exception as error:  # noqa: BLE001 - the last resort before the process dies
-        _log.debug("internal error", exc_info=True)
-        where = "set HCLOUD_DEBUG=true for details, and please report it"
-        return Report(errors=(f"internal error, {type(error).__name__}: {error}; {where}",))
+        return Report(errors=(internal_error(error),))
+
+
+def internal_error(error: Exception) -> str:
+    """What a person is told of a bug of ours; the details are logged for debugging."""
+    _log.debug("internal error", exc_info=True)
+    where = "set HCLOUD_DEBUG=true for details, and please report it"
+    return f"internal error, {type(error).__name__}: {error}; {where}"
 
 
 def _pace(config: Config) -> Callable[[Report], Pace]:

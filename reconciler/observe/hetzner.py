@@ -42,10 +42,15 @@ class _Server(msgspec.Struct, gc=False):
     location: _Named | None = None
     public_net: _PublicNet = msgspec.field(default_factory=_PublicNet)
     private_net: list[_PrivateNet] = msgspec.field(default_factory=list)
+    labels: dict[str, str] | None = None
 
 
 class _Servers(msgspec.Struct):
     servers: list[_Server]
+
+
+class _ServerAnswer(msgspec.Struct):
+    server: _Server
 
 
 class _RawServers(msgspec.Struct):
@@ -77,6 +82,7 @@ class _NetworkList(msgspec.Struct):
 _SERVERS = msgspec.json.Decoder(_Servers)
 _RAW_SERVERS = msgspec.json.Decoder(_RawServers)
 _SERVER = msgspec.json.Decoder(_Server)
+_SERVER_ANSWER = msgspec.json.Decoder(_ServerAnswer)
 _IDENTIFIED = msgspec.json.Decoder(_Identified)
 _ID_ONLY = msgspec.json.Decoder(_IdOnly)
 
@@ -116,6 +122,15 @@ def _one_by_one(page: bytes) -> Decoded[Server]:
             if found.name:
                 names[found.id] = found.name
     return Decoded(items, unreadable, names, nameless)
+
+
+def observe_server(reader: HetznerReader, server_id: int) -> Server:
+    """One server as it is now. Raises an ApiError, NotFound when the API itself says that it is not there."""
+    body = reader.get(f"/servers/{server_id}")
+    try:
+        return _server(_SERVER_ANSWER.decode(body).server)
+    except ValueError as error:
+        raise Broken(f"Hetzner GET /servers/{server_id}: the answer is no server ({error})") from error
 
 
 def observe_network(
@@ -181,6 +196,7 @@ def _server(server: _Server) -> Server:
         ipv4=ipv4,
         ipv6=IPv6Network(ipv6, strict=False) if ipv6 else None,
         private_ips=tuple((net.network, IPv4Address(net.ip)) for net in server.private_net),
+        labels=server.labels or {},
     )
 
 

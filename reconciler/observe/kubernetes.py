@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from actuators.errors import ApiError, Broken, NotFound
 from desired.approval import Approval, parse_approvals
 from desired.names import ANNOTATION_PROVIDED_NODE_IP, CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.section import Present, Section, Unknown
-from desired.snapshot import Node, NodeAddress, Readiness, Taint
+from desired.snapshot import Condition, Node, NodeAddress, Taint
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):
@@ -28,6 +29,7 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
     deletion_timestamp: datetime | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
 
 
 class _Taint(msgspec.Struct, rename="camel", gc=False):
@@ -46,6 +48,7 @@ class _Spec(msgspec.Struct, gc=False):
 class _Condition(msgspec.Struct, rename="camel", gc=False):
     type: str
     status: str
+    reason: str = ""
     last_transition_time: datetime | None = None
 
 
@@ -205,8 +208,6 @@ def _name_of(raw: msgspec.Raw) -> str | None:
 
 def _node(node: _Node) -> Node:
     meta = node.metadata
-    ready = next((condition for condition in node.status.conditions or () if condition.type == "Ready"), None)
-    readiness = Readiness.MISSING if ready is None else _READINESS.get(ready.status, Readiness.UNKNOWN)
     return Node(
         name=meta.name,
         uid=meta.uid,
@@ -217,11 +218,13 @@ def _node(node: _Node) -> Node:
         taints=tuple(Taint(t.key, t.effect, t.value, t.time_added) for t in node.spec.taints or ()),
         addresses=tuple(NodeAddress(a.type, a.address) for a in node.status.addresses or ()),
         provided_node_ip=(meta.annotations or {}).get(ANNOTATION_PROVIDED_NODE_IP),
-        ready=readiness,
-        ready_since=ready.last_transition_time if ready else None,
+        conditions=tuple(_condition(condition) for condition in node.status.conditions or ()),
         unschedulable=node.spec.unschedulable,
         deleted_at=meta.deletion_timestamp,
+        finalizers=tuple(meta.finalizers or ()),
     )
 
 
-_READINESS = {"True": Readiness.TRUE, "False": Readiness.FALSE, "Unknown": Readiness.UNKNOWN}
+def _condition(found: _Condition) -> Condition:
+    """The words are the same on thousands of Nodes: one copy of each is kept."""
+    return Condition(intern(found.type), intern(found.status), intern(found.reason), found.last_transition_time)

@@ -9,6 +9,7 @@ from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import ApiError
 from desired.settings import Settings
 from desired.snapshot import Snapshot
+from reconciler.observe.confirm import Confirmer
 from reconciler.observe.hetzner import observe_network, observe_servers
 from reconciler.observe.kubernetes import observe_cluster_uid, observe_nodes
 
@@ -19,6 +20,7 @@ class Eyes:
 
     kubernetes: KubernetesReader
     hetzner: HetznerReader
+    confirmer: Confirmer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ def observe_world(eyes: Eyes, settings: Settings) -> Observation:
     server_section, servers_error = servers.result()
     network_found, network_error = network.result()
     errors = {"servers": servers_error, "network": network_error}
+    snapshot = Snapshot(taken_at, uid.result(), node_section, server_section, network_found)
     return Observation(
-        Snapshot(taken_at, uid.result(), node_section, server_section, network_found),
+        eyes.confirmer.confirm(snapshot, settings),
         {part: error for part, error in errors.items() if error is not None},
     )
 

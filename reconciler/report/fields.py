@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from desired.change import Change, NodeIdentity, State
+from desired.change import Change, LostNode, NodeIdentity, State
 from desired.plain import plain
 from desired.snapshot import NodeAddress
 
@@ -48,6 +48,19 @@ def _canonical(state: State | None) -> Any:
                 "taints": {f"{taint.key}:{taint.effect}": taint.value or "" for taint in state.taints},
                 "addresses": _addresses(state.addresses),
             }
+        case LostNode(identity, proof):
+            # What a person needs to know the machine by: all labels and taints of it would drown that.
+            return {
+                **({"provider_id": identity.provider_id} if identity.provider_id else {}),
+                **{f"addresses[{kind}]": texts for kind, texts in _addresses(identity.addresses).items()},
+                "not_ready_since": plain(proof.not_ready_since),
+            }
+        case bool():
+            return {"shutdown": state}
+        case tuple():
+            return {"addresses": _addresses(state)}
+        case _:
+            return {"labels": plain(state)}
 
 
 def _reordered(change: Change) -> Iterator[FieldChange]:
@@ -60,12 +73,17 @@ def _reordered(change: Change) -> Iterator[FieldChange]:
 
 def _lists(state: State | None) -> Mapping[str, str]:
     """The lists of a side as they stand."""
-    if state is None:
-        return {}
-    return {
-        "taints": ", ".join(f"{taint.key}:{taint.effect}" for taint in state.taints),
-        "addresses": ", ".join(f"{address.type} {address.address}" for address in state.addresses),
-    }
+    match state:
+        case NodeIdentity():
+            taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in state.taints)
+            return {"taints": taints, "addresses": _in_order(state.addresses)}
+        case tuple():
+            return {"addresses": _in_order(state)}
+    return {}
+
+
+def _in_order(addresses: tuple[NodeAddress, ...]) -> str:
+    return ", ".join(f"{address.type} {address.address}" for address in addresses)
 
 
 def _addresses(addresses: tuple[NodeAddress, ...]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Hold
+from desired.change import Hold, Note
 from desired.plain import plain
 from desired.section import Present, Section
 from reconciler import __version__
@@ -30,9 +30,9 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
         "taken_at": snapshot.taken_at.isoformat() if snapshot else None,
         "cluster": {"uid": uid},
         "sections": {name: _section(section) for name, section in snapshot.sections().items()} if snapshot else {},
-        "changes": [_change(line) for line in report.lines],
-        "notes": [{"key": note.key, "kind": note.kind.value, "text": note.text} for note in report.notes],
-        "holds": [_hold(hold, report.approve_flags) for hold in report.holds],
+        "changes": [change_as_json(line) for line in report.lines],
+        "notes": [note_as_json(note) for note in report.notes],
+        "holds": [hold_as_json(hold, report.approve_flags) for hold in report.holds],
         "errors": list(report.errors),
         "requests": {"kubernetes": report.cost.kubernetes, "hetzner": report.cost.hetzner},
         "summary": summary(report),
@@ -60,7 +60,8 @@ def _section(section: Section[Any, Any]) -> Mapping[str, Any]:
     }
 
 
-def _change(line: Line) -> Mapping[str, Any]:
+def change_as_json(line: Line) -> Mapping[str, Any]:
+    """One change with its verdict and outcome."""
     change = line.change
     ruling = change.ruling
     return {
@@ -96,7 +97,13 @@ def _outcome(outcome: Outcome | None) -> Mapping[str, Any] | None:
             return {"state": "failed", "why": error, "retry_after_s": retry_after_s}
 
 
-def _hold(hold: Hold, flags: str) -> Mapping[str, Any]:
+def note_as_json(note: Note) -> Mapping[str, Any]:
+    """One note."""
+    return {"key": note.key, "kind": note.kind.value, "text": note.text}
+
+
+def hold_as_json(hold: Hold, flags: str) -> Mapping[str, Any]:
+    """One hold with the command that approves it; ``flags`` as in ``approve_command``."""
     return {
         "hash": hold.hash,
         "rule": hold.rule,

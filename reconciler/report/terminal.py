@@ -2,15 +2,17 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from actuators.outcome import Outcome
 from desired.change import Change
 from reconciler.flags import Output
+from reconciler.report.explanation_json import render_explanation_json
+from reconciler.report.explanation_text import render_explanation
 from reconciler.report.json_report import render_json
-from reconciler.report.text_report import Tone, render_lines
-from reconciler.result import Report
+from reconciler.report.text_report import TextLine, Tone, render_lines
+from reconciler.result import Explained, Report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,30 +32,38 @@ _STYLES = {
 
 
 class Writer:
-    """Writes reports to one stream in the format that was asked for."""
+    """Writes reports and explanations to one stream in the format that was asked for."""
 
     def __init__(self, output: Output, stream: TextIO | None = None) -> None:
         self._json = output is Output.JSON
         self._stream = stream or sys.stdout
         self._coloured = output is Output.AUTO and is_terminal(self._stream)
 
-    def write(self, report: Report, *, stream_of_passes: bool = False) -> None:
-        """Write ``report`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
+    def write(self, said: Report | Explained, *, stream_of_passes: bool = False) -> None:
+        """Write ``said`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
         if self._json:
-            self._stream.write(render_json(report, compact=stream_of_passes))
+            self._stream.write(_json(said, compact=stream_of_passes))
         elif self._coloured:
-            self._write_coloured(report)
+            self._write_coloured(said)
         else:
-            self._stream.write("".join(f"{line.text}\n" for line in render_lines(report)))
+            self._stream.write("".join(f"{line.text}\n" for line in _text(said)))
         self._stream.flush()
 
-    def _write_coloured(self, report: Report) -> None:
+    def _write_coloured(self, said: Report | Explained) -> None:
         from rich.text import Text  # noqa: PLC0415 - pipes need not pay for rich
 
         out = console(self._stream)
-        for line in render_lines(report):
+        for line in _text(said):
             # Text and not markup: markup would swallow the brackets of label paths. Unwrapped, so that no word is cut.
             out.print(Text(line.text, style=_STYLES[line.tone]), soft_wrap=True)
+
+
+def _json(said: Report | Explained, *, compact: bool) -> str:
+    return render_json(said, compact=compact) if isinstance(said, Report) else render_explanation_json(said)
+
+
+def _text(said: Report | Explained) -> Iterator[TextLine]:
+    return render_lines(said) if isinstance(said, Report) else render_explanation(said)
 
 
 class TerminalProgress:

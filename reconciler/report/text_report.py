@@ -1,6 +1,7 @@
 """A report as lines of text, each with the tone in which a terminal shows it. Nothing is only said by colour."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -56,7 +57,7 @@ def render_lines(report: Report) -> Iterator[TextLine]:
 
 
 def _lines(report: Report) -> Iterator[TextLine]:
-    yield from _header(report)
+    yield from header_lines(report)
     symbols = sorted({_symbol(line.change) for line in report.lines}, key=list(_LEGEND).index)
     if symbols:
         yield TextLine("Symbols: " + ", ".join(f"{symbol} {_LEGEND[symbol]}" for symbol in symbols), Tone.DETAIL)
@@ -66,7 +67,7 @@ def _lines(report: Report) -> Iterator[TextLine]:
             section = name
             yield TextLine("")
             yield TextLine(f"{section}s", Tone.HEADING)
-        yield from _change(line)
+        yield from change_lines(line)
     yield from _holds(report)
     yield from _notes(report)
     yield TextLine("")
@@ -75,7 +76,8 @@ def _lines(report: Report) -> Iterator[TextLine]:
     yield from _footer(report)
 
 
-def _header(report: Report) -> Iterator[TextLine]:
+def header_lines(report: Report) -> Iterator[TextLine]:
+    """Which world was read when, what is missing of it, and what that cost."""
     snapshot = report.snapshot
     if snapshot is None:
         return
@@ -94,7 +96,8 @@ def _size(section: Section[Any, Any]) -> str:
     return f"{len(section)} of {section.expected}" if section.expected is not None else str(len(section))
 
 
-def _change(line: Line) -> Iterator[TextLine]:
+def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
+    """One change: what, why, what keeps it, what it costs, and which ``fields`` it is about."""
     change, ruling = line.change, line.change.ruling
     symbol = _symbol(change)
     yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
@@ -102,11 +105,18 @@ def _change(line: Line) -> Iterator[TextLine]:
     if ruling.verdict is Verdict.HELD:
         yield TextLine(f"      held by {ruling.rule}, see below", _TONES[symbol])
     elif ruling.why:
-        yield TextLine(f"      {ruling.verdict} by {ruling.rule}: {ruling.why}", _TONES[symbol])
+        yield TextLine(
+            f"      {ruling.verdict} by {ruling.rule}: {ruling.why}{shown_due(ruling.due_in_s)}", _TONES[symbol]
+        )
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
-    for field in field_changes(change):
-        yield TextLine(f"      {field.path}: {_value(field.before)} -> {_value(field.after)}")
+    for field in field_changes(change) if fields else ():
+        yield TextLine(f"      {field.path}: {shown_value(field.before)} -> {shown_value(field.after)}")
+
+
+def shown_due(due_in_s: float | None) -> str:
+    """When another look is worth it; "" at once, or when nobody knows."""
+    return f"; due in {math.ceil(due_in_s)} s" if due_in_s else ""
 
 
 def _fate(line: Line) -> str:
@@ -198,7 +208,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def _value(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """``(none)`` for what is not there; an empty text in quotes, so that it can be seen."""
     if isinstance(value, str) and value:
         return value

@@ -1,21 +1,28 @@
-"""The small cluster of ``reconcile demo`` and of a sandbox without a world file: three Nodes run, three just joined,
-and one has a name that no server has."""
+"""The small cluster of ``reconcile demo`` and of a sandbox without a world file: of four Nodes that ran, one server was
+resized and one deleted; two Nodes have just joined, and one has a name that no server has."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
-_TAINT = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+_UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+_UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+_REASONS = {"True": "KubeletReady", "False": "KubeletNotReady", "Unknown": "NodeStatusUnknown"}
+"""Status of the Ready condition → its reason."""
 _NETWORK = 4711
 _SERVERS = (
     ("control-plane-1", 101, "cpx22", "nbg1"),
-    ("worker-1", 102, "cpx32", "nbg1"),
+    ("worker-1", 102, "cpx42", "nbg1"),
     ("worker-2", 103, "cpx32", "fsn1"),
     ("worker-3", 104, "cpx32", "fsn1"),
-    ("worker-4", 105, "cpx42", "hel1"),
-    ("worker-5", 106, "cpx42", "hel1"),
-    ("worker-6", 107, "cpx42", "hel1"),
+    ("worker-4", 105, "cpx32", "hel1"),
+    ("worker-5", 106, "cpx32", "hel1"),
+    ("worker-6", 107, "cpx32", "hel1"),
 )
-_INITIALISED = 3
+_JOINING = frozenset({"worker-4", "worker-5", "worker-6"})
+_TYPE_BEFORE = {"worker-1": "cpx32"}
+"""Server's name → its type when its Node joined."""
+_GONE = "worker-3"
+"""The server that somebody deleted while its Node stayed."""
 _MISNAMED = {"worker-6": "worker6"}
 """Server's name → the Node's, which somebody mistyped."""
 
@@ -23,10 +30,8 @@ _MISNAMED = {"worker-6": "worker6"}
 def demo_world(now: datetime) -> dict[str, Any]:
     """A world file's content. ``now`` is the simulated time; the cluster is three days old."""
     servers = [_server(name, server_id, kind, location) for name, server_id, kind, location in _SERVERS]
-    nodes = [
-        _initialised_node(server, now) if i < _INITIALISED else _joining_node(server, now)
-        for i, server in enumerate(servers)
-    ]
+    nodes = [_node(server, now) for server in servers]
+    living = [server for server in servers if server["name"] != _GONE]
     network = {
         "id": _NETWORK,
         "name": "cluster",
@@ -36,7 +41,7 @@ def demo_world(now: datetime) -> dict[str, Any]:
     return {
         "format_version": "1.0",
         "kubernetes": {"nodes": nodes, "services": [], "namespaces": []},
-        "hetzner": {"servers": servers, "networks": [network], "load_balancers": [], "certificates": []},
+        "hetzner": {"servers": living, "networks": [network], "load_balancers": [], "certificates": []},
     }
 
 
@@ -52,6 +57,13 @@ def _server(name: str, server_id: int, kind: str, location: str) -> dict[str, An
     }
 
 
+def _node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
+    if server["name"] in _JOINING:
+        return _joining_node(server, now)
+    node = _initialised_node(server, now)
+    return _silenced(node, now) if server["name"] == _GONE else node
+
+
 def _joining_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
     """As a kubelet with ``--cloud-provider=external`` registers it."""
     name = _MISNAMED.get(server["name"], server["name"])
@@ -61,7 +73,7 @@ def _joining_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
             "creationTimestamp": _time(now - timedelta(seconds=40)),
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
         },
-        "spec": {"taints": [_TAINT]},
+        "spec": {"taints": [_UNINITIALIZED]},
         "status": {
             "addresses": [{"type": "Hostname", "address": name}],
             "conditions": [_ready("False", now - timedelta(seconds=40))],
@@ -70,7 +82,9 @@ def _joining_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
-    name, kind, location = server["name"], server["server_type"], server["location"]
+    """As it has been since it joined three days ago."""
+    name, location = server["name"], server["location"]
+    kind = _TYPE_BEFORE.get(name, server["server_type"])
     zone = {"nbg1": "nbg1-dc3", "fsn1": "fsn1-dc14"}[location]
     return {
         "metadata": {
@@ -100,11 +114,18 @@ def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
     }
 
 
+def _silenced(node: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """The same Node after its kubelet has said nothing for a while: what the cluster's own controllers make of it."""
+    node["spec"]["taints"] = [_UNREACHABLE]
+    node["status"]["conditions"] = [_ready("Unknown", now - timedelta(minutes=5))]
+    return node
+
+
 def _ready(status: str, since: datetime) -> dict[str, Any]:
     return {
         "type": "Ready",
         "status": status,
-        "reason": "KubeletReady" if status == "True" else "KubeletNotReady",
+        "reason": _REASONS[status],
         "lastHeartbeatTime": _time(since),
         "lastTransitionTime": _time(since),
     }

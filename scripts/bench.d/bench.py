@@ -21,7 +21,7 @@ from typing import Any
 
 from processes import Conditions, SandboxProcess, count_calls, count_methods, run_measured
 from tables import FORMAT_VERSION, render
-from worlds import NETWORK, joining_world, settled_world
+from worlds import NETWORK, joining_world, resized_world, settled_world
 
 from reconciler import __version__
 
@@ -187,9 +187,11 @@ def run_further(sandbox: SandboxProcess, report_file: Path) -> dict[str, Any]:
 
 
 def _scenarios(options: argparse.Namespace) -> Iterator[Scenario]:
-    join, idle = ([5], [100]) if options.quick else (options.join, options.idle)
+    join, resize, idle = ([5], [5], [100]) if options.quick else (options.join, options.resize, options.idle)
     for nodes in join:
         yield Scenario("join", nodes, joining_world, run_once, _repetitions(options, nodes), events=nodes)
+    for nodes in resize:
+        yield Scenario("resize", nodes, resized_world, run_once, _repetitions(options, nodes))
     for nodes in idle:
         yield Scenario("idle", nodes, settled_world, run_once, _repetitions(options, nodes))
         yield Scenario("further pass", nodes, settled_world, run_further, _repetitions(options, nodes))
@@ -254,13 +256,14 @@ def _numbers(text: str) -> list[int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--join", type=_numbers, default=[5, 20, 100, 1000], metavar="N,N", help="joining Nodes")
+    parser.add_argument("--resize", type=_numbers, default=[1000], metavar="N,N", help="Nodes of resized servers")
     parser.add_argument("--idle", type=_numbers, default=[5000], metavar="N,N", help="settled Nodes")
     parser.add_argument("--latency-ms", type=int, default=50, metavar="N", help="of both APIs; default 50")
     parser.add_argument("--action-ms", type=int, default=300, metavar="N", help="of a Hetzner action; default 300")
     parser.add_argument("--rate-limit", type=int, default=36000, metavar="N", help="Hetzner's, an hour; default 36000")
     parser.add_argument("--repetitions", type=int, metavar="N", help=f"default 3, and 1 from {_LARGE} Nodes on")
     parser.add_argument("--output", metavar="FILE", help="JSON; default: a new file in bench-results/")
-    parser.add_argument("--quick", action="store_true", help="see that it works: 5 joining, 100 settled, once each")
+    parser.add_argument("--quick", action="store_true", help="see that it works: 5 joining, 5 resized, 100 idle")
     return parser
 
 

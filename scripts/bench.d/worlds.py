@@ -15,6 +15,8 @@ _CONDITIONS = (
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
+_TYPE = "cpx32"
+_LARGER_TYPE = "cpx42"
 _IMAGES = 16
 _FIELDS = ("cpu", "ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi", "memory", "pods")
 
@@ -29,6 +31,14 @@ def settled_world(nodes: int) -> dict[str, Any]:
     """``nodes`` servers, and for each a Ready Node that a cloud controller initialised long ago."""
     now = datetime.now(UTC).replace(microsecond=0)
     return _world([_settled_node(i, now) for i in range(nodes)], nodes)
+
+
+def resized_world(nodes: int) -> dict[str, Any]:
+    """The same after every server was given a larger type."""
+    world = settled_world(nodes)
+    for server in world["hetzner"]["servers"]:
+        server["server_type"] = _LARGER_TYPE
+    return world
 
 
 def _world(nodes: list[dict[str, Any]], servers: int) -> dict[str, Any]:
@@ -66,7 +76,7 @@ def _server(i: int) -> dict[str, Any]:
     return {
         "id": _FIRST_SERVER + i,
         "name": _name(i),
-        "server_type": "cpx32",
+        "server_type": _TYPE,
         "location": "fsn1",
         "public_net": {
             "ipv4": {"ip": _public(i)},
@@ -104,7 +114,7 @@ def _settled_node(i: int, now: datetime) -> dict[str, Any]:
     name, since, beat = _name(i), now - timedelta(days=30), now - timedelta(seconds=60)
     labels = {
         "beta.kubernetes.io/arch": "amd64",
-        "beta.kubernetes.io/instance-type": "cpx32",
+        "beta.kubernetes.io/instance-type": _TYPE,
         "beta.kubernetes.io/os": "linux",
         "failure-domain.beta.kubernetes.io/region": "fsn1",
         "failure-domain.beta.kubernetes.io/zone": "fsn1-dc14",
@@ -112,7 +122,7 @@ def _settled_node(i: int, now: datetime) -> dict[str, Any]:
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
-        "node.kubernetes.io/instance-type": "cpx32",
+        "node.kubernetes.io/instance-type": _TYPE,
         "topology.kubernetes.io/region": "fsn1",
         "topology.kubernetes.io/zone": "fsn1-dc14",
         "node-role.kubernetes.io/worker": "",

@@ -1,4 +1,4 @@
-"""What all kinds have in common: identity, versions, locking, deletion, the split of the status."""
+"""What all kinds have in common: identity, versions, locking, the split of the status."""
 
 from typing import Any
 
@@ -20,14 +20,6 @@ OTHER_NAMESPACE = "the namespace of the provided object does not match the names
 OTHER_NAME = "the name of the object (other) does not match the name on the URL (NAME)"
 OTHER_TIME = (
     'Node "NAME" is invalid: metadata.deletionTimestamp: Invalid value: "2020-01-01T00:00:00Z": field is immutable'
-)
-OTHER_UID = (
-    "the UID in the precondition ({wanted}) does not match the UID in record ({actual}). "
-    "The object might have been deleted and then recreated"
-)
-OTHER_VERSION = (
-    "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({actual}). "
-    "The object might have been modified"
 )
 NEVER = "00000000-0000-4000-8000-000000000000"
 
@@ -245,70 +237,6 @@ def test_a_write_to_the_status_leaves_the_spec_alone_but_not_the_metadata(
     assert patched["spec"] == created["spec"]
     assert without_versions(patched["status"]["conditions"]) == conditions
     assert api.get(f"{path}/{name}/status").good() == patched
-
-
-def test_deletion_of_a_node_answers_a_status(api: KubernetesApi, name: str) -> None:
-    """With the uid of what was deleted."""
-    uid = api.create(NODES, node(name))["metadata"]["uid"]
-    answer = api.request("DELETE", f"{NODES}/{name}", {"preconditions": {"uid": uid}})
-    details = {"name": name, "kind": "nodes", "uid": uid}
-    expected = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    assert answer.good() == expected
-    assert api.get(f"{NODES}/{name}").status == 404
-
-
-def test_deletion_of_a_service_answers_the_service(api: KubernetesApi, name: str) -> None:
-    """Other kinds answer otherwise."""
-    created = api.create(SERVICES, {**node(name), "spec": {"ports": [{"port": 80}]}})
-    answer = api.request("DELETE", f"{SERVICES}/{name}")
-    assert without_versions(answer.good()) == without_versions(created)
-
-
-@pytest.mark.parametrize("finalizers", [[], ["example.com/test"]], ids=["free", "with finalizer"])
-@pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        ({"uid": NEVER}, OTHER_UID),
-        ({"resourceVersion": "1"}, OTHER_VERSION),
-    ],
-    ids=["uid", "version"],
-)
-def test_deletion_has_preconditions(
-    api: KubernetesApi, name: str, finalizers: list[str], wanted: dict[str, str], text: str
-) -> None:
-    """The message names the kind, not the path, unlike all other conflicts."""
-    metadata = api.create(NODES, node(name, finalizers=finalizers))["metadata"]
-    answer = api.request("DELETE", f"{NODES}/{name}", {"preconditions": wanted})
-    ((field, value),) = wanted.items()
-    why = text.format(wanted=value, actual=metadata[field])
-    assert answer.refusal == (409, "Conflict", f'Operation cannot be fulfilled on Node "{name}": {why}')
-    assert answer.body["details"] == {"name": name, "kind": "Node"}
-    assert "deletionTimestamp" not in api.get(f"{NODES}/{name}").good()["metadata"]
-
-
-def test_an_object_lingers_until_its_finalizers_are_gone(api: KubernetesApi, name: str) -> None:
-    """It can still be changed, but not gain finalizers or live on."""
-    api.create(NODES, node(name, finalizers=["example.com/a", "example.com/b"]))
-    deleted = api.request("DELETE", f"{NODES}/{name}", {"propagationPolicy": "Background"}).good()
-    assert deleted["metadata"]["deletionGracePeriodSeconds"] == 0
-    assert api.request("DELETE", f"{NODES}/{name}").good() == deleted
-    changed = api.merge(f"{NODES}/{name}", {"metadata": {"labels": {"a": "b"}, "deletionTimestamp": None}}).good()
-    assert changed["metadata"]["deletionTimestamp"] == deleted["metadata"]["deletionTimestamp"]
-    more = api.merge(f"{NODES}/{name}", {"metadata": {"finalizers": ["example.com/a", "example.com/c"]}})
-    found = 'found new finalizers []string{"example.com/c"}'
-    why = f"Forbidden: no new finalizers can be added if the object is being deleted, {found}"
-    assert more.refusal == (422, "Invalid", f'Node "{name}" is invalid: metadata.finalizers: {why}')
-    api.merge(f"{NODES}/{name}", {"metadata": {"finalizers": ["example.com/b"]}}).good()
-    last = api.merge(f"{NODES}/{name}/status", {"metadata": {"finalizers": None}}).good()
-    assert "finalizers" not in last["metadata"]
-    assert api.get(f"{NODES}/{name}").status == 404
-
-
-def test_a_recreated_object_has_another_uid(api: KubernetesApi, name: str) -> None:
-    """Which is what preconditions are for."""
-    first = api.create(NODES, node(name))["metadata"]["uid"]
-    api.request("DELETE", f"{NODES}/{name}").good()
-    assert api.create(NODES, node(name))["metadata"]["uid"] != first
 
 
 def test_a_dry_run_changes_nothing(api: KubernetesApi, name: str) -> None:

@@ -9,6 +9,7 @@ import yaml
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.apiserver import ROOT, OwnApiServer
+from tests.support.lifecycle import AT_ANY_AGE, ago
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.stage import Stage, is_initialised
 
@@ -16,9 +17,23 @@ ROLES = Path(ROOT) / "deploy" / "rbac"
 READ_ONLY_TOKEN = "r" * 64
 
 
-def _grant(cluster: OwnApiServer, user: str, *files: str) -> None:
-    """Create the roles of ``files`` and bind them to ``user``."""
-    for role in (role for file in files for role in yaml.safe_load_all((ROLES / file).read_text())):
+def _roles(*files: str) -> list[dict[str, Any]]:
+    """The roles as they are shipped."""
+    return [role for file in files for role in yaml.safe_load_all((ROLES / file).read_text())]
+
+
+def _without(verb: str, roles: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same roles under names of their own, each rule without that verb."""
+    for role in roles:
+        role["metadata"]["name"] += f"-without-{verb}"
+        for rule in role["rules"]:
+            rule["verbs"] = [granted for granted in rule["verbs"] if granted != verb]
+    return roles
+
+
+def _grant(cluster: OwnApiServer, user: str, roles: list[dict[str, Any]]) -> None:
+    """Create the roles and bind them to ``user``."""
+    for role in roles:
         kind, name, namespace = role["kind"], role["metadata"]["name"], role["metadata"].get("namespace")
         api = f"/apis/rbac.authorization.k8s.io/v1{f'/namespaces/{namespace}' if namespace else ''}"
         cluster.request("POST", f"{api}/{kind.lower()}s", role)
@@ -43,7 +58,7 @@ def held(stage: Stage) -> Stage:
 
 def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, real_cluster: OwnApiServer) -> None:
     """The observer's role and a read-only Hetzner token give the same plan as all rights do."""
-    _grant(real_cluster, "observer", "observe.yaml")
+    _grant(real_cluster, "observer", _roles("observe.yaml"))
     loop = BackgroundLoop()
     project = HetznerSimulator(held.clock, tokens={READ_ONLY_TOKEN: "ro"}, world=held.project.world())
     read_only = SimulatorServer(loop, project, held.clock).start()
@@ -68,7 +83,7 @@ def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, re
 
 def test_once_works_with_the_shipped_role(held: Stage, real_cluster: OwnApiServer) -> None:
     """The reconciler's role suffices to initialise a Node, to say so in an Event, and to use an approval up."""
-    _grant(real_cluster, "reconciler", "observe.yaml", "reconcile.yaml")
+    _grant(real_cluster, "reconciler", _roles("observe.yaml", "reconcile.yaml"))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=held.proxy.url))
     held.servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
     (hold,) = held.reconcile("--dry-run", "--output", "json", KUBECONFIG=kubeconfig).report["holds"]
@@ -83,9 +98,60 @@ def test_once_works_with_the_shipped_role(held: Stage, real_cluster: OwnApiServe
     assert any(entry.path.endswith("/configmaps/hcloud-reconciler") for entry in held.writes())
 
 
+@pytest.fixture
+def losing(held: Stage) -> Stage:
+    """The same stage, and a silent Node whose server is gone."""
+    held.register(settled_node("lost", 3, "Unknown", since=ago(minutes=5)))
+    return held
+
+
+def _events_on(stage: Stage, uid: str) -> dict[str, str]:
+    """Reason → text of the events on the Node with this uid."""
+    _, listed = stage.cluster.request(
+        "GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={uid}"
+    )
+    return {event["reason"]: event["message"] for event in listed["items"]}
+
+
+def test_deleting_works_with_the_shipped_role(losing: Stage, real_cluster: OwnApiServer) -> None:
+    """The reconciler's role suffices to delete a Node whose server is gone, and to say so."""
+    _grant(real_cluster, "reconciler", _roles("observe.yaml", "reconcile.yaml"))
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=losing.proxy.url))
+    uid = losing.nodes()["lost"]["metadata"]["uid"]
+
+    ran = losing.reconcile("--once", "--output", "json", *AT_ANY_AGE, KUBECONFIG=kubeconfig)
+
+    assert (ran.code, ran.report["result"], ran.report["summary"]["applied"]) == (0, "no_changes", 2)
+    assert sorted(losing.nodes()) == ["web-1", "web-2"]
+    assert {entry.status for entry in losing.proxy.journal.entries()} <= {200, 201}
+    assert _events_on(losing, uid) == {
+        "DeletingNode": "Deleting node lost because it does not exist in the cloud provider"
+    }
+
+
+def test_without_the_right_to_delete(losing: Stage, real_cluster: OwnApiServer) -> None:
+    """With everything but that verb, only the deletion fails: its Node stays and is told of, the other one joins."""
+    _grant(real_cluster, "keeper", _without("delete", _roles("observe.yaml", "reconcile.yaml")))
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("keeper"), server=losing.proxy.url))
+    uid = losing.nodes()["lost"]["metadata"]["uid"]
+
+    ran = losing.reconcile("--once", "--output", "json", *AT_ANY_AGE, KUBECONFIG=kubeconfig)
+
+    outcomes = {change["key"]: change["outcome"]["state"] for change in ran.report["changes"]}
+    assert (ran.code, ran.report["result"]) == (1, "partial")
+    assert outcomes == {"node/web-1": "applied", "node/lost": "failed"}
+    assert is_initialised(losing.nodes()["web-1"])
+    assert losing.nodes()["lost"]["metadata"]["uid"] == uid
+    assert [entry.method for entry in losing.proxy.journal.entries() if entry.status == 403] == ["DELETE"]
+    (reason, text), *others = _events_on(losing, uid).items()
+    assert (reason, others) == ("DeletingNodeFailed", [])
+    assert text.startswith("Failed deleting node lost: ")
+    assert 'cannot delete resource "nodes"' in text
+
+
 def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiServer) -> None:
     """A person with the approver's role can approve, whether the ConfigMap exists or not."""
-    _grant(real_cluster, "reader", "approve.yaml")
+    _grant(real_cluster, "reader", _roles("approve.yaml"))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reader"), server=stage.proxy.url))
     stage.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
 

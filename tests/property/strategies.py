@@ -1,31 +1,24 @@
-"""Anything that a reading of two clouds may give, as Hypothesis strategies; and what all laws have in common.
+"""Any Node and any server, as Hypothesis strategies; and what all laws have in common.
 
 Names, ids and addresses come from small pools, so that Nodes and servers meet: by name, by id, twice, or not at all.
+Pools are flat, and a field takes one draw, for a draw costs more than a plan.
 """
 
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import UTC
+from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any, TypeVar
 
 from hypothesis import seed, settings
 from hypothesis import strategies as st
 
-from desired.approval import Approval
-from desired.change import Change, NodeIdentity, Plan
-from desired.kinds import KINDS, Verb
-from desired.labels import OWNED_LABELS
-from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_UNINITIALIZED
+from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.provider_id import CloudID, RobotID, format_provider_id
-from desired.section import Absent, Present, Section, Unknown
-from desired.settings import AddressFamily, Controller, Policy, Settings
-from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot, Taint
-from tests.builders import NOW, UNINITIALIZED, a_settled_node
+from desired.snapshot import AddressType, Condition, Node, NodeAddress, Server, ServerStatus, Taint
+from tests.builders import NOW, SERVER_LABELS, UNINITIALIZED
 
-K = TypeVar("K", str, int)
 V = TypeVar("V")
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -49,7 +42,6 @@ def some(*values: V) -> st.SearchStrategy[V]:
 
 
 names = some("web-1", "web-2", "db-1", "db-1.lan", "gpu")
-server_ids = some(1, 2, 3, 2**63 - 1)
 
 cloud_ids = st.builds(CloudID, some(1, 2, 3) | st.integers(1, 2**63 - 1))
 robot_ids = st.builds(RobotID, st.integers(1, 2**63 - 1), st.booleans())
@@ -64,153 +56,124 @@ provider_ids = (
     | malformed_ids
 )
 
-ipv4s = some(IPv4Address("203.0.113.1"), IPv4Address("203.0.113.2"))
-private_ipv4s = some(IPv4Address("10.0.0.2"), IPv4Address("10.0.0.3"))
-ipv6_networks = some(IPv6Network("2001:db8:1::/64"), IPv6Network("2001:db8:2::1/128"))
-node_ips = some("203.0.113.1", "10.0.0.2", "2001:db8:1::5", "10.0.0.2,2001:db8:1::1", "", "0.0.0.0", "10.0.0.2, x")
+STRANGE_NODE_IP = "198.51.100.9"
+"""No server has it, and no Node."""
+NODE_IPS = (
+    "203.0.113.1",
+    "10.0.0.2",
+    "2001:db8:1::5",
+    "2001:db8:1::1",
+    "10.0.0.2,2001:db8:1::1",
+    "",
+    "0.0.0.0",
+    "10.0.0.2, x",
+    STRANGE_NODE_IP,
+)
 
 JOINED_TWICE = (UNINITIALIZED, Taint("team", "NoExecute"), Taint(TAINT_UNINITIALIZED, "NoExecute"))
-taints = some(
-    (UNINITIALIZED,), JOINED_TWICE, (), (Taint("team", "NoExecute"),), (Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule"),)
+SHUT_DOWN = (Taint("team", "NoExecute"), Taint(TAINT_SHUTDOWN, "NoSchedule"), Taint("cilium", "NoSchedule"))
+SETTLED: tuple[tuple[Taint, ...], ...] = (
+    (),
+    (),
+    (Taint("team", "NoExecute", None, "2026-01-01T00:00:00Z"),),
+    SHUT_DOWN,
+    (Taint(TAINT_SHUTDOWN, "NoSchedule", "by-hand"), Taint(TAINT_SHUTDOWN, "NoExecute")),
+    (Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule"),),
+    (Taint("team", "NoExecute"), Taint(TAINT_KARPENTER_DISRUPTED, "NoSchedule")),
 )
-labels = st.dictionaries(some(*sorted(OWNED_LABELS), "team"), some("", "cloud", "mine"), max_size=3)
-addresses = st.lists(
-    some(NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2"), NodeAddress(AddressType.HOSTNAME, "web-1")), max_size=2
-).map(tuple)
+settled_taints = some(*SETTLED)
+taints = some(*SETTLED, (UNINITIALIZED,), JOINED_TWICE, (*SHUT_DOWN, UNINITIALIZED))
 
-nodes = st.builds(
-    Node,
-    name=names,
-    uid=st.just("uid"),
-    resource_version=st.just("1"),
-    created_at=st.just(NOW),
-    provider_id=provider_ids,
-    labels=labels,
-    taints=taints,
-    addresses=addresses,
-    provided_node_ip=some(None, None) | node_ips,
-    ready=some(Readiness.TRUE, *Readiness),
-    unschedulable=some(False, False, False, True),
-    deleted_at=some(None, None, None, NOW),
+_WRONG: tuple[Mapping[str, str], ...] = (
+    {},
+    SERVER_LABELS,
+    SERVER_LABELS,
+    SERVER_LABELS | {"node.kubernetes.io/instance-type": "mine", "beta.kubernetes.io/instance-type": ""},
+    SERVER_LABELS | {"topology.kubernetes.io/zone": "mine", "instance.hetzner.cloud/provided-by": "mine"},
+    {"failure-domain.beta.kubernetes.io/region": "mine", "beta.kubernetes.io/instance-type": "mine"},
+    {"topology.kubernetes.io/region": "", "failure-domain.beta.kubernetes.io/zone": "mine"},
 )
-servers = st.builds(
-    Server,
-    id=server_ids,
-    name=names,
-    status=some(*ServerStatus),
-    type=some("cpx32", "cax11"),
-    location=some("fsn1", "mars", ""),
-    ipv4=st.none() | ipv4s,
-    ipv6=st.none() | ipv6_networks,
-    private_ips=st.lists(st.tuples(some(1, 2), private_ipv4s), max_size=2).map(tuple),
+_OF_OTHERS: tuple[Mapping[str, str], ...] = (
+    {},
+    {},
+    {"team": "mine"},
+    {"node-role.kubernetes.io/control-plane": ""},
+    {"node-role.kubernetes.io/master": "true", "team": "theirs"},
+    {"example.com/spare": ""},
+    {"mirror/env": "old", "mirrored/env": "old"},
 )
+labels = some(*({**wrong, **others} for wrong in _WRONG for others in _OF_OTHERS))
 
-
-gaps = some(None, None, None, "429", "page 2 timed out")
-
-
-@st.composite
-def a_reading(draw: st.DrawFn, items: Mapping[K, V], keys: st.SearchStrategy[K]) -> Section[K, V]:
-    """These objects, whole or with a gap, and now and then one more of which at most the name could be read."""
-    why = draw(gaps)
-    lost = draw(keys) if draw(some(False, False, False, True)) else None
-    name = draw(some(None, None) | names)
-    if lost is None or lost in items:
-        return Section(items, why is None, why)
-    read_names = {} if name is None else {lost: name}
-    return Section(items, why is None, why, unreadable={lost: "broken"}, unreadable_names=read_names)
-
-
-@st.composite
-def twins(draw: st.DrawFn, server: Server) -> Node:
-    """A Node on ``server``: joining by its name or by a preset id, or settled long ago."""
-    node = draw(nodes)
-    match draw(some("by name", "by id", "settled")):
-        case "by name":
-            twin = replace(node, name=server.name, provider_id=None, taints=(UNINITIALIZED,))
-        case "by id":
-            twin = replace(node, provider_id=f"hcloud://{server.id}", taints=JOINED_TWICE)
-        case _:
-            twin = replace(node, provider_id=f"hcloud://{server.id}", taints=())
-    return replace(twin, provided_node_ip=str(server.ipv4) if server.ipv4 and draw(st.booleans()) else None)
-
-
-NETWORKS: tuple[Present[Network | None] | Absent | Unknown, ...] = (
-    Present(None),
-    Present(None),
-    Present(Network(1, "private")),
-    Present(Network(2, "1")),
-    Present(Network(1, "2")),
-    Absent(),
-    Unknown("429"),
+_INTERNAL = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
+_V6 = NodeAddress(AddressType.INTERNAL_IP, "2001:db8:1::5")
+_NO_IP = NodeAddress(AddressType.INTERNAL_IP, "none")
+addresses = some(
+    (),
+    (NodeAddress(AddressType.HOSTNAME, "web-1"), NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.1")),
+    (_INTERNAL, NodeAddress(AddressType.HOSTNAME, "web-1")),
+    (_V6, _INTERNAL),
+    (_NO_IP, _INTERNAL, NodeAddress(AddressType.INTERNAL_DNS, "db-1.lan"), _INTERNAL),
 )
 
+_AGES = tuple(timedelta(seconds=age) for age in (0, 10, 60, 300, 1800, 86_400, -3600))
+_PRESSURE = Condition("MemoryPressure", "True", since=NOW)
+READY = (Condition("Ready", "True", since=NOW - timedelta(days=1)),)
 
-@st.composite
-def worlds(draw: st.DrawFn) -> Snapshot:
-    """Any reading: servers with their Nodes, servers and Nodes on their own, and gaps."""
-    ids = draw(some((1, 2, 3), (2**63 - 1, 1), (1, 2), (1,), ()))
-    found = [replace(draw(servers), id=server_id) for server_id in ids]
-    joined = [draw(twins(server)) for server in found if draw(some(True, True, False))]
-    population = [*joined, *draw(st.lists(nodes, max_size=2))]
-    return Snapshot(
-        taken_at=NOW,
-        cluster_uid=draw(st.just(Present("uid")) | st.just(Unknown("403"))),
-        nodes=draw(a_reading({node.name: node for node in population}, names)),
-        servers=draw(a_reading({server.id: server for server in found}, server_ids)),
-        network=draw(st.sampled_from(NETWORKS)),
+
+def readiness(*statuses: str) -> tuple[tuple[Condition, ...], ...]:
+    """Conditions of a Node that is as Ready as one of these, since any time or none."""
+    timed = ((Condition("Ready", status, since=NOW - age),) for status in statuses for age in _AGES)
+    return (*timed, *((_PRESSURE, Condition("Ready", status)) for status in statuses))
+
+
+conditions = some(*[READY] * 10, *readiness("True", "False", "Unknown", "perhaps"), (), (_PRESSURE,))
+SILENT = (Condition("Ready", "Unknown", since=NOW - timedelta(seconds=60)),)
+silences = (*readiness("Unknown", "False"), ())
+departures: st.SearchStrategy[Mapping[str, Any]] = some(
+    {},
+    {},
+    {},
+    {},
+    {"unschedulable": True},
+    {"finalizers": ("example.com/volumes",)},
+    {"deleted_at": NOW, "finalizers": ("example.com/volumes",)},
+)
+"""Whether and how a Node is on its way out."""
+
+
+def nodes(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Node]:
+    """Nodes of which these fields are drawn from elsewhere."""
+    everything: dict[str, st.SearchStrategy[Any]] = {
+        "name": names,
+        "created_at": some(*(NOW - age for age in _AGES), NOW - timedelta(days=2)),
+        "provider_id": provider_ids,
+        "labels": labels,
+        "taints": taints,
+        "addresses": addresses,
+        "provided_node_ip": some(*[None] * 12, *NODE_IPS),
+        "conditions": conditions,
+    }
+    return st.builds(_node, departures, **everything | fields)
+
+
+def _node(departure: Mapping[str, Any], **fields: Any) -> Node:
+    return Node(uid=f"uid-{fields['name']}", resource_version="1", **fields, **departure)
+
+
+_V4_A, _V4_B = IPv4Address("203.0.113.1"), IPv4Address("203.0.113.2")
+_V6_A, _V6_B = IPv6Network("2001:db8:1::/64"), IPv6Network("2001:db8:2::1/128")
+_P_2, _P_3 = IPv4Address("10.0.0.2"), IPv4Address("10.0.0.3")
+
+
+def servers(server_id: int) -> st.SearchStrategy[Server]:
+    """Servers with this id."""
+    return st.builds(
+        lambda **fields: Server(id=server_id, ipv4=(pair := fields.pop("public"))[0], ipv6=pair[1], **fields),
+        name=names,
+        status=some(ServerStatus.RUNNING, ServerStatus.RUNNING, ServerStatus.OFF, *ServerStatus),
+        type=some("cpx32", "cpx32", "cax11", "no label"),
+        location=some("fsn1", "mars", ""),
+        public=some((_V4_A, None), (_V4_A, _V6_A), (_V4_B, _V6_B), (None, _V6_A), (None, None)),
+        private_ips=some((), ((1, _P_2),), ((1, _P_3), (2, _P_2)), ((2, _P_3),), ((1, _P_2), (1, _P_3))),
+        labels=some({}, {"env": "prod"}, {"env": "prod", "a/b": "x", "a_b": "y"}, {"env": "x" * 64}),
     )
-
-
-snapshots = worlds()
-astray = st.builds(
-    lambda snapshot, node: replace(
-        snapshot, nodes=replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: node}), servers=Section()
-    ),
-    snapshots,
-    st.just(a_settled_node("ready", 1)),
-)
-"""Readings with the token of an empty project."""
-choices = st.builds(
-    Settings,
-    address_family=some(*AddressFamily),
-    zone_labels=st.booleans(),
-    network=some(None, "1", "2", "private", "\u00b2", "1" * 5000),
-    policy=some(Policy.SYNC, *Policy),
-    controllers=some(*[frozenset(Controller)] * 4, frozenset(), frozenset({Controller.NODE})),
-)
-
-identities = st.builds(
-    NodeIdentity,
-    provider_ids,
-    some({}, {"topology.kubernetes.io/region": "fsn1"}),
-    taints,
-    st.just(()),
-)
-keys = st.builds("{}/{}".format, some("node", "load_balancer/ns", "route/4"), some(*"abcd"))
-
-sides = st.tuples(st.none() | identities, st.none() | identities).filter(lambda pair: pair[0] != pair[1])
-
-
-@st.composite
-def changes(draw: st.DrawFn) -> Change:
-    """A change of any kind, whether or not anything plans it today."""
-    kind = draw(some(*KINDS.values()))
-    verb = draw(some(*(verb for verb in Verb if verb in kind.verbs)))
-    before, after = draw(sides)
-    key = draw(keys)
-    depends_on = tuple(draw(st.lists(keys, max_size=2)))
-    return Change(key, kind.name, verb, before, after, "a law wants it", key, depends_on=depends_on)
-
-
-plans = st.lists(changes(), max_size=5, unique_by=lambda change: change.key).map(lambda found: Plan(tuple(found)))
-hashes = st.from_regex(r"sha256:[0-9a-f]{16}", fullmatch=True)
-times = st.datetimes(timezones=st.just(UTC))
-approvals = st.builds(Approval, hashes, st.text(max_size=10), times, st.none() | times)
-
-
-def shuffled(draw: Callable[[st.SearchStrategy[Any]], Any], section: Section[K, V]) -> Section[K, V]:
-    """The same reading, arrived in another order."""
-    items = dict(draw(st.permutations(list(section.items.items()))))
-    unreadable = dict(draw(st.permutations(list(section.unreadable.items()))))
-    return replace(section, items=items, unreadable=unreadable)

@@ -4,6 +4,8 @@ from typing import Any
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 
+LONG_AGO = "2026-01-01T00:00:00Z"
+
 
 def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annotations: str) -> dict[str, Any]:
     """A Node just registered by a kubelet with ``--cloud-provider=external`` (nodes-and-routes 4.1)."""
@@ -13,7 +15,7 @@ def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annota
         "metadata": {
             "name": name,
             "labels": {"kubernetes.io/hostname": name, "example.com/team": "blue"},
-            "annotations": {key.replace("__", "/").replace("_", "-"): value for key, value in annotations.items()},
+            "annotations": _keys(annotations),
         },
         "spec": {"taints": [UNINITIALIZED, *taints]},
         "status": {
@@ -23,35 +25,59 @@ def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annota
     }
 
 
-def settled_node(name: str, server_id: int, ready: str = "True") -> dict[str, Any]:
-    """A Node that was initialised long ago."""
+SERVER_LABELS = {
+    "beta.kubernetes.io/instance-type": "cpx32",
+    "node.kubernetes.io/instance-type": "cpx32",
+    "failure-domain.beta.kubernetes.io/zone": "fsn1-dc14",
+    "topology.kubernetes.io/zone": "fsn1-dc14",
+    "failure-domain.beta.kubernetes.io/region": "fsn1",
+    "topology.kubernetes.io/region": "fsn1",
+    "instance.hetzner.cloud/provided-by": "cloud",
+}
+"""What a Node on ``server()`` is labelled with."""
+
+
+def settled_node(
+    name: str, server_id: int, ready: str = "True", *, since: str = LONG_AGO, **labels: str
+) -> dict[str, Any]:
+    """A Node that was initialised as ``server(server_id, name)`` long ago and needs nothing."""
     node = joining_node(name)
+    node["metadata"]["labels"] |= SERVER_LABELS | _keys(labels)
     node["spec"] = {"providerID": f"hcloud://{server_id}"}
-    node["status"]["conditions"] = [condition("Ready", ready)]
+    node["status"]["addresses"].append({"type": "ExternalIP", "address": public_ipv4(server_id)})
+    node["status"]["conditions"] = [condition("Ready", ready, since)]
     return node
 
 
-def condition(kind: str, status: str) -> dict[str, str]:
-    """A Node condition that has been so since the start of the year."""
-    time = "2026-01-01T00:00:00Z"
+def condition(kind: str, status: str, since: str = LONG_AGO) -> dict[str, str]:
+    """A Node condition that has been so since then, by default since the start of the year."""
     return {
         "type": kind,
         "status": status,
         "reason": "Test",
         "message": "as the test says",
-        "lastHeartbeatTime": time,
-        "lastTransitionTime": time,
+        "lastHeartbeatTime": since,
+        "lastTransitionTime": since,
     }
 
 
 def server(server_id: int, name: str, **changes: Any) -> dict[str, Any]:
     """A server with a public IPv4, as a world file has it."""
-    ip = {"ip": f"198.51.{server_id // 250}.{server_id % 250 + 1}"}
     return {
         "id": server_id,
         "name": name,
         "server_type": "cpx32",
         "location": "fsn1",
-        "public_net": {"ipv4": ip},
+        "public_net": {"ipv4": {"ip": public_ipv4(server_id)}},
         **changes,
     }
+
+
+def public_ipv4(server_id: int) -> str:
+    """The public address that ``server`` gives it."""
+    return f"198.51.{server_id // 250}.{server_id % 250 + 1}"
+
+
+def _keys(named: dict[str, str]) -> dict[str, str]:
+    """Keyword arguments as keys of labels or annotations: ``example_com__my_key`` is ``example-com/my-key``."""
+    return {key.replace("__", "/").replace("_", "-"): value for key, value in named.items()}

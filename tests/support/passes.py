@@ -7,15 +7,17 @@ from datetime import datetime
 from functools import partial
 
 from actuators.approvals import approve, use_up
-from actuators.nodes import initialise
 from actuators.outcome import Outcome
 from desired.approval import Approval
 from desired.change import Change
+from desired.diff import compute_plan
 from desired.settings import Settings
+from desired.snapshot import Snapshot
 from reconciler.cycle import Acting, Looking, converge, plan_once
-from reconciler.observe.world import Eyes
+from reconciler.observe.world import Eyes, observe_world
 from reconciler.result import Report
 from reconciler.telemetry.events import Event
+from reconciler.wiring import actuators_with
 from tests.support.objects import UNINITIALIZED
 from tests.support.simulators import Simulation
 
@@ -65,12 +67,15 @@ class Run:
     approve_flags: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
     ears: Ears = field(default_factory=Ears)
+    eyes: Eyes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.eyes = self.sim.eyes()
 
     @property
     def looking(self) -> Looking:
-        """Readers of this simulation."""
-        eyes = Eyes(self.sim.kubernetes_reader(), self.sim.hetzner_reader())
-        return Looking(eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
+        """Readers of this simulation, the same in all passes of the run."""
+        return Looking(self.eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
 
     def plan(self) -> Report:
         """A dry run."""
@@ -78,15 +83,28 @@ class Run:
 
     def converge(self) -> Report:
         """A whole pass."""
-        writer = self.sim.kubernetes_writer()
-        actuators = {"node.initialise": partial(initialise, writer)}
+        writer, looking = self.sim.kubernetes_writer(), self.looking
+        actuators = actuators_with(writer, looking.eyes)
         acting = Acting(actuators, partial(use_up, writer, NAMESPACE), self.ears, self.ears, self.stop)
-        return converge(self.looking, acting)
+        return converge(looking, acting)
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""
         approve(self.sim.kubernetes_writer(), NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
         self.sim.kubernetes_proxy.journal.clear()
+
+
+def planned(sim: Simulation, kind: str, settings: Settings | None = None) -> tuple[Change, Snapshot]:
+    """The one change of this kind that the world asks for, and the snapshot from which it was planned.
+
+    The journals of both APIs begin anew after the reading.
+    """
+    chosen = settings or Settings()
+    snapshot = observe_world(sim.eyes(), chosen).snapshot
+    (change,) = (change for change in compute_plan(snapshot, chosen).changes if change.kind == kind)
+    sim.kubernetes_proxy.journal.clear()
+    sim.hetzner_proxy.journal.clear()
+    return change, snapshot
 
 
 def initialised(run: Run) -> list[str]:

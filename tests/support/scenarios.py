@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from ipaddress import IPv4Address
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.diff import compute_plan
 from desired.judgement import judge, restrict
+from desired.section import Absent, Unknown
 from desired.settings import Settings
-from desired.snapshot import NodeAddress, Snapshot, Taint
+from desired.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
 from reconciler.result import Cost, Line, Report
 from tests.builders import (
+    NOW,
+    SERVER_LABELS,
     UNINITIALIZED,
     a_joining_node,
+    a_lost_node,
     a_server,
     a_settled_node,
     a_snapshot,
@@ -22,7 +27,7 @@ from tests.builders import (
 
 _COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)
-_SETTLED = a_settled_node("control-1", 9, labels={"topology.kubernetes.io/region": "fsn1"})
+_SETTLED = a_settled_node("control-1", 9)
 _CONTROL = a_server(9, "control-1")
 _REFUSED = (
     "Kubernetes API server https://10.0.0.1:6443 does not answer: connection refused; check that it is up and that the"
@@ -84,6 +89,44 @@ def _partly_read() -> Snapshot:
     )
 
 
+def _drifted() -> Snapshot:
+    """A Node that differs from its server in all three ways: it was resized and switched off, and has another public
+    address; somebody set its region, and its kubelet reported a private address."""
+    labels = {**SERVER_LABELS, "topology.kubernetes.io/region": "cellar", "example.com/team": "blue"}
+    del labels["failure-domain.beta.kubernetes.io/zone"]
+    addresses = ("InternalIP", "10.0.0.2"), ("Hostname", "web-1"), ("ExternalIP", "192.0.2.4")
+    node = a_settled_node(
+        labels=labels,
+        taints=(Taint("dedicated", "NoExecute"),),
+        addresses=tuple(NodeAddress(kind, address) for kind, address in addresses),
+    )
+    return a_snapshot([_SETTLED, node], [_CONTROL, a_server(type="cpx42", status=ServerStatus.OFF)])
+
+
+def _unproven() -> Snapshot:
+    """Nodes whose servers are gone, each at another point of its proof: one is not Ready for eight seconds, one is
+    still to be asked for by its id, asking for one failed, and one lingers."""
+    cordoned = {"unschedulable": True}
+    return a_snapshot(
+        [
+            _SETTLED,
+            a_lost_node(ready_since=NOW - timedelta(seconds=8)),
+            a_lost_node("web-2", 2, **cordoned),
+            a_lost_node("web-3", 3, **cordoned),
+            a_lost_node("web-4", 4, deleted_at=NOW - timedelta(minutes=3), finalizers=("example.com/drain",)),
+        ],
+        [_CONTROL],
+        confirmations={3: Unknown(_UNAVAILABLE.replace("/servers ", "/servers/3 ")), 4: Absent()},
+    )
+
+
+def _decimated() -> Snapshot:
+    """Two of three servers are gone, proven and unannounced."""
+    return a_snapshot(
+        [_SETTLED, a_lost_node(), a_lost_node("web-2", 2)], [_CONTROL], confirmations={1: Absent(), 2: Absent()}
+    )
+
+
 _FAILED: Mapping[str, Outcome] = {
     "node/web-1": Applied(),
     "node/web-2": Failed("Kubernetes API server: PATCH /api/v1/nodes/web-2 answers 403 nodes is forbidden"),
@@ -94,6 +137,9 @@ _FAILED: Mapping[str, Outcome] = {
 SCENARIOS: Mapping[str, Report] = {
     "joining": report_on(_joining()),
     "held_by_anchor": report_on(_elsewhere()),
+    "drifted": report_on(_drifted()),
+    "awaiting_proof": report_on(_unproven(), cost=Cost(kubernetes=2, hetzner=3, remaining=3597, limit=3600)),
+    "held_by_blast_radius": report_on(_decimated(), cost=Cost(kubernetes=3, hetzner=3, remaining=3597, limit=3600)),
     "empty": report_on(a_snapshot([_SETTLED], [_CONTROL])),
     "incomplete": report_on(_partly_read()),
     "applied": report_on(

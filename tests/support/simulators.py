@@ -9,12 +9,15 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from actuators.clients import hetzner as hetzner_client
 from actuators.clients import kubernetes as kubernetes_client
 from actuators.retry import Patience
+from reconciler.observe.confirm import Confirmer
+from reconciler.observe.world import Eyes
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Simulator
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
@@ -26,6 +29,13 @@ from tests.support.hetzner_spec import ValidatingSimulator, load_spec
 USER_AGENT = "tests/1.0"
 READ_ONLY_TOKEN = "r" * 64
 TIMEOUT_S = 5.0
+START = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
+"""Where the clock of a simulation stands until it is advanced."""
+
+
+def ago(seconds: float) -> str:
+    """A moment before the start, as the API server writes times."""
+    return (START - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class ImpatientStop(threading.Event):
@@ -102,13 +112,18 @@ class Simulation:
         """A reader of the API server."""
         return kubernetes_client.KubernetesReader(self.kubernetes_connection(read_only=True))
 
-    def kubernetes_writer(self) -> kubernetes_client.KubernetesWriter:
+    def kubernetes_writer(self, token: str | None = None) -> kubernetes_client.KubernetesWriter:
         """A writer to the API server."""
-        return kubernetes_client.KubernetesWriter(self.kubernetes_connection())
+        return kubernetes_client.KubernetesWriter(self.kubernetes_connection(token=token))
 
     def hetzner_reader(self) -> hetzner_client.HetznerReader:
         """A reader of Hetzner."""
         return hetzner_client.HetznerReader(self.hetzner_connection(read_only=True))
+
+    def eyes(self) -> Eyes:
+        """What a pass reads with. It remembers what it asked by id, as in a loop."""
+        reader = self.hetzner_reader()
+        return Eyes(self.kubernetes_reader(), reader, Confirmer(reader))
 
     def spoil_kubernetes(self, kind: str, **members: Any) -> None:
         """Add a fault of transport before the API server."""
@@ -139,6 +154,12 @@ class Simulation:
         """Name → Node, as it truly is."""
         return self.objects("nodes")
 
+    def change_server(self, server_id: int, **changes: Any) -> None:
+        """Give a server other values, as a resize or a person would."""
+        project = self.hetzner.world()["hetzner"]
+        servers = [found | (changes if found["id"] == server_id else {}) for found in project["servers"]]
+        self.hetzner.replace_world({**project, "servers": servers})
+
 
 @contextmanager
 def simulation(
@@ -154,7 +175,7 @@ def simulation(
 
     ``project`` is the Hetzner part of a world file. The clock stands at one moment until it is advanced.
     """
-    clock = SimulatedClock(source=lambda: 1_800_000_000.0)
+    clock = SimulatedClock(source=START.timestamp)
     cloud = HetznerSimulator(
         clock,
         HetznerOptions(rate_limit=rate_limit),

@@ -1,4 +1,4 @@
-"""A stage for end-to-end tests: a Kubernetes API behind a fault proxy, a Hetzner simulator, and the shipped command."""
+"""A stage for end-to-end tests: a Kubernetes API and a Hetzner simulator behind fault proxies, and the command."""
 
 import json
 import os
@@ -63,8 +63,9 @@ class Stage:
         spec = load_spec()
         self._judge = ValidatingSimulator(self.project, spec, collect=True) if spec else None
         self.hetzner = SimulatorServer(self._loop, self._judge or self.project, self.clock).start()
+        self.hetzner_proxy = FaultProxy(self._loop, self.hetzner.url).start()
         self.environment: dict[str, str] = {
-            "HCLOUD_ENDPOINT": f"{self.hetzner.url}/v1",
+            "HCLOUD_ENDPOINT": f"{self.hetzner_proxy.url}/v1",
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
             "KUBECONFIG": str(cluster.kubeconfig(server=self.proxy.url)),
         }
@@ -72,6 +73,7 @@ class Stage:
     def close(self) -> None:
         """Close the ports. Raises AssertionError when an answer of the simulator did not fit the vendor's document."""
         self.proxy.stop()
+        self.hetzner_proxy.stop()
         self.hetzner.stop()
         self._loop.close()
         assert self._judge is None or self._judge.problems == []
@@ -109,9 +111,14 @@ class Stage:
             entry for entry in self.proxy.journal.entries() if entry.method != "GET" and "/events" not in entry.path
         ]
 
+    def asked_hetzner(self) -> list[str]:
+        """The paths of what was sent to Hetzner, in their order; of a list once a page."""
+        return [entry.path for entry in self.hetzner_proxy.journal.entries()]
+
     def forget(self) -> None:
-        """Empty both request logs."""
+        """Empty all request logs."""
         self.proxy.journal.clear()
+        self.hetzner_proxy.journal.clear()
         self.hetzner.journal.clear()
 
     def nodes(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def test_every_row_of_the_table_has_every_column(smoke: tuple[str, Mapping[str, 
         "what",
         "---",
         "join",
+        "resize",
         "idle",
         "further pass",
         "HCCM, join",
@@ -65,6 +66,20 @@ def test_joining_costs_two_writes_and_one_event_a_node(smoke: tuple[str, Mapping
             "PATCH /api/v1/nodes/*": _NODES,
             "PATCH /api/v1/nodes/*/status": _NODES,
             "POST /api/v1/namespaces/*/events": _NODES,
+        },
+    }
+
+
+def test_a_resize_costs_one_write_a_node(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """And nothing of Hetzner beyond the list that every pass reads; nobody is told, so there are no Events."""
+    row = _row(smoke[1], "resize")
+    assert row["nodes"] == _NODES
+    assert row["calls"] == {
+        "hetzner": {"GET /v1/networks/*": 1, "GET /v1/servers": 1},
+        "kubernetes": {
+            "GET /api/v1/namespaces/*": 1,
+            "GET /api/v1/nodes": 2,
+            "PATCH /api/v1/nodes/*": _NODES,
         },
     }
 

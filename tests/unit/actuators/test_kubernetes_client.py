@@ -141,6 +141,12 @@ def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
             id="PATCH is repeated",
         ),
         pytest.param(
+            lambda c: KubernetesWriter(c).delete("/api/v1/nodes/other", uid="u", version="1"),
+            "DELETE",
+            2,
+            id="DELETE is repeated",
+        ),
+        pytest.param(
             lambda c: KubernetesWriter(c).create("/api/v1/namespaces/default/events", EVENT),
             "POST",
             1,
@@ -233,6 +239,42 @@ def test_a_connection_for_reading_refuses_writes(sim: Simulation, method: str) -
 
     assert connection.requests.total == 0
     assert sim.sent_to_kubernetes() == []
+
+
+def preconditions(sim: Simulation) -> dict[str, str]:
+    """What names the Node exactly as it is."""
+    metadata = sim.nodes()["web-1"]["metadata"]
+    return {"uid": metadata["uid"], "version": metadata["resourceVersion"]}
+
+
+def test_a_deletion(sim: Simulation) -> None:
+    """The object goes that has this uid and this version."""
+    sim.kubernetes_writer().delete(NODE, **preconditions(sim))
+
+    assert sim.nodes() == {}
+
+
+@pytest.mark.parametrize(
+    "other", [pytest.param({"uid": "another"}, id="another uid"), pytest.param({"version": "1"}, id="an old version")]
+)
+def test_a_deletion_of_something_else(sim: Simulation, other: dict[str, str]) -> None:
+    """An object that is not exactly the one that was read stays, and that is a Conflict."""
+    with pytest.raises(Conflict):
+        sim.kubernetes_writer().delete(NODE, **preconditions(sim) | other)
+
+    assert list(sim.nodes()) == ["web-1"]
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_a_deletion_whose_answer_is_lost(sim: Simulation, lost: str) -> None:
+    """Carried out unanswered, it is sent again, and finds that the object is gone."""
+    sim.spoil_kubernetes(lost)
+
+    with pytest.raises(NotFound):
+        sim.kubernetes_writer().delete(NODE, **preconditions(sim))
+
+    assert sim.nodes() == {}
+    assert len(sim.sent_to_kubernetes("DELETE")) == 2
 
 
 def test_redirects_are_not_followed(sim: Simulation) -> None:

@@ -11,9 +11,10 @@ from desired.change import Change
 from desired.diff import compute_plan
 from desired.settings import Settings
 from desired.snapshot import Snapshot
-from reconciler.observe.world import Eyes, observe_world
+from reconciler.observe.world import observe_world
 from tests.builders import a_change, a_settled_node, a_snapshot
 from tests.support.objects import UNINITIALIZED, condition, joining_node, server
+from tests.support.passes import planned
 from tests.support.simulators import Simulation
 
 NODE = "/api/v1/nodes/web-1"
@@ -24,11 +25,8 @@ OTHERS = [
 
 
 def observed(sim: Simulation) -> tuple[Change, Snapshot]:
-    """The one change that the world asks for, and the snapshot that it was planned from."""
-    snapshot = observe_world(Eyes(sim.kubernetes_reader(), sim.hetzner_reader()), Settings()).snapshot
-    (change,) = compute_plan(snapshot, Settings()).changes
-    sim.kubernetes_proxy.journal.clear()
-    return change, snapshot
+    """The initialisation that the world asks for, and the snapshot that it was planned from."""
+    return planned(sim, "node.initialise")
 
 
 def touch(sim: Simulation) -> None:
@@ -207,7 +205,7 @@ def test_doing_it_twice_changes_nothing(sim: Simulation) -> None:
         initialise(sim.kubernetes_writer(), change, snapshot)
 
     assert sim.nodes() == before
-    fresh = observe_world(Eyes(sim.kubernetes_reader(), sim.hetzner_reader()), Settings()).snapshot
+    fresh = observe_world(sim.eyes(), Settings()).snapshot
     assert compute_plan(fresh, Settings()).changes == ()
 
 
@@ -236,7 +234,7 @@ def test_only_identities_can_be_initialised(sim: Simulation) -> None:
     """A change of another shape is a mistake of ours, and writes nothing."""
     snapshot = a_snapshot([a_settled_node()])
 
-    with pytest.raises(TypeError, match="both sides"):
+    with pytest.raises(TypeError, match=r"node\.initialise from NoneType to NodeIdentity"):
         initialise(sim.kubernetes_writer(), a_change(), snapshot)
 
     assert sim.written() == []

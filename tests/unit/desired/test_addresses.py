@@ -1,13 +1,23 @@
-"""Addresses from servers: nodes-and-routes 3.2, the annotation of 4.6, edge cases 8, 9, 13."""
+"""Addresses from servers: nodes-and-routes 3.2, the annotation of 4.6, edge cases 8, 9, 13; W-16, W-17."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
 
-from desired.addresses import IPAddress, UnusableNodeIP, choose_addresses, cloud_addresses, parse_node_ips
+from desired.addresses import (
+    AddressOrigin,
+    IPAddress,
+    UnusableNodeIP,
+    addresses_with_origins,
+    choose_addresses,
+    cloud_addresses,
+    parse_node_ips,
+    with_internal_ips,
+)
 from desired.settings import AddressFamily
 from desired.snapshot import AddressType, Network, NodeAddress, Server
 from tests.builders import a_dual_stack_server, a_network, a_server
+from tests.support.reference_rules import covers
 
 IPV4, IPV6, DUAL = AddressFamily.IPV4, AddressFamily.IPV6, AddressFamily.DUALSTACK
 SUBNET = IPv6Network("2001:db8:1::/64")
@@ -18,9 +28,11 @@ E4 = NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.1")
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
 E6_OTHER = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::5")
 I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
+VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
 ALL = (H, E4, E6, I4)
 
 
+@covers("3.2")
 @pytest.mark.parametrize(
     ("server", "family", "network", "expected"),
     [
@@ -54,6 +66,10 @@ ALL = (H, E4, E6, I4)
             id="host-name-is-the-servers",
         ),
         pytest.param(
+            a_server(ipv4=None, private_ips=((4, IPv4Address("10.0.0.2")),)), DUAL, NETWORK, (H, I4), id="private-only"
+        ),
+        pytest.param(a_server(ipv4=None, ipv6=SUBNET), DUAL, None, (H, E6), id="ipv6-only"),
+        pytest.param(
             a_server(ipv4=None, ipv6=IPv6Network("2001:db8:1::1/128")),
             IPV6,
             None,
@@ -69,6 +85,52 @@ def test_cloud_addresses(
     assert cloud_addresses(server, family, network) == expected
 
 
+def test_addresses_with_origins() -> None:
+    """Each address of a server is told with where it comes from."""
+    assert list(addresses_with_origins(a_dual_stack_server(), DUAL, NETWORK)) == [
+        (H, AddressOrigin.NAME),
+        (E4, AddressOrigin.IPV4),
+        (E6, AddressOrigin.IPV6),
+        (I4, AddressOrigin.NETWORK),
+    ]
+
+
+@covers("W-17")
+@pytest.mark.parametrize(
+    ("current", "expected"),
+    [
+        pytest.param((), (H, E4), id="nothing-reported"),
+        pytest.param((VPN, H, I4), (H, E4, VPN, I4), id="behind-the-clouds-in-the-kubelets-order"),
+        pytest.param((NodeAddress(AddressType.INTERNAL_IP, E4.address),), (H, E4), id="known-under-another-type"),
+        pytest.param(
+            (
+                NodeAddress(AddressType.EXTERNAL_IP, "198.51.100.7"),
+                NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan"),
+                NodeAddress(AddressType.HOSTNAME, "other"),
+            ),
+            (H, E4),
+            id="other-types-go",
+        ),
+        pytest.param((NodeAddress(AddressType.INTERNAL_IP, "web-1.lan"),), (H, E4), id="what-is-no-address-goes"),
+        pytest.param((NodeAddress(AddressType.INTERNAL_IP, ""),), (H, E4), id="an-empty-one-goes"),
+    ],
+)
+def test_with_internal_ips(current: tuple[NodeAddress, ...], expected: tuple[NodeAddress, ...]) -> None:
+    """The kubelet's InternalIPs follow what the cloud offers; nothing else of it stays."""
+    assert with_internal_ips((H, E4), current) == expected
+
+
+@covers("W-17")
+@pytest.mark.parametrize("reported", ["2001:db8:1::5", "2001:0db8:1::1"], ids=["another-host", "written-otherwise"])
+def test_a_kept_address_of_the_servers_own_network_settles_at_once(reported: str) -> None:
+    """A node IP is the public address of the network and never a kept one there: the first plan is final."""
+    kept = with_internal_ips((H, E6), (NodeAddress(AddressType.INTERNAL_IP, reported),))
+    first = choose_addresses(kept, "2001:db8:1::1", SUBNET)
+    assert isinstance(first, tuple)
+    assert choose_addresses(with_internal_ips((H, E6), first), "2001:db8:1::1", SUBNET) == first
+
+
+@covers("4.6")
 @pytest.mark.parametrize(
     ("annotation", "expected"),
     [
@@ -89,6 +151,7 @@ def test_parse_node_ips(annotation: str, expected: tuple[IPAddress, ...]) -> Non
     assert parse_node_ips(annotation) == expected
 
 
+@covers("4.6")
 @pytest.mark.parametrize(
     "annotation",
     [
@@ -113,6 +176,7 @@ def test_parse_node_ips_refuses_what_is_no_address(annotation: str) -> None:
     )
 
 
+@covers("4.6")
 @pytest.mark.parametrize(
     "annotation",
     [
@@ -132,6 +196,7 @@ def test_parse_node_ips_refuses_what_is_no_pair(annotation: str) -> None:
     )
 
 
+@covers("4.6")
 @pytest.mark.parametrize(
     ("addresses", "annotation", "expected"),
     [
@@ -144,6 +209,13 @@ def test_parse_node_ips_refuses_what_is_no_pair(annotation: str) -> None:
         pytest.param(ALL, "203.0.113.1,2001:db8:1::1", (E4, E6, H, I4), id="both-public"),
         pytest.param(ALL, "2001:0db8:0001::0001", (E6, H, I4), id="ipv6-in-long-form"),
         pytest.param(ALL, "2001:db8:1::5", (E6_OTHER, H, I4), id="another-host-of-the-servers-subnet"),
+        pytest.param(
+            ALL,
+            "2001:db8:1:0:ffff:ffff:ffff:ffff",
+            (NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1:0:ffff:ffff:ffff:ffff"), H, I4),
+            id="the-last-host-of-the-servers-subnet",
+        ),
+        pytest.param(ALL, "10.0.0.2,2001:db8:1::5", (I4, E6_OTHER, H), id="pair-with-another-host"),
         pytest.param((H, E4), "203.0.113.1", (E4, H), id="only-address"),
         pytest.param(
             (H, E4, NodeAddress(AddressType.INTERNAL_IP, "203.0.113.1")),
@@ -166,6 +238,7 @@ def test_choose_addresses(
     assert choose_addresses(addresses, annotation, SUBNET) == expected
 
 
+@covers("4.6", "W-16")
 @pytest.mark.parametrize(
     ("addresses", "annotation", "offered"),
     [

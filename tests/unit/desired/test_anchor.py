@@ -1,12 +1,15 @@
 """The project anchor: does the token see this cluster's project (design section 6)."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 
-from desired.anchor import Anchor, AnchorState, Provider, anchor_of_cloud, is_announced, provider_of, witnesses
+from desired.anchor import Anchor, AnchorState, anchor_of_cloud, witnesses
 from desired.section import Absent, Present, Section, Unknown
-from desired.snapshot import Node, Readiness, Server, Snapshot, Taint
+from desired.selector import parse_selector
+from desired.settings import Settings, Waits
+from desired.snapshot import Network, Readiness, Server, Snapshot
 from tests.builders import (
     NOW,
     a_joining_node,
@@ -18,8 +21,10 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.reference_rules import covers
 
 
+@covers("W-2")
 @pytest.mark.parametrize(
     ("total", "found", "unknown", "expected"),
     [
@@ -41,43 +46,9 @@ def test_state(total: int, found: int, unknown: int, expected: AnchorState) -> N
     assert Anchor(total, found, unknown).state is expected
 
 
-@pytest.mark.parametrize(
-    ("provider_id", "expected"),
-    [
-        pytest.param("hcloud://1", Provider.CLOUD, id="cloud"),
-        pytest.param("hrobot://1", Provider.ROBOT, id="robot"),
-        pytest.param("hcloud://bm-1", Provider.ROBOT, id="robot-of-the-fork"),
-        pytest.param("hcloud://-1", None, id="malformed"),
-        pytest.param("talos://x", None, id="foreign"),
-        pytest.param(None, None, id="none"),
-    ],
-)
-def test_provider_of(provider_id: str | None, expected: Provider | None) -> None:
-    """Each provider has an anchor of its own; what is not ours has none."""
-    assert provider_of(provider_id) is expected
-
-
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        pytest.param(a_settled_node(), False, id="settled"),
-        pytest.param(a_settled_node(unschedulable=True), True, id="cordoned"),
-        pytest.param(a_settled_node(deleted_at=NOW), True, id="being-deleted"),
-        pytest.param(
-            a_settled_node(taints=(Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule", "1780000000"),)),
-            True,
-            id="cluster-autoscaler",
-        ),
-        pytest.param(a_settled_node(taints=(Taint("karpenter.sh/disrupted", "NoSchedule"),)), True, id="karpenter"),
-        pytest.param(a_settled_node(taints=(Taint("team", "NoSchedule"),)), False, id="another-taint"),
-    ],
-)
-def test_is_announced(node: Node, expected: bool) -> None:
-    """A Node is announced when a person or an autoscaler has said that it goes away."""
-    assert is_announced(node) is expected
-
-
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
+SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
+SPARE = {"example.com/spare": ""}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +85,16 @@ BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name
             id="nodes-of-others-do-not-count",
         ),
         pytest.param(
+            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2, labels=SPARE)], [a_server(1)]),
+            Anchor(1, 1, 0),
+            id="ignored-nodes-do-not-count",
+        ),
+        pytest.param(
+            a_snapshot([a_settled_node("a", 1, ready_since=NOW - timedelta(days=1))], []),
+            Anchor(1, 0, 0),
+            id="ready-for-long-is-not-given-up",
+        ),
+        pytest.param(
             a_snapshot(
                 [a_settled_node("a", 1), a_settled_node("b", 2), a_settled_node("c", 3)], servers_section=BROKEN
             ),
@@ -136,41 +117,73 @@ BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name
 )
 def test_anchor_of_cloud(snapshot: Snapshot, expected: Anchor) -> None:
     """The Ready, unannounced Nodes of the cloud are counted, and what is known of their servers."""
-    assert anchor_of_cloud(snapshot) == expected
+    assert anchor_of_cloud(snapshot, SPARED) == expected
 
 
+def test_a_ready_node_is_never_given_up() -> None:
+    """No wait, not even none, makes a Node that reports count as announced, so that the anchor would not see it."""
+    impatient = Settings(waits=Waits(timedelta(0), timedelta(0), timedelta(0)))
+    assert anchor_of_cloud(a_snapshot([a_settled_node()]), impatient) == Anchor(1, 0, 0)
+
+
+@covers("W-2")
 @pytest.mark.parametrize(
-    ("snapshot", "by_id", "expected"),
+    ("snapshot", "expected"),
     [
-        pytest.param(a_snapshot(), True, {}, id="nothing"),
+        pytest.param(a_snapshot(), {}, id="nothing"),
         pytest.param(
             a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2)], [a_server(1)]),
-            False,
             {"node/a": "server"},
             id="a-nodes-server",
         ),
         pytest.param(
+            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2)], [a_server(1), a_server(2)]),
+            {"node/a": "server", "node/b": "server"},
+            id="every-nodes-server",
+        ),
+        pytest.param(
             a_snapshot([a_settled_node("a", 1, ready=Readiness.FALSE, unschedulable=True)], [a_server(1)]),
-            False,
             {"node/a": "server"},
             id="readiness-and-announcements-do-not-matter",
         ),
-        pytest.param(a_snapshot([a_joining_node()], [a_server(1)]), False, {}, id="a-name-is-no-proof"),
+        pytest.param(a_snapshot([a_joining_node()], [a_server(1)]), {}, id="a-name-is-no-proof"),
+        pytest.param(a_snapshot([a_settled_node("a", 1, labels=SPARE)], [a_server(1)]), {}, id="ignored"),
+        pytest.param(a_snapshot([a_settled_node("a", 1)], [a_server(9)]), {}, id="a-strangers-server"),
         pytest.param(
             a_snapshot([a_settled_node("a", 1)], servers_section=incomplete(servers_of())),
-            False,
             {},
             id="unknown-is-no-proof",
         ),
-        pytest.param(
-            a_snapshot(network=Present(a_network(4))), True, {"network/4": "network"}, id="network-given-by-id"
-        ),
-        pytest.param(a_snapshot(network=Present(a_network(4))), False, {}, id="network-given-by-name"),
-        pytest.param(a_snapshot(network=Present(None)), True, {}, id="no-network-configured"),
-        pytest.param(a_snapshot(network=Absent()), True, {}, id="network-not-there"),
-        pytest.param(a_snapshot(network=Unknown("429")), True, {}, id="network-unknown"),
+        pytest.param(a_snapshot([a_settled_node("b", 2)], servers_section=BROKEN), {}, id="unreadable-is-no-proof"),
     ],
 )
-def test_witnesses(snapshot: Snapshot, by_id: bool, expected: Mapping[str, str]) -> None:
-    """A server of any of our Nodes proves the project, and so does the network when it was given by id."""
-    assert witnesses(snapshot, network_by_id=by_id) == expected
+def test_servers_as_witnesses(snapshot: Snapshot, expected: Mapping[str, str]) -> None:
+    """A server of any of our Nodes proves the project, as its id is known from nowhere else."""
+    assert witnesses(snapshot, SPARED) == expected
+
+
+FOUND = {"network/4": "network"}
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("network", "setting", "expected"),
+    [
+        pytest.param(Present(a_network(4)), "4", FOUND, id="given-by-id"),
+        pytest.param(Present(a_network(4)), "04", FOUND, id="given-by-id-with-a-zero"),
+        pytest.param(Present(a_network(4)), "0004", FOUND, id="given-by-id-with-zeros"),
+        pytest.param(Present(a_network(4)), "private", {}, id="given-by-name"),
+        pytest.param(Present(a_network(4, "7")), "7", {}, id="given-by-a-name-that-is-a-number"),
+        pytest.param(Present(a_network(40)), "4", {}, id="given-by-the-start-of-an-id"),
+        pytest.param(Present(a_network(4)), "0", {}, id="zeros-alone"),
+        pytest.param(Present(a_network(4)), "", {}, id="empty"),
+        pytest.param(Present(None), None, {}, id="not-configured"),
+        pytest.param(Absent(), "4", {}, id="not-there"),
+        pytest.param(Unknown("429"), "4", {}, id="unknown"),
+    ],
+)
+def test_the_network_as_a_witness(
+    network: Present[Network | None] | Absent | Unknown, setting: str | None, expected: Mapping[str, str]
+) -> None:
+    """The network proves the project when it was given by its id: a name may exist in any project."""
+    assert witnesses(a_snapshot(network=network), Settings(network=setting)) == expected

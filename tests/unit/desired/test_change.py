@@ -1,12 +1,13 @@
 """Changes, notes, holds and plans as values."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, State, Verdict
 from desired.kinds import KINDS, Verb
-from tests.builders import a_change, an_identity
+from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
 
 HELD = Ruling(Verdict.HELD, "project-anchor", "another project")
 WAITING = Ruling(Verdict.WAITING, "incomplete-snapshot", "page 2 timed out")
@@ -34,6 +35,28 @@ def test_senseless_change(overrides: dict[str, Any], why: str) -> None:
     """A change has a class that its kind may have, and two sides that differ."""
     with pytest.raises(ValueError, match=why):
         a_change(**overrides)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        pytest.param("node.labels", {"a": "1"}, {"a": "2"}, id="labels"),
+        pytest.param("node.labels", {"a": "1"}, {}, id="labels-go"),
+        pytest.param("node.addresses", WEB_1_ADDRESSES, WEB_1_ADDRESSES[::-1], id="order-of-addresses"),
+        pytest.param("node.addresses", (), WEB_1_ADDRESSES, id="first-addresses"),
+        pytest.param("node.shutdown_taint", False, True, id="taint-comes"),
+        pytest.param("node.shutdown_taint", True, False, id="taint-goes"),
+        pytest.param("node.delete", a_loss(), None, id="node-goes"),
+        pytest.param("node.delete", a_loss(), a_loss(server_id=2), id="another-proof"),
+    ],
+)
+def test_sides(kind: str, before: State | None, after: State | None) -> None:
+    """A change may have sides of several shapes, and is none where a side equals the other by value."""
+    change = a_change(kind=kind, before=before, after=after)
+    assert (change.before, change.after) == (before, after)
+    for side in (before, after):
+        with pytest.raises(ValueError, match="a change that changes nothing"):
+            a_change(kind=kind, before=side, after=deepcopy(side))
 
 
 def test_unknown_kind() -> None:

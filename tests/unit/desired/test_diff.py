@@ -1,33 +1,54 @@
 """From a snapshot to a plan: desired state and difference."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from desired.change import Change, NodeIdentity, Note, NoteKind, Plan
+from desired.absence import absence_proof
+from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
 from desired.diff import compute_plan, diff
 from desired.kinds import Verb
-from desired.labels import compute_labels
-from desired.section import Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, NodeAddress, Readiness
+from desired.section import UNMANAGED, Present, Unknown
+from desired.settings import AddressFamily, Controller, Settings
+from desired.settled import SettledNode
+from desired.shutdown import with_shutdown_taint
+from desired.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
 from desired.state import DesiredState, compute_desired
 from tests.builders import (
+    SERVER_LABELS,
     UNINITIALIZED,
     WEB_1_ADDRESSES,
+    a_dual_stack_server,
     a_joining_node,
+    a_lost_node,
+    a_network,
     a_node,
     a_server,
     a_settled_node,
     a_snapshot,
 )
+from tests.support.reference_rules import covers
 
-LABELS = compute_labels(a_server(), {}, zone_labels=True)
-JOINED = NodeIdentity("hcloud://1", LABELS, (), WEB_1_ADDRESSES)
-ADDRESSES = (NodeAddress("InternalIP", "10.0.0.9"),)
+SETTINGS, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
+DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
+JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
+TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
 
-
+H, E4 = WEB_1_ADDRESSES
+E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
+I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
+VPN = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.9")
 LOST = ("InternalIP 10.0.0.9 goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",)
+
+SHUTDOWN = Taint("node.cloudprovider.kubernetes.io/shutdown", "NoSchedule")
+OTHER_EFFECT = Taint(SHUTDOWN.key, "NoExecute", "x", "2026-07-01T00:00:00Z")
+
+
+def plan_of(node: Node, server: Server | None = None, settings: Settings = SETTINGS) -> Plan:
+    """The plan for one Node beside one server."""
+    return compute_plan(a_snapshot([node], [server or a_server()]), settings)
 
 
 def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> Change:
@@ -36,6 +57,12 @@ def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> C
     return Change(node.key, "node.initialise", Verb.ADD, before, JOINED, reason, node.key, consequences)
 
 
+def modify(part: str, kind: str, before: State, after: State, reason: str, *consequences: str) -> Change:
+    """A change that keeps a part of node web-1 true."""
+    return Change(f"node/web-1/{part}", kind, Verb.MODIFY, before, after, reason, "node/web-1", consequences)
+
+
+@covers("4.3", "I-4", "G-1", "W-12")
 @pytest.mark.parametrize(
     ("node", "reason", "consequences"),
     [
@@ -47,76 +74,258 @@ def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> C
             id="by-provider-id",
         ),
         pytest.param(
-            a_joining_node(addresses=ADDRESSES, labels={"team": "red"}),
+            a_joining_node(addresses=(VPN,), labels={"team": "red"}),
             "joins as server 1, recognised by its name",
             LOST,
             id="before-is-what-the-kubelet-wrote",
+        ),
+        pytest.param(
+            a_joining_node("renamed", provider_id="hcloud://1", addresses=(VPN,), ready=Readiness.TRUE),
+            "joins as server 1, recognised by its providerID",
+            LOST,
+            id="settled-and-tainted-again",
         ),
     ],
 )
 def test_joining_node(node: Node, reason: str, consequences: tuple[str, ...]) -> None:
     """A joining Node with a server of its own is one change, from what it is to what it should be."""
-    expected = initialise(node, reason, consequences)
-    assert compute_plan(a_snapshot([node], [a_server()]), Settings()) == Plan((expected,))
+    assert plan_of(node) == Plan((initialise(node, reason, consequences),))
+
+
+@covers("5.3")
+def test_joining_node_of_a_server_that_is_off() -> None:
+    """A Node joins before anything else is kept true of it: the shutdown taint comes with the next plan."""
+    node, server = a_joining_node(), a_server(status=ServerStatus.OFF)
+    assert [change.kind for change in plan_of(node, server).changes] == ["node.initialise"]
 
 
 @pytest.mark.parametrize(
-    "node",
+    ("node", "server", "settings"),
     [
-        pytest.param(a_settled_node(), id="bare"),
-        pytest.param(a_settled_node(labels=LABELS, addresses=WEB_1_ADDRESSES), id="converged-by-HCCM"),
-        pytest.param(a_settled_node(server_id=9, ready=Readiness.FALSE), id="server-is-gone"),
-        pytest.param(a_settled_node(provider_id="hrobot://7"), id="robot"),
+        pytest.param(a_settled_node(), a_server(), SETTINGS, id="converged-by-HCCM"),
+        pytest.param(a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS, id="other-labels"),
+        pytest.param(a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS, id="other-taints"),
+        pytest.param(a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS, id="not-ready"),
+        pytest.param(a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL, id="two-of-one-type"),
+        pytest.param(a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS, id="robot"),
     ],
 )
-def test_settled_node(node: Node) -> None:
-    """A Node that has been initialised needs nothing."""
-    assert compute_plan(a_snapshot([node], [a_server()]), Settings()) == Plan()
+def test_equal_world(node: Node, server: Server, settings: Settings) -> None:
+    """A Node that is as it should be needs nothing."""
+    assert compute_plan(a_snapshot([node], [server], network=Present(a_network())), settings) == Plan()
 
 
+@covers("4.5", "W-13")
+@pytest.mark.parametrize(
+    ("labels", "server", "settings", "before", "after"),
+    [
+        pytest.param(SERVER_LABELS, a_server(type="cpx42"), SETTINGS, SERVER_LABELS, RESIZED, id="resized-server"),
+        pytest.param({"team": "red"}, a_server(type="cpx42"), SETTINGS, {}, RESIZED, id="none-but-other-peoples"),
+        pytest.param(
+            SERVER_LABELS | {"srv.example.com/old": "x", "team": "red"},
+            a_server(type="cpx42", labels={"new": "y"}),
+            MIRROR,
+            SERVER_LABELS | {"srv.example.com/old": "x"},
+            RESIZED | {"srv.example.com/new": "y"},
+            id="mirrored-ones-come-and-go",
+        ),
+    ],
+)
+def test_labels(
+    labels: Mapping[str, str],
+    server: Server,
+    settings: Settings,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+) -> None:
+    """Labels that differ are one change of the owned keys; the reason names the server as it is."""
+    reason = "differs from server 1, a cpx42 in fsn1"
+    expected = modify("labels", "node.labels", before, after, reason)
+    assert plan_of(a_settled_node(labels=labels), server, settings) == Plan((expected,))
+
+
+@covers("4.6", "W-14", "W-17")
+@pytest.mark.parametrize(
+    ("current", "server", "settings", "after", "consequences"),
+    [
+        pytest.param((), a_server(), SETTINGS, (H, E4), (), id="none"),
+        pytest.param((E4, H), a_server(), SETTINGS, (H, E4), (), id="order-alone"),
+        pytest.param((H, E6, E4, I4), a_dual_stack_server(), DUAL, (H, E4, E6, I4), (), id="order-within-a-type"),
+        pytest.param((H, E4, E4), a_server(), SETTINGS, (H, E4), (), id="one-twice"),
+        pytest.param((H, E4, VPN), a_server(), SETTINGS, (H, E4), LOST, id="one-that-goes-away"),
+        pytest.param(
+            (H, E4, I4),
+            a_server(),
+            DUAL,
+            (H, E4),
+            ("InternalIP 10.0.0.2 goes away",),
+            id="detached-from-the-network",
+        ),
+    ],
+)
+def test_addresses(
+    current: tuple[NodeAddress, ...],
+    server: Server,
+    settings: Settings,
+    after: tuple[NodeAddress, ...],
+    consequences: tuple[str, ...],
+) -> None:
+    """Addresses are compared whole and in their order; one that goes away is a consequence."""
+    snapshot = a_snapshot([a_settled_node(addresses=current)], [server], network=Present(a_network()))
+    reason = "differs from what server 1 has now"
+    expected = modify("addresses", "node.addresses", current, after, reason, *consequences)
+    assert compute_plan(snapshot, settings) == Plan((expected,))
+
+
+@covers("5.1", "5.3", "5.4", "W-27")
+@pytest.mark.parametrize("ready", Readiness)
+@pytest.mark.parametrize(
+    ("taints", "tainted"),
+    [
+        pytest.param((), False, id="none"),
+        pytest.param((SHUTDOWN,), True, id="there"),
+        pytest.param((replace(SHUTDOWN, value="true"),), True, id="with-a-value"),
+        pytest.param((OTHER_EFFECT,), False, id="with-another-effect"),
+        pytest.param((OTHER_EFFECT, SHUTDOWN), True, id="with-both-effects"),
+    ],
+)
+@pytest.mark.parametrize("status", ServerStatus)
+def test_shutdown_taint(status: ServerStatus, taints: tuple[Taint, ...], tainted: bool, ready: Readiness) -> None:
+    """Off puts the taint on and running takes it off, whatever the kubelet says; any other state leaves it."""
+    wanted = {ServerStatus.OFF: True, ServerStatus.RUNNING: False}.get(status, tainted)
+    plan = plan_of(a_settled_node(taints=taints, ready=ready), a_server(status=status))
+    if wanted is tainted:
+        assert plan == Plan()
+    else:
+        reason = f"server 1 is {status}"
+        assert plan == Plan((modify("shutdown", "node.shutdown_taint", tainted, wanted, reason),))
+
+
+@covers("5.2", "G-3", "W-23")
+def test_node_whose_server_is_gone() -> None:
+    """A Node that is not Ready and whose server is gone is deleted, with the proof as the left side."""
+    node = a_lost_node(server_id=9, labels=SERVER_LABELS | {"team": "red"})
+    lost = LostNode(
+        NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
+        absence_proof(node, 9),
+    )
+    reason = "no server of the project has the id 9"
+    expected = Change("node/web-1", "node.delete", Verb.REMOVE, lost, None, reason, "node/web-1")
+    assert plan_of(node) == Plan((expected,))
+
+
+def test_everything_about_a_node_at_once() -> None:
+    """Labels, addresses and taint of one Node are three changes with keys of their own, below the Node's."""
+    node = a_settled_node(labels={}, addresses=())
+    found = [
+        (change.key, change.kind, change.owner) for change in plan_of(node, a_server(status=ServerStatus.OFF)).changes
+    ]
+    assert found == [
+        ("node/web-1/addresses", "node.addresses", "node/web-1"),
+        ("node/web-1/labels", "node.labels", "node/web-1"),
+        ("node/web-1/shutdown", "node.shutdown_taint", "node/web-1"),
+    ]
+
+
+def test_what_is_unmanaged_is_never_diffed() -> None:
+    """A field that nobody asked for, or of which too little is known, is no difference."""
+    unmanaged = SettledNode(a_server(), UNMANAGED, UNMANAGED, UNMANAGED)
+    node = a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))
+    assert diff(a_snapshot([node]), DesiredState({"web-1": unmanaged}), SETTINGS) == Plan()
+
+
+@covers("2.2", "W-1")
 @pytest.mark.parametrize("ready", Readiness)
 def test_unmatched_node_is_never_removed(ready: Readiness) -> None:
-    """A Node without a providerID whose name matches nothing is noted, whatever its readiness (W-1)."""
-    plan = compute_plan(a_snapshot([a_joining_node(ready=ready)], [a_server(2, "gpu")]), Settings())
+    """A Node without a providerID whose name matches nothing is noted, whatever its readiness."""
+    plan = plan_of(a_joining_node(ready=ready), a_server(2, "gpu"))
     assert (plan.changes, [note.kind for note in plan.notes]) == ((), [NoteKind.UNMATCHED])
 
 
 def test_all_kinds_of_nodes_side_by_side() -> None:
-    """Foreign and unmatched Nodes get notes and hold up no other Node."""
-    joining = a_joining_node()
-    nodes = [joining, a_joining_node("gpu"), a_node("edge"), a_settled_node("old", 2)]
-    plan = compute_plan(a_snapshot(nodes, [a_server(), a_server(2, "old")]), Settings())
-    assert plan.changes == (initialise(joining, "joins as server 1, recognised by its name"),)
+    """Foreign and unmatched Nodes get notes and hold up no other Node; removals come last."""
+    nodes = [a_joining_node(), a_joining_node("gpu"), a_node("edge"), a_settled_node("old", 2), a_lost_node("gone", 9)]
+    drifted = a_settled_node("drifted", 3, labels={})
+    plan = compute_plan(
+        a_snapshot([*nodes, drifted], [a_server(), a_server(2, "old"), a_server(3, "drifted")]), SETTINGS
+    )
+    assert [(change.key, change.kind) for change in plan.changes] == [
+        ("node/web-1", "node.initialise"),
+        ("node/drifted/labels", "node.labels"),
+        ("node/gone", "node.delete"),
+    ]
     assert [(note.key, note.kind) for note in plan.notes] == [
         ("node/edge", NoteKind.FOREIGN),
         ("node/gpu", NoteKind.UNMATCHED),
     ]
 
 
-def test_applying_the_plan_empties_it() -> None:
+def applied(node: Node, plan: Plan) -> Node:
+    """``node`` after its changes."""
+    for change in plan.changes:
+        match change.kind, change.after:
+            case "node.initialise", NodeIdentity(provider_id, labels, taints, addresses):
+                node = replace(node, provider_id=provider_id, labels=labels, taints=taints, addresses=addresses)
+            case "node.labels", Mapping() as labels:
+                node = replace(node, labels=labels)
+            case "node.addresses", tuple() as addresses:
+                node = replace(node, addresses=addresses)
+            case "node.shutdown_taint", bool() as wanted:
+                node = replace(node, taints=with_shutdown_taint(node.taints, wanted=wanted))
+    return node
+
+
+@pytest.mark.parametrize(
+    ("node", "server"),
+    [
+        pytest.param(a_joining_node(), a_server(), id="joining"),
+        pytest.param(a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF), id="drifted"),
+        pytest.param(a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9"), id="changed-server"),
+        pytest.param(
+            a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server(), id="kept-zone"
+        ),
+        pytest.param(
+            a_settled_node(provided_node_ip="2001:db8:1::77"),
+            a_dual_stack_server(),
+            id="another-host-of-the-servers-network",
+        ),
+    ],
+)
+def test_applying_the_plan_empties_it(node: Node, server: Server) -> None:
     """A Node that became what the plan says is planned no more."""
-    node = a_joining_node()
-    (change,) = compute_plan(a_snapshot([node], [a_server()]), Settings()).changes
-    assert isinstance(change.after, NodeIdentity)
-    after = replace(node, provider_id=change.after.provider_id, labels=change.after.labels, taints=change.after.taints)
-    assert compute_plan(a_snapshot([after], [a_server()]), Settings()) == Plan()
+    plan = plan_of(node, server, DUAL)
+    assert plan.changes
+    assert plan_of(applied(node, plan), server, DUAL).changes == ()
 
 
 def test_hundred_nodes_join_at_once() -> None:
     """Each of many Nodes is initialised as the server of its name."""
     servers = [a_server(i, f"web-{i}") for i in range(1, 101)]
-    plan = compute_plan(a_snapshot([a_joining_node(server.name) for server in servers], servers), Settings())
+    plan = compute_plan(a_snapshot([a_joining_node(server.name) for server in servers], servers), SETTINGS)
     found = {
         change.owner: change.after.provider_id for change in plan.changes if isinstance(change.after, NodeIdentity)
     }
     assert found == {f"node/web-{i}": f"hcloud://{i}" for i in range(1, 101)}
 
 
-def test_controller_switched_off() -> None:
-    """Without the node controller nothing is desired of Nodes, and nothing is said of them."""
-    others = frozenset(Controller) - {Controller.NODE}
-    snapshot = a_snapshot([a_joining_node(), a_node("edge")], [a_server()])
+@covers("1.1")
+def test_controllers_switched_off() -> None:
+    """Without both controllers of Nodes nothing is desired of them, and nothing is said of them."""
+    others = frozenset({Controller.SERVICE, Controller.ROUTE})
+    snapshot = a_snapshot([a_joining_node(), a_node("edge"), a_lost_node("gone", 9)], [a_server()])
     assert compute_desired(snapshot, Settings(controllers=others)) == DesiredState({})
+
+
+@covers("1.1")
+@pytest.mark.parametrize(
+    ("controller", "kinds"),
+    [(Controller.NODE, ["node.initialise"]), (Controller.LIFECYCLE, ["node.delete"])],
+)
+def test_one_controller_alone(controller: Controller, kinds: Sequence[str]) -> None:
+    """Each of the two controllers does its own part without the other."""
+    snapshot = a_snapshot([a_joining_node(), a_lost_node("gone", 9)], [a_server()])
+    plan = compute_plan(snapshot, Settings(controllers=frozenset({controller})))
+    assert [change.kind for change in plan.changes] == kinds
 
 
 @pytest.mark.parametrize("controllers", [frozenset(Controller), frozenset[Controller]()], ids=["all", "none"])
@@ -130,11 +339,11 @@ def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
 def test_notes_are_carried_over() -> None:
     """What the desired state has to say is in the plan."""
     note = Note("node/a", NoteKind.FOREIGN, "left alone")
-    assert diff(a_snapshot(), DesiredState({}, (note,))) == Plan(notes=(note,))
+    assert diff(a_snapshot(), DesiredState({}, (note,)), SETTINGS) == Plan(notes=(note,))
 
 
 def test_taint_set_again() -> None:
     """A settled Node that is tainted again is initialised again and keeps its providerID."""
-    node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=ADDRESSES)
+    node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=(VPN,), labels={})
     expected = initialise(node, "joins as server 1, recognised by its providerID", LOST)
-    assert compute_plan(a_snapshot([node], [a_server()]), Settings()) == Plan((expected,))
+    assert plan_of(node) == Plan((expected,))

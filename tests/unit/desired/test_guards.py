@@ -18,11 +18,13 @@ from desired.guards import (
 )
 from desired.kinds import KINDS, Verb
 from desired.section import Absent, Present, Section, Unknown
+from desired.selector import parse_selector
 from desired.settings import Policy, Settings
 from desired.snapshot import Network, Node, Readiness, Server, Snapshot
 from tests.builders import (
     a_change,
     a_joining_node,
+    a_lost_node,
     a_network,
     a_server,
     a_settled_node,
@@ -32,6 +34,7 @@ from tests.builders import (
     nodes_of,
     servers_of,
 )
+from tests.support.reference_rules import covers
 
 WHOLE = a_snapshot()
 DELETE = a_change("node/old", "node.delete")
@@ -138,8 +141,8 @@ def test_unread_and_unknown_at_once() -> None:
 
 
 def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) -> Snapshot:
-    """A cluster of Ready Nodes of which so many servers are found and so many are not."""
-    nodes = [a_settled_node(f"n-{i}", i) for i in range(1, found + gone + 1)]
+    """A cluster of Ready Nodes of which so many servers are found and so many are not, and of one that is lost."""
+    nodes = [a_lost_node("old", 99), *(a_settled_node(f"n-{i}", i) for i in range(1, found + gone + 1))]
     whole = servers_of(*(a_server(i, f"n-{i}") for i in range(1, found + 1)))
     return a_snapshot(nodes, servers_section=whole if servers is None else servers)
 
@@ -165,6 +168,7 @@ def held(anchor: Anchor, *changes: Change) -> list[Finding]:
     ]
 
 
+@covers("W-2")
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
@@ -206,6 +210,7 @@ DOWN = a_settled_node("old", 1, ready=Readiness.FALSE)
 ALIVE = a_settled_node("b", 2, ready=Readiness.FALSE)
 
 
+@covers("W-2")
 @pytest.mark.parametrize(
     ("nodes", "servers", "network", "setting", "needs_witness"),
     [
@@ -234,6 +239,16 @@ def test_witness_when_no_node_is_ready(
     assert list(found) == ([removal] if needs_witness else [])
 
 
+@covers("W-2")
+def test_an_ignored_node_is_no_part_of_the_anchor() -> None:
+    """Whoever takes the Nodes out of everything whose servers are elsewhere has an anchor that holds."""
+    spared = Settings(ignore_nodes=parse_selector("example.com/spare"))
+    spare = [a_settled_node(f"s-{i}", i, labels={"example.com/spare": ""}) for i in (7, 8)]
+    snapshot = a_snapshot([a_settled_node("n-1", 1), *spare], [a_server(1)])
+    assert list(project_anchor(facts(DERIVED, snapshot, spared))) == []
+    assert {*anchor_notes(snapshot, spared)} < {*anchor_notes(snapshot, Settings())}
+
+
 def test_birth_of_a_cluster() -> None:
     """The first Node of a cluster is initialised although no witness speaks for the project."""
     assert list(project_anchor(facts([INITIALISE], a_snapshot([a_joining_node()], [a_server()])))) == []
@@ -243,7 +258,9 @@ def test_violated_anchor_without_changes() -> None:
     """A violated anchor is a finding of its own, even when it holds nothing."""
     snapshot = cluster(0, 2)
     assert list(project_anchor(facts([], snapshot))) == held(Anchor(2, 0, 0))
-    assert anchor_notes(snapshot) == (Note("project/cloud", NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),)
+    assert anchor_notes(snapshot, Settings()) == (
+        Note("project/cloud", NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,7 +273,7 @@ def test_violated_anchor_without_changes() -> None:
 )
 def test_anchor_that_is_not_violated(snapshot: Snapshot) -> None:
     """Nothing is said of an anchor that is not known to be violated."""
-    assert anchor_notes(snapshot) == ()
+    assert anchor_notes(snapshot, Settings()) == ()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +310,7 @@ def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
 
 def test_guards_by_name() -> None:
     """Each guard goes by its rule's name, the one named first where verdicts are equally heavy."""
-    assert list(GUARDS) == ["incomplete-snapshot", "project-anchor", "policy"]
+    assert list(GUARDS) == ["incomplete-snapshot", "project-anchor", "absence-proof", "node-blast-radius", "policy"]
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if Verb.REMOVE in kind.verbs])

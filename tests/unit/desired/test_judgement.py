@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,12 @@ from desired.section import Present, Section, Unknown
 from desired.settings import Policy, Settings
 from desired.snapshot import Server, Snapshot
 from tests.builders import (
+    NOW,
+    UNINITIALIZED,
     a_change,
-    a_server,
+    a_fleet,
+    a_loss,
+    a_lost_node,
     a_settled_node,
     a_snapshot,
     an_identity,
@@ -23,12 +28,13 @@ from tests.builders import (
     servers_of,
 )
 
-ANCHORED = a_snapshot([a_settled_node("n-1", 1)], [a_server(1, "n-1")])
-ASTRAY = a_snapshot([a_settled_node("n-1", 1)], [])
+OLD = a_lost_node("old", 9, unschedulable=True)
+ANCHORED = a_fleet(a_settled_node("n-1", 1), OLD, gone=[9])
+ASTRAY = a_fleet(a_settled_node("n-1", 1), OLD, gone=[1, 9])
 MISSING: Section[int, Server] = Section.missing("401")
 
 INITIALISE = a_change("node/web-1")
-DELETE = a_change("node/old", "node.delete")
+DELETE = a_change("node/old", "node.delete", before=a_loss(OLD, 9))
 BOTH = Plan((INITIALISE, DELETE))
 ASTRAY_WHY = explain_violation(Anchor(1, 0, 0))
 
@@ -92,13 +98,13 @@ def test_other_rules_still_withhold_what_was_approved() -> None:
             ASTRAY, Settings(policy=Policy.OBSERVE), (Verdict.HELD, "project-anchor"), id="held-beats-waiting"
         ),
         pytest.param(
-            a_snapshot(servers_section=incomplete(servers_of())),
+            a_snapshot([OLD], servers_section=incomplete(servers_of())),
             Settings(),
             (Verdict.HELD, "project-anchor"),
             id="held-beats-waiting-that-came-first",
         ),
         pytest.param(
-            a_snapshot([a_settled_node()], servers_section=MISSING),
+            a_snapshot([a_settled_node(), OLD], servers_section=MISSING),
             Settings(policy=Policy.OBSERVE),
             (Verdict.WAITING, "incomplete-snapshot"),
             id="the-earlier-rule-is-named-among-equals",
@@ -121,7 +127,7 @@ def test_withheld_change_blocks_no_independent_one() -> None:
 
 def chain(*depends_on: tuple[str, ...]) -> Plan:
     """A removal at ``node/a`` and label corrections ``node/b/labels``, ``c``, ``d`` with these dependencies."""
-    removal = a_change("node/a", "node.delete")
+    removal = a_change("node/a", "node.delete", before=a_loss(OLD, 9))
     others = (
         a_change(f"node/{name}/labels", "node.labels", depends_on=keys)
         for name, keys in zip("bcd", depends_on, strict=False)
@@ -179,19 +185,24 @@ def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
 def test_dependent_of_a_held_change_waits() -> None:
     """Nobody approves a dependent: it waits for the held change, under that change's rule."""
     held = a_change("node/web-1")
-    after = a_change("node/robot", "node.delete", before=an_identity("hrobot://7"), depends_on=("node/web-1",))
+    after = a_change("service/ns/a", "service.claim", before=False, after=True, depends_on=("node/web-1",))
     judged = judge(Plan((held, after)), ASTRAY, Settings())
     assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
-    assert judged.by_key["node/robot"].ruling == Ruling(
+    assert judged.by_key[after.key].ruling == Ruling(
         Verdict.WAITING, "project-anchor", "comes after node/web-1, which is held"
     )
 
 
 LABELS = {"topology.kubernetes.io/region": "fsn1", "topology.kubernetes.io/zone": "fsn1-dc14"}
 HELD = (
-    a_change("node/old", "node.delete", before=an_identity(labels=LABELS)),
+    a_change("node/old", "node.delete", before=a_loss(replace(OLD, labels=LABELS), 9)),
     a_change("node/older", "node.delete"),
 )
+
+
+def loss_of(server_id: int = 9, **overrides: Any) -> Change:
+    """The first of the held deletions, of a Node that has these fields instead."""
+    return replace(HELD[0], before=a_loss(replace(OLD, **{"labels": LABELS} | overrides), server_id))
 
 
 def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "project-anchor") -> str:
@@ -208,7 +219,7 @@ def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "projec
         pytest.param(lambda: hash_of(HELD[0].ruled(Ruling(Verdict.HELD, "x")), HELD[1]), id="ruling"),
         pytest.param(lambda: hash_of(*HELD, snapshot=ASTRAY), id="rest-of-the-world"),
         pytest.param(
-            lambda: hash_of(replace(HELD[0], before=an_identity(labels=dict(reversed(LABELS.items())))), HELD[1]),
+            lambda: hash_of(loss_of(labels=dict(reversed(LABELS.items()))), HELD[1]),
             id="order-of-labels",
         ),
     ],
@@ -227,7 +238,12 @@ def test_hash_stays(other: Callable[[], str]) -> None:
         pytest.param(lambda: hash_of(HELD[0]), id="one-fewer"),
         pytest.param(lambda: hash_of(*HELD, INITIALISE), id="one-more"),
         pytest.param(lambda: hash_of(replace(HELD[0], key="node/x"), HELD[1]), id="key"),
-        pytest.param(lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://2")), HELD[1]), id="before"),
+        pytest.param(lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://9")), HELD[1]), id="no-proof"),
+        pytest.param(lambda: hash_of(loss_of(taints=(UNINITIALIZED,)), HELD[1]), id="identity-before"),
+        pytest.param(lambda: hash_of(loss_of(8), HELD[1]), id="server-in-the-proof"),
+        pytest.param(lambda: hash_of(loss_of(uid="anew"), HELD[1]), id="uid-in-the-proof"),
+        pytest.param(lambda: hash_of(loss_of(created_at=NOW), HELD[1]), id="age-in-the-proof"),
+        pytest.param(lambda: hash_of(loss_of(conditions=()), HELD[1]), id="silence-in-the-proof"),
         pytest.param(lambda: hash_of(replace(HELD[0], kind="node.initialise", verb=Verb.ADD), HELD[1]), id="kind"),
         pytest.param(lambda: hash_of(replace(HELD[0], after=an_identity("hcloud://3")), HELD[1]), id="after"),
     ],

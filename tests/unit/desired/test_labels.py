@@ -1,19 +1,52 @@
-"""Labels from servers: nodes-and-routes 3.1 and 4.4."""
+"""Labels from servers: nodes-and-routes 3.1, 4.4 and 4.5, W-13."""
 
 from collections.abc import Mapping
 
 import pytest
 
-from desired.labels import OWNED_LABELS, compute_labels, zone_of
+from desired.labels import (
+    OWNED_LABELS,
+    LabelOrigin,
+    NodeLabels,
+    is_owned_label,
+    joining_labels,
+    label_origins,
+    owned_labels,
+    settled_labels,
+    zone_of,
+)
+from desired.settings import Settings
 from desired.snapshot import Server
-from tests.builders import a_server
+from tests.builders import SERVER_LABELS, a_server
+from tests.support.reference_rules import covers
 
-TYPE = {"beta.kubernetes.io/instance-type": "cpx32", "node.kubernetes.io/instance-type": "cpx32"}
-ZONE = {"failure-domain.beta.kubernetes.io/zone": "fsn1-dc14", "topology.kubernetes.io/zone": "fsn1-dc14"}
-REGION = {"failure-domain.beta.kubernetes.io/region": "fsn1", "topology.kubernetes.io/region": "fsn1"}
-PROVIDED_BY = {"instance.hetzner.cloud/provided-by": "cloud"}
+DEFAULT, NO_ZONES, MIRROR = Settings(), Settings(zone_labels=False), Settings(mirror_labels="srv.example.com")
+
+BETA_TYPE, TYPE = "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"
+BETA_ZONE, ZONE = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
+BETA_REGION, REGION = "failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"
+PROVIDED_BY = "instance.hetzner.cloud/provided-by"
+
+TYPES = {BETA_TYPE: "cpx32", TYPE: "cpx32"}
+ZONES = {BETA_ZONE: "fsn1-dc14", ZONE: "fsn1-dc14"}
+REGIONS = {BETA_REGION: "fsn1", REGION: "fsn1"}
+CLOUD = {PROVIDED_BY: "cloud"}
+ALL = TYPES | ZONES | REGIONS | CLOUD
+
+KEPT_PROVIDER = f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"
 
 
+def kept(key: str, value: str, server: str) -> tuple[str, ...]:
+    """What is said of a value that somebody set."""
+    return (f"label {key} is {value!r} where the server has {server!r}; kept",)
+
+
+def unusable(value: str, *keys: str) -> tuple[str, ...]:
+    """What is said of a value of the server's that no label may have."""
+    return tuple(f"{value!r} can be no label's value: {key} stays as it is" for key in keys)
+
+
+@covers("3.1")
 @pytest.mark.parametrize(
     ("location", "zone"),
     [
@@ -33,52 +66,276 @@ def test_zone_of(location: str, zone: str) -> None:
     assert zone_of(location) == zone
 
 
+@covers("3.1", "4.4")
 @pytest.mark.parametrize(
-    ("server", "current", "zone_labels", "expected"),
+    ("server", "current", "settings", "expected"),
     [
-        pytest.param(a_server(), {}, True, TYPE | ZONE | REGION | PROVIDED_BY, id="nothing-there"),
+        pytest.param(a_server(), {}, DEFAULT, NodeLabels(ALL), id="nothing-there"),
         pytest.param(
             a_server(),
-            dict.fromkeys((*TYPE, *ZONE, *REGION), "wrong"),
-            True,
-            TYPE | ZONE | REGION | PROVIDED_BY,
+            dict.fromkeys((*TYPES, *ZONES, *REGIONS), "wrong"),
+            DEFAULT,
+            NodeLabels(ALL),
             id="wrong-values-are-overwritten",
         ),
+        pytest.param(a_server(), {ZONE: "mine"}, DEFAULT, NodeLabels(ALL), id="one-wrong-key-of-a-pair"),
         pytest.param(
             a_server(),
-            {"instance.hetzner.cloud/provided-by": "robot"},
-            True,
-            TYPE | ZONE | REGION | {"instance.hetzner.cloud/provided-by": "robot"},
+            {PROVIDED_BY: "robot"},
+            DEFAULT,
+            NodeLabels(ALL | {PROVIDED_BY: "robot"}, (KEPT_PROVIDER,)),
             id="provided-by-is-kept",
         ),
+        pytest.param(a_server(), {PROVIDED_BY: ""}, DEFAULT, NodeLabels(ALL), id="provided-by-that-is-empty"),
         pytest.param(
             a_server(),
             {"team": "red", "kubernetes.io/os": "linux"},
-            True,
-            TYPE | ZONE | REGION | PROVIDED_BY,
+            DEFAULT,
+            NodeLabels(ALL),
             id="labels-of-others-are-no-business-of-ours",
         ),
         pytest.param(
             a_server(location="mars"),
             {},
-            True,
-            TYPE | dict.fromkeys((*ZONE, *REGION), "mars") | PROVIDED_BY,
+            DEFAULT,
+            NodeLabels(TYPES | dict.fromkeys((*ZONES, *REGIONS), "mars") | CLOUD),
             id="new-location-is-its-own-zone",
         ),
-        pytest.param(a_server(), {}, False, TYPE | REGION | PROVIDED_BY, id="zone-labels-disabled"),
-        pytest.param(a_server(location=""), {}, True, TYPE | PROVIDED_BY, id="empty-location-writes-neither"),
+        pytest.param(a_server(), {}, NO_ZONES, NodeLabels(TYPES | REGIONS | CLOUD), id="zone-labels-disabled"),
         pytest.param(
-            a_server(location=""), dict.fromkeys(REGION, "old"), True, TYPE | PROVIDED_BY, id="empty-removes-nothing"
+            a_server(),
+            {ZONE: "mine"},
+            NO_ZONES,
+            NodeLabels(TYPES | REGIONS | CLOUD | {ZONE: "mine"}),
+            id="zone-labels-disabled-remove-none",
+        ),
+        pytest.param(a_server(location=""), {}, DEFAULT, NodeLabels(TYPES | CLOUD), id="empty-location-writes-neither"),
+        pytest.param(
+            a_server(location=""),
+            dict.fromkeys(REGIONS, "old"),
+            DEFAULT,
+            NodeLabels(TYPES | CLOUD | dict.fromkeys(REGIONS, "old")),
+            id="empty-location-removes-nothing",
+        ),
+        pytest.param(
+            a_server(type="x" * 64),
+            {TYPE: "old"},
+            DEFAULT,
+            NodeLabels(ZONES | REGIONS | CLOUD | {TYPE: "old"}, (), unusable("x" * 64, TYPE)),
+            id="type-too-long-for-a-label",
         ),
     ],
 )
-def test_compute_labels(
-    server: Server, current: Mapping[str, str], zone_labels: bool, expected: Mapping[str, str]
+def test_joining_labels(server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels) -> None:
+    """Both keys of each pair are written together, and only where the server has a value that a label may have."""
+    assert joining_labels(server, current, settings) == expected
+
+
+@covers("4.5", "W-13")
+@pytest.mark.parametrize(
+    ("current", "expected"),
+    [
+        pytest.param({}, NodeLabels(ALL), id="all-missing"),
+        pytest.param(ALL, NodeLabels(ALL), id="as-they-were-written"),
+        *(
+            pytest.param(
+                {key: value for key, value in ALL.items() if key != missing},
+                NodeLabels(ALL),
+                id=f"missing-{missing.replace('/', '-')}",
+            )
+            for missing in ALL
+        ),
+        pytest.param(ALL | dict.fromkeys(ZONES, ""), NodeLabels(ALL), id="an-empty-value-is-none"),
+        pytest.param(ALL | dict.fromkeys(TYPES, "cpx22"), NodeLabels(ALL), id="resized-server"),
+        pytest.param(ALL | {TYPE: "mine"}, NodeLabels(ALL), id="a-type-that-a-person-set-is-not-kept"),
+        pytest.param(ALL | {BETA_TYPE: "mine"}, NodeLabels(ALL), id="nor-on-the-deprecated-key"),
+        pytest.param(
+            ALL | dict.fromkeys(ZONES, "rack-7"),
+            NodeLabels(ALL | dict.fromkeys(ZONES, "rack-7"), kept(ZONE, "rack-7", "fsn1-dc14")),
+            id="a-zone-that-a-person-set-is-kept",
+        ),
+        pytest.param(
+            ALL | {ZONE: "rack-7"},
+            NodeLabels(ALL | dict.fromkeys(ZONES, "rack-7"), kept(ZONE, "rack-7", "fsn1-dc14")),
+            id="its-deprecated-twin-follows",
+        ),
+        pytest.param(
+            ALL | dict.fromkeys(REGIONS, "eu"),
+            NodeLabels(ALL | dict.fromkeys(REGIONS, "eu"), kept(REGION, "eu", "fsn1")),
+            id="a-region-that-a-person-set-is-kept",
+        ),
+        pytest.param(ALL | {BETA_ZONE: "rack-7"}, NodeLabels(ALL), id="the-stable-key-decides-for-its-twin"),
+        pytest.param(
+            TYPES | REGIONS | CLOUD | {BETA_ZONE: "rack-7"},
+            NodeLabels(ALL | dict.fromkeys(ZONES, "rack-7"), kept(ZONE, "rack-7", "fsn1-dc14")),
+            id="the-twin-decides-while-the-stable-key-is-missing",
+        ),
+        pytest.param(
+            ALL | dict.fromkeys(ZONES, "rack-7") | dict.fromkeys(REGIONS, "eu"),
+            NodeLabels(
+                ALL | dict.fromkeys(ZONES, "rack-7") | dict.fromkeys(REGIONS, "eu"),
+                kept(ZONE, "rack-7", "fsn1-dc14") + kept(REGION, "eu", "fsn1"),
+            ),
+            id="zone-and-region-are-told-apart",
+        ),
+        pytest.param(
+            ALL | {PROVIDED_BY: "robot"},
+            NodeLabels(ALL | {PROVIDED_BY: "robot"}, (KEPT_PROVIDER,)),
+            id="provided-by-of-another-is-kept",
+        ),
+        pytest.param(ALL | {PROVIDED_BY: ""}, NodeLabels(ALL), id="provided-by-that-is-empty-is-filled"),
+        pytest.param(
+            ALL | {"team": "red", "kubernetes.io/os": "linux", "srv.example.com/team": "blue"},
+            NodeLabels(ALL),
+            id="labels-of-others-are-no-business-of-ours",
+        ),
+    ],
+)
+def test_settled_labels(current: Mapping[str, str], expected: NodeLabels) -> None:
+    """The type follows the server; a zone or region stays and its keys stay in step; what is missing is filled in."""
+    assert settled_labels(a_server(), current, DEFAULT) == expected
+
+
+@covers("3.1", "W-13")
+@pytest.mark.parametrize(
+    ("server", "current", "settings", "expected"),
+    [
+        pytest.param(
+            a_server(location="mars"),
+            {},
+            DEFAULT,
+            NodeLabels(TYPES | CLOUD | dict.fromkeys((*ZONES, *REGIONS), "mars")),
+            id="new-location",
+        ),
+        pytest.param(
+            a_server(location="hel1"),
+            ALL,
+            DEFAULT,
+            NodeLabels(ALL, kept(ZONE, "fsn1-dc14", "hel1-dc2") + kept(REGION, "fsn1", "hel1")),
+            id="another-location-than-the-labels-say",
+        ),
+        pytest.param(a_server(location=""), {}, DEFAULT, NodeLabels(TYPES | CLOUD), id="empty-location-adds-nothing"),
+        pytest.param(
+            a_server(location=""),
+            {ZONE: "a", BETA_ZONE: "b"} | CLOUD,
+            DEFAULT,
+            NodeLabels(TYPES | CLOUD | {ZONE: "a", BETA_ZONE: "b"}),
+            id="empty-location-leaves-what-is-there",
+        ),
+        pytest.param(a_server(), {}, NO_ZONES, NodeLabels(TYPES | REGIONS | CLOUD), id="zone-labels-disabled-add-none"),
+        pytest.param(
+            a_server(),
+            ALL | {ZONE: "rack-7"},
+            NO_ZONES,
+            NodeLabels(ALL | {ZONE: "rack-7"}),
+            id="zone-labels-disabled-leave-both-keys-as-they-are",
+        ),
+        pytest.param(
+            a_server(type="x" * 64),
+            ALL | {TYPE: "old"},
+            DEFAULT,
+            NodeLabels(ALL | {TYPE: "old"}, (), unusable("x" * 64, TYPE)),
+            id="type-too-long-for-a-label",
+        ),
+        pytest.param(
+            a_server(type="x" * 63),
+            ALL,
+            DEFAULT,
+            NodeLabels(ALL | dict.fromkeys(TYPES, "x" * 63)),
+            id="the-longest-type-that-a-label-may-have",
+        ),
+        pytest.param(
+            a_server(location="moon base"),
+            {},
+            DEFAULT,
+            NodeLabels(TYPES | CLOUD, (), unusable("moon base", ZONE, REGION)),
+            id="malformed-location",
+        ),
+        pytest.param(
+            a_server(location="moon base"),
+            ALL,
+            NO_ZONES,
+            NodeLabels(ALL, (), unusable("moon base", REGION)),
+            id="malformed-location-without-zone-labels",
+        ),
+    ],
+)
+def test_settled_labels_of_odd_servers(
+    server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels
 ) -> None:
-    """Both keys of each pair are written together, and only where the server has a value."""
-    assert compute_labels(server, current, zone_labels=zone_labels) == expected
+    """A pair for which the server has no value, or none that a label may have, is left as it is."""
+    assert settled_labels(server, current, settings) == expected
 
 
+@covers("3.1")
+@pytest.mark.parametrize(
+    ("server", "settings", "key", "expected"),
+    [
+        pytest.param(a_server(), DEFAULT, TYPE, LabelOrigin("cpx32", "the server's type"), id="type"),
+        pytest.param(
+            a_server(), DEFAULT, BETA_ZONE, LabelOrigin("fsn1-dc14", "the zone of the server's location"), id="zone"
+        ),
+        pytest.param(a_server(), DEFAULT, REGION, LabelOrigin("fsn1", "the server's location"), id="region"),
+        pytest.param(
+            a_server(),
+            DEFAULT,
+            PROVIDED_BY,
+            LabelOrigin("cloud", "what every server of Hetzner Cloud gets"),
+            id="provided-by",
+        ),
+        pytest.param(
+            a_server(location=""), DEFAULT, REGION, LabelOrigin("", "the server's location is not known"), id="nothing"
+        ),
+        pytest.param(
+            a_server(type="a b"),
+            DEFAULT,
+            BETA_TYPE,
+            LabelOrigin("", "the server's type can be no label's value"),
+            id="unusable",
+        ),
+        pytest.param(
+            a_server(),
+            NO_ZONES,
+            ZONE,
+            LabelOrigin("", "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false"),
+            id="zone-labels-disabled",
+        ),
+        pytest.param(
+            a_server(labels={"a/b": "red"}),
+            MIRROR,
+            "srv.example.com/a_b",
+            LabelOrigin("red", "the server's label a/b"),
+            id="mirrored",
+        ),
+    ],
+)
+def test_label_origins(server: Server, settings: Settings, key: str, expected: LabelOrigin) -> None:
+    """Each key that a server could decide is told with the server's value for it, and where that comes from."""
+    origins = label_origins(server, settings)
+    assert origins[key] == expected
+    assert set(origins) == {*ALL, key}
+
+
+@covers("4.4")
 def test_owned_labels() -> None:
     """The owned keys are exactly those that HCCM writes."""
-    assert {*TYPE, *ZONE, *REGION, *PROVIDED_BY} == OWNED_LABELS
+    assert set(ALL) == OWNED_LABELS == set(SERVER_LABELS)
+
+
+@pytest.mark.parametrize(
+    ("key", "settings", "expected"),
+    [
+        pytest.param(ZONE, DEFAULT, True, id="HCCMs"),
+        pytest.param(ZONE, NO_ZONES, True, id="HCCMs-though-nothing-is-written"),
+        pytest.param("team", MIRROR, False, id="somebody-elses"),
+        pytest.param("kubernetes.io/os", MIRROR, False, id="the-kubelets"),
+        pytest.param("srv.example.com/team", MIRROR, True, id="below-the-prefix"),
+        pytest.param("srv.example.com/team", DEFAULT, False, id="below-a-prefix-that-is-not-configured"),
+        pytest.param("srv.example.com", MIRROR, False, id="the-prefix-without-a-slash"),
+        pytest.param("srv.example.company/team", MIRROR, False, id="a-prefix-that-begins-alike"),
+    ],
+)
+def test_is_owned_label(key: str, settings: Settings, expected: bool) -> None:
+    """HCCM's keys are ours, and those below the prefix of mirrored labels; everything else is kept byte for byte."""
+    assert is_owned_label(key, settings) is expected
+    assert owned_labels({key: "x"}, settings) == ({key: "x"} if expected else {})

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from desired.matching import Ambiguous, Foreign, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
+from desired.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
 from desired.section import Section, Unknown
 from desired.snapshot import Node, Server
 from tests.builders import a_joining_node, a_server, a_settled_node, incomplete, nodes_of, servers_of
+from tests.support.reference_rules import covers
 
 WEB_1, WEB_2 = a_server(1, "web-1"), a_server(2, "web-2")
 BOTH = servers_of(WEB_1, WEB_2)
@@ -25,6 +26,7 @@ def malformed(text: str, rest: str) -> Malformed:
     return Malformed(f"providerID {text!r}: {rest!r} is no server id (a positive decimal number)")
 
 
+@covers("2.1", "2.2", "W-5", "W-28")
 @pytest.mark.parametrize(
     ("node", "servers", "expected"),
     [
@@ -36,12 +38,15 @@ def malformed(text: str, rest: str) -> Malformed:
         pytest.param(
             preset("hcloud://3"),
             BOTH,
-            Unmatched("no server of the project has the id 3", ("web-1", "web-2")),
+            Gone(3, ("web-1", "web-2")),
             id="server-of-another-project",
         ),
+        pytest.param(preset("hcloud://3", "gpu"), BOTH, Gone(3), id="gone-and-nothing-has-a-name-like-its"),
+        pytest.param(preset("hcloud://3"), servers_of(), Gone(3), id="gone-with-every-other-server"),
         pytest.param(
             preset("hcloud://3"), incomplete(BOTH, "429"), Unknown("429"), id="not-seen-in-an-incomplete-list"
         ),
+        pytest.param(preset("hcloud://3"), Section.missing("401"), Unknown("401"), id="nothing-was-read"),
         pytest.param(preset("hcloud://7"), BROKEN, Unknown("server 7 could not be read"), id="unreadable-server"),
         pytest.param(preset("hcloud://1"), BROKEN, Matched(WEB_1, "providerID"), id="another-server-is-unreadable"),
         pytest.param(
@@ -68,6 +73,7 @@ def test_match_by_provider_id(node: Node, servers: Section[int, Server], expecte
     assert Matcher(nodes_of(node), servers).match(node) == expected
 
 
+@covers("2.2", "W-1")
 @pytest.mark.parametrize(
     ("name", "servers", "expected"),
     [
@@ -171,6 +177,7 @@ def test_match_by_name(name: str, servers: Section[int, Server], expected: Match
     assert Matcher(nodes_of(node), servers).match(node) == expected
 
 
+@covers("2.2")
 def test_two_nodes_claim_one_server() -> None:
     """A providerID that two Nodes carry is neither's, and each is told of the other."""
     nodes = nodes_of(preset("hcloud://1", "a"), preset("hcloud://1", "b"), a_settled_node("c", 1))
@@ -180,6 +187,13 @@ def test_two_nodes_claim_one_server() -> None:
         Ambiguous("providerID 'hcloud://1' is also that of node a, c"),
         Ambiguous("providerID 'hcloud://1' is also that of node a, b"),
     ]
+
+
+def test_two_nodes_claim_one_server_that_is_gone() -> None:
+    """Rivals for a server that is not there are no rivals: it is gone for each of them."""
+    nodes = nodes_of(preset("hcloud://3", "web-1"), a_settled_node("gpu", 3))
+    matcher = Matcher(nodes, BOTH)
+    assert [matcher.match(node) for node in nodes] == [Gone(3), Gone(3, ("web-1", "web-2"))]
 
 
 def test_name_of_a_server_that_another_node_has() -> None:

@@ -1,17 +1,22 @@
-"""What a person is told of the Nodes that are left alone: design section 5, row Node; W-1, W-15."""
+"""What a person is told of the Nodes that are left alone: design section 5, row Node; W-1, W-15, W-28."""
 
 import pytest
 
 from desired.addresses import UnusableNodeIP, choose_addresses
 from desired.change import Note, NoteKind
-from desired.matching import Ambiguous, Foreign, Malformed, Unmatched, Unsupported
-from desired.nodes import desired_nodes, note_on_miss, notes_on_settled
+from desired.joining import note_on_miss
+from desired.matching import Ambiguous, Foreign, Gone, Malformed, Miss, Unmatched, Unsupported
+from desired.nodes import desired_nodes
 from desired.section import Section, Unknown
+from desired.selector import parse_selector
 from desired.settings import Settings
+from desired.settled import note_on_unclaimed, notes_on_unmanaged
 from desired.snapshot import Node, Readiness, Server, Snapshot
 from tests.builders import (
+    NOW,
     WEB_1_ADDRESSES,
     a_joining_node,
+    a_lost_node,
     a_node,
     a_server,
     a_settled_node,
@@ -19,110 +24,103 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.reference_rules import covers
 
 KEY = "node/web-1"
 
+REMEDY = "a Node joins when its name is its server's, or with the kubelet's --provider-id"
 
+
+@covers("2.1", "2.2", "W-1", "W-15")
 @pytest.mark.parametrize(
-    ("node", "miss", "expected"),
+    ("miss", "kind", "text"),
     [
         pytest.param(
-            a_joining_node(),
             Unmatched("no such server", ("web-2", "web-3")),
-            Note(
-                KEY,
-                NoteKind.UNMATCHED,
-                "no such server; nearest: web-2, web-3;"
-                " a Node joins when its name is its server's, or with the kubelet's --provider-id",
-            ),
+            NoteKind.UNMATCHED,
+            f"no such server; nearest: web-2, web-3; {REMEDY}",
             id="no-server-of-the-name",
         ),
         pytest.param(
-            a_joining_node(),
-            Unmatched("no such server"),
-            Note(
-                KEY,
-                NoteKind.UNMATCHED,
-                "no such server; a Node joins when its name is its server's, or with the kubelet's --provider-id",
-            ),
-            id="no-server-and-no-candidates",
+            Unmatched("no such server"), NoteKind.UNMATCHED, f"no such server; {REMEDY}", id="no-server-and-no-nearest"
         ),
         pytest.param(
-            a_joining_node(provider_id="hcloud://9"),
-            Unmatched("no such server"),
-            Note(KEY, NoteKind.UNMATCHED, "no such server; delete the Node if its server is gone for good"),
+            Gone(9),
+            NoteKind.UNMATCHED,
+            "no server of the project has the id 9; delete the Node if its server is gone for good",
             id="no-server-of-the-provider-id",
         ),
         pytest.param(
-            a_joining_node(),
+            Gone(9, ("web-1",)),
+            NoteKind.UNMATCHED,
+            "no server of the project has the id 9; nearest: web-1; delete the Node if its server is gone for good",
+            id="replaced-by-a-server-of-its-name",
+        ),
+        pytest.param(
             Ambiguous("two of them"),
-            Note(KEY, NoteKind.AMBIGUOUS, "two of them; delete the stale Node, or rename one of them"),
+            NoteKind.AMBIGUOUS,
+            "two of them; delete the stale Node, or rename one of them",
+            id="ambiguous",
+        ),
+        pytest.param(Foreign("not ours"), NoteKind.FOREIGN, "not ours; left alone", id="foreign"),
+        pytest.param(Unsupported("Robot"), NoteKind.UNSUPPORTED, "Robot; left to HCCM", id="unsupported"),
+        pytest.param(
+            Malformed("nonsense"),
+            NoteKind.MALFORMED,
+            "nonsense; delete the Node and let its kubelet register again",
+            id="malformed",
+        ),
+        pytest.param(Unknown("429"), NoteKind.UNKNOWN, "429", id="unknown"),
+    ],
+)
+def test_note_on_miss(miss: Miss, kind: NoteKind, text: str) -> None:
+    """Each miss has its kind, its reason and what a person can do."""
+    assert note_on_miss(a_joining_node(), miss) == Note(KEY, kind, text)
+
+
+BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be read"})
+
+
+@covers("2.1", "2.2", "W-28")
+@pytest.mark.parametrize(
+    ("miss", "servers", "expected"),
+    [
+        pytest.param(
+            Foreign("another cloud's"), servers_of(), (NoteKind.FOREIGN, "another cloud's; left alone"), id="foreign"
+        ),
+        pytest.param(
+            Malformed("no number"), servers_of(), (NoteKind.MALFORMED, "no number; left alone"), id="malformed"
+        ),
+        pytest.param(
+            Ambiguous("two of them"),
+            servers_of(),
+            (NoteKind.AMBIGUOUS, "two of them; both are left alone, delete the stale one"),
             id="ambiguous",
         ),
         pytest.param(
-            a_joining_node(), Foreign("not ours"), Note(KEY, NoteKind.FOREIGN, "not ours; left alone"), id="foreign"
+            Unknown("server 1 could not be read"),
+            BROKEN,
+            (NoteKind.UNKNOWN, "server 1 could not be read"),
+            id="its-server-arrived-and-could-not-be-read",
         ),
         pytest.param(
-            a_joining_node(),
-            Unsupported("Robot"),
-            Note(KEY, NoteKind.UNSUPPORTED, "Robot; left to HCCM"),
-            id="unsupported",
+            Unknown("page 2 timed out"), incomplete(BROKEN), None, id="a-gap-in-the-list-is-told-once-with-the-list"
         ),
-        pytest.param(
-            a_joining_node(),
-            Malformed("nonsense"),
-            Note(KEY, NoteKind.MALFORMED, "nonsense; delete the Node and let its kubelet register again"),
-            id="malformed",
-        ),
-        pytest.param(a_joining_node(), Unknown("429"), Note(KEY, NoteKind.UNKNOWN, "429"), id="unknown"),
+        pytest.param(Unsupported("Robot"), servers_of(), None, id="robot"),
+        pytest.param(Gone(1), servers_of(), None, id="gone-is-the-lifecycle-controllers"),
+        pytest.param(Unmatched("nothing"), servers_of(), None, id="unmatched"),
     ],
 )
-def test_note_on_miss(
-    node: Node, miss: Unmatched | Ambiguous | Foreign | Unsupported | Malformed | Unknown, expected: Note
-) -> None:
-    """Each miss has its kind, its reason and what a person can do."""
-    assert note_on_miss(node, miss) == expected
+def test_notes_on_unmanaged(miss: Miss, servers: Section[int, Server], expected: tuple[NoteKind, str] | None) -> None:
+    """A Node on which nothing can be kept true is spoken of when that is about this Node."""
+    notes = () if expected is None else (Note(KEY, *expected),)
+    assert notes_on_unmanaged(a_settled_node(), miss, servers) == notes
 
 
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        pytest.param(a_settled_node(), (), id="cloud"),
-        pytest.param(a_settled_node(provider_id="hrobot://7"), (), id="robot"),
-        pytest.param(a_settled_node(provider_id="hcloud://bm-7"), (), id="robot-of-the-fork"),
-        pytest.param(
-            a_node(),
-            (
-                Note(
-                    KEY,
-                    NoteKind.FOREIGN,
-                    "has neither a providerID nor the uninitialised taint:"
-                    " its kubelet runs without --cloud-provider=external; left alone",
-                ),
-            ),
-            id="never-asked-for-a-cloud",
-        ),
-        pytest.param(
-            a_settled_node(provider_id="k3s://web-1"),
-            (Note(KEY, NoteKind.FOREIGN, "providerID 'k3s://web-1' belongs to another cloud; left alone"),),
-            id="other-cloud",
-        ),
-        pytest.param(
-            a_settled_node(provider_id="hcloud://-5"),
-            (
-                Note(
-                    KEY,
-                    NoteKind.MALFORMED,
-                    "providerID 'hcloud://-5': '-5' is no server id (a positive decimal number); left alone",
-                ),
-            ),
-            id="malformed",
-        ),
-    ],
-)
-def test_notes_on_settled(node: Node, expected: tuple[Note, ...]) -> None:
-    """A settled Node is only spoken of when it is not ours."""
-    assert notes_on_settled(node) == expected
+def test_note_on_unclaimed() -> None:
+    """A Node that never asked for a cloud is foreign, and the note says how it would ask."""
+    why = "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external"
+    assert note_on_unclaimed(a_node()) == Note(KEY, NoteKind.FOREIGN, f"{why}; left alone")
 
 
 def unusable(annotation: str) -> str:
@@ -132,24 +130,20 @@ def unusable(annotation: str) -> str:
     return chosen.why
 
 
-BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be read"})
-
-
+@covers("2.1", "2.2", "4.3", "W-1", "W-15", "W-16", "W-28")
 @pytest.mark.parametrize(
     ("snapshot", "kind", "text"),
     [
         pytest.param(
             a_snapshot([a_joining_node(ready=Readiness.FALSE)], [a_server(2, "web-2")]),
             NoteKind.UNMATCHED,
-            "no server of the project is named 'web-1'; nearest: web-2;"
-            " a Node joins when its name is its server's, or with the kubelet's --provider-id",
+            f"no server of the project is named 'web-1'; nearest: web-2; {REMEDY}",
             id="unmatched-and-not-ready-is-not-deleted",
         ),
         pytest.param(
             a_snapshot([a_joining_node(ready=Readiness.TRUE)], []),
             NoteKind.UNMATCHED,
-            "the token's project has no servers at all;"
-            " a Node joins when its name is its server's, or with the kubelet's --provider-id",
+            f"the token's project has no servers at all; {REMEDY}",
             id="empty-project",
         ),
         pytest.param(
@@ -183,16 +177,54 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
             id="server-unreadable",
         ),
         pytest.param(
+            a_snapshot([a_settled_node()], servers_section=BROKEN),
+            NoteKind.UNKNOWN,
+            "server 1 could not be read",
+            id="server-of-a-settled-node-unreadable",
+        ),
+        pytest.param(
             a_snapshot([a_joining_node(provider_id="aws:///i-1")], [a_server()]),
             NoteKind.FOREIGN,
             "providerID 'aws:///i-1' belongs to another cloud; left alone",
             id="foreign",
         ),
         pytest.param(
+            a_snapshot([a_lost_node(provider_id="k3s://web-1")], [a_server()]),
+            NoteKind.FOREIGN,
+            "providerID 'k3s://web-1' belongs to another cloud; left alone",
+            id="foreign-settled-and-not-ready",
+        ),
+        pytest.param(
             a_snapshot([a_joining_node(provider_id="hrobot://1")], [a_server()]),
             NoteKind.UNSUPPORTED,
             "providerID 'hrobot://1' is a Robot server, and Robot servers are not read; left to HCCM",
             id="robot",
+        ),
+        pytest.param(
+            a_snapshot([a_lost_node(provider_id="hcloud://-5")], [a_server()]),
+            NoteKind.MALFORMED,
+            "providerID 'hcloud://-5': '-5' is no server id (a positive decimal number); left alone",
+            id="malformed-settled-and-not-ready",
+        ),
+        pytest.param(
+            a_snapshot([a_lost_node(provider_id=None)], [a_server()]),
+            NoteKind.FOREIGN,
+            "has neither a providerID nor the uninitialised taint:"
+            " its kubelet runs without --cloud-provider=external; left alone",
+            id="unclaimed-and-not-ready-is-not-deleted",
+        ),
+        pytest.param(
+            a_snapshot([a_settled_node()], [a_server(2, "web-2")]),
+            NoteKind.UNMATCHED,
+            "no server of the project has the id 1, and its kubelet reports Ready: nothing is done while it does",
+            id="server-gone-and-ready",
+        ),
+        pytest.param(
+            a_snapshot([a_lost_node(deleted_at=NOW, finalizers=("example.com/a",))], [a_server(2, "web-2")]),
+            NoteKind.DELETING,
+            "no server of the project has the id 1; the Node is being deleted since 2026-07-01 12:00 UTC"
+            " and waits for finalizers example.com/a",
+            id="server-gone-and-being-deleted",
         ),
         pytest.param(
             a_snapshot([], [a_server()], nodes_section=Section(unreadable={"web-1": "no uid"})),
@@ -203,29 +235,34 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
     ],
 )
 def test_nodes_left_alone(snapshot: Snapshot, kind: NoteKind, text: str) -> None:
-    """A Node that cannot be initialised is left as it is, and a note says why."""
+    """A Node of which nothing can or may be wanted is left as it is, and a note says why."""
     assert desired_nodes(snapshot, Settings()) == ({}, (Note(KEY, kind, text),))
 
 
 @pytest.mark.parametrize(
-    ("value", "notes"),
+    "node",
     [
-        pytest.param("cloud", (), id="as-we-would-set-it"),
-        pytest.param(
-            "robot",
-            (
-                Note(
-                    KEY,
-                    NoteKind.KEPT,
-                    "label instance.hetzner.cloud/provided-by is 'robot' where 'cloud' is expected; kept",
-                ),
-            ),
-            id="somebody-elses",
-        ),
+        pytest.param(a_settled_node(provider_id="hrobot://7"), id="robot"),
+        pytest.param(a_lost_node(provider_id="hcloud://bm-7"), id="robot-of-the-fork-not-ready"),
     ],
 )
-def test_kept_label_is_noted(value: str, notes: tuple[Note, ...]) -> None:
-    """A ``provided-by`` that somebody set is kept and spoken of, once the Node is initialised."""
-    node = a_joining_node(labels={"instance.hetzner.cloud/provided-by": value})
-    joining, found = desired_nodes(a_snapshot([node], [a_server()]), Settings())
-    assert (list(joining), found) == (["web-1"], notes)
+def test_robot_nodes_are_nobodys_business_yet(node: Node) -> None:
+    """A settled Node of Robot needs nothing and is not spoken of."""
+    assert desired_nodes(a_snapshot([node], [a_server()]), Settings()) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        pytest.param(a_joining_node(labels={"team": "red"}), id="joining"),
+        pytest.param(a_settled_node(labels={"team": "red"}), id="settled-with-labels-to-correct"),
+        pytest.param(a_lost_node(server_id=9, labels={"team": "red"}), id="without-its-server"),
+        pytest.param(a_settled_node(labels={"team": "red"}, provider_id="aws:///i-1"), id="foreign"),
+        pytest.param(a_node(labels={"team": "red"}), id="unclaimed"),
+    ],
+)
+def test_ignored_nodes(node: Node) -> None:
+    """An ignored Node is left alone in every part of its life, and the note shows the selector."""
+    settings = Settings(ignore_nodes=parse_selector("team in (red)"))
+    note = Note(KEY, NoteKind.IGNORED, "ignored: matches team in (red)")
+    assert desired_nodes(a_snapshot([node], [a_server()]), settings) == ({}, (note,))

@@ -6,9 +6,12 @@ from types import MappingProxyType
 
 import pytest
 
+from desired.absence import AbsenceProof
 from desired.kinds import Verb
 from desired.plain import digest, plain
 from desired.snapshot import Taint
+
+MIDNIGHT = datetime(2026, 7, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +23,7 @@ from desired.snapshot import Taint
         pytest.param(1.5, 1.5, id="fraction"),
         pytest.param("x", "x", id="text"),
         pytest.param(Verb.ADD, "add", id="enum"),
-        pytest.param(datetime(2026, 7, 1, tzinfo=UTC), "2026-07-01T00:00:00+00:00", id="time"),
+        pytest.param(MIDNIGHT, "2026-07-01T00:00:00+00:00", id="time"),
         pytest.param(IPv4Address("10.0.0.1"), "10.0.0.1", id="ipv4"),
         pytest.param(IPv6Address("2001:db8::"), "2001:db8::", id="ipv6"),
         pytest.param(IPv4Network("10.0.0.0/8"), "10.0.0.0/8", id="ipv4-network"),
@@ -33,6 +36,16 @@ from desired.snapshot import Taint
             Taint("k", "NoSchedule"),
             {"key": "k", "effect": "NoSchedule", "value": None, "time_added": None},
             id="dataclass",
+        ),
+        pytest.param(
+            AbsenceProof(7, "uid", MIDNIGHT, MIDNIGHT + timedelta(hours=1)),
+            {
+                "server_id": 7,
+                "node_uid": "uid",
+                "created_at": "2026-07-01T00:00:00+00:00",
+                "not_ready_since": "2026-07-01T01:00:00+00:00",
+            },
+            id="proof",
         ),
     ],
 )

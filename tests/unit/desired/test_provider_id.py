@@ -11,10 +11,12 @@ from desired.provider_id import (
     format_provider_id,
     parse_provider_id,
 )
+from tests.support.reference_rules import covers
 
 LARGEST = 2**63 - 1
 
 
+@covers("2.1")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -36,12 +38,14 @@ def test_parse(text: str, expected: ProviderID) -> None:
     assert parse_provider_id(text) == expected
 
 
+@covers("2.1")
 @pytest.mark.parametrize("text", ["hcloud://", "hcloud://bm-", "hrobot://"])
 def test_missing_number(text: str) -> None:
     """A prefix of ours with nothing behind it is malformed and says so."""
     assert parse_provider_id(text) == MalformedID(text, f"providerID {text!r} is missing a server id")
 
 
+@covers("2.1", "W-28")
 @pytest.mark.parametrize(
     ("prefix", "rest"),
     [

@@ -1,16 +1,16 @@
-"""Which events follow from outcomes and plans: one for each Node that was helped, or cannot be."""
+"""Which events follow from outcomes and plans: one for each Node that was helped, or that a person has to help."""
 
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Note, NoteKind, Plan
+from desired.change import Change, Note, NoteKind, Plan
 from desired.diff import compute_plan
 from desired.judgement import judge
 from desired.settings import Settings
 from desired.snapshot import Snapshot
-from reconciler.telemetry.announcements import on_outcome, uninitialised
+from reconciler.telemetry.announcements import on_outcome, warnings
 from reconciler.telemetry.events import Event, EventType
-from tests.builders import a_change, a_joining_node, a_server, a_settled_node, a_snapshot
+from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 
 JOINING = a_joining_node()
 WORLD = a_snapshot([JOINING, a_settled_node("web-2", 2)], [a_server(2, "web-2")])
@@ -21,23 +21,38 @@ def judged(snapshot: Snapshot, *approved: str) -> Plan:
     return judge(compute_plan(snapshot, Settings()), snapshot, Settings(), approved)
 
 
+INITIALISED = a_change()
+DELETED = a_change("node/web-1", "node.delete")
+GONE = "Deleting node web-1 because it does not exist in the cloud provider"
+
+
 @pytest.mark.parametrize(
-    ("outcome", "event"),
+    ("change", "outcome", "event"),
     [
-        (Applied(), Event(JOINING, EventType.NORMAL, "Synced", "Node synced successfully")),
-        (Failed("forbidden"), Event(JOINING, EventType.WARNING, "InitialisationFailed", "forbidden")),
-        (Pending("conflict"), None),
-        (Skipped("stopped"), None),
+        (INITIALISED, Applied(), Event(JOINING, EventType.NORMAL, "Synced", "Node synced successfully")),
+        (INITIALISED, Failed("forbidden"), Event(JOINING, EventType.WARNING, "InitialisationFailed", "forbidden")),
+        (INITIALISED, Pending("conflict"), None),
+        (INITIALISED, Skipped("stopped"), None),
+        (DELETED, Applied(), Event(JOINING, EventType.NORMAL, "DeletingNode", GONE)),
+        (
+            DELETED,
+            Failed("forbidden"),
+            Event(JOINING, EventType.WARNING, "DeletingNodeFailed", "Failed deleting node web-1: forbidden"),
+        ),
+        (DELETED, Pending("conflict"), None),
+        (DELETED, Skipped("stopped"), None),
     ],
 )
-def test_outcomes(outcome: Outcome, event: Event | None) -> None:
-    """A Node that was initialised is said to be, one that failed is warned of; passing trouble is no event."""
-    assert on_outcome(a_change(), outcome, WORLD) == event
+def test_outcomes(change: Change, outcome: Outcome, event: Event | None) -> None:
+    """What was done to a Node, or failed, is said in HCCM's words; passing trouble is no event."""
+    assert on_outcome(change, outcome, WORLD) == event
 
 
-def test_other_kinds_say_nothing() -> None:
-    """Only initialisation has an event of HCCM's."""
-    assert on_outcome(a_change("node/web-1/addresses", "node.addresses", owner="node/web-1"), Applied(), WORLD) is None
+@pytest.mark.parametrize("kind", ["node.labels", "node.addresses", "node.shutdown_taint"])
+@pytest.mark.parametrize("outcome", [Applied(), Failed("forbidden")])
+def test_upkeep_says_nothing(kind: str, outcome: Outcome) -> None:
+    """Only the beginning and the end of a Node have events of HCCM's."""
+    assert on_outcome(a_change("node/web-1/part", kind, owner="node/web-1"), outcome, WORLD) is None
 
 
 def test_a_node_that_is_gone_says_nothing() -> None:
@@ -45,43 +60,50 @@ def test_a_node_that_is_gone_says_nothing() -> None:
     assert on_outcome(a_change("node/other"), Applied(), WORLD) is None
 
 
-NOTES: list[tuple[NoteKind, str | None]] = [
-    (NoteKind.UNMATCHED, "ServerNotFound"),
-    (NoteKind.AMBIGUOUS, "InstanceLookupFailed"),
-    (NoteKind.MALFORMED, "InvalidProviderID"),
-    (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP"),
-    (NoteKind.UNSUPPORTED, "RobotNotRead"),
-    (NoteKind.UNKNOWN, None),
-    (NoteKind.UNREADABLE, None),
-    (NoteKind.FOREIGN, None),
-    (NoteKind.KEPT, None),
-    (NoteKind.ANCHOR, None),
-    (NoteKind.APPROVAL, None),
-    (NoteKind.PARTIAL, None),
+SETTLED = WORLD.nodes.items["web-2"]
+NOTES: list[tuple[NoteKind, str | None, str | None]] = [
+    (NoteKind.UNMATCHED, "ServerNotFound", None),
+    (NoteKind.AMBIGUOUS, "InstanceLookupFailed", "InstanceLookupFailed"),
+    (NoteKind.MALFORMED, "InvalidProviderID", "InvalidProviderID"),
+    (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP", "InvalidNodeIP"),
+    (NoteKind.UNSUPPORTED, "RobotNotRead", None),
+    (NoteKind.UNUSABLE_LABEL, None, None),
+    (NoteKind.UNKNOWN, None, None),
+    (NoteKind.UNREADABLE, None, None),
+    (NoteKind.FOREIGN, None, None),
+    (NoteKind.KEPT, None, None),
+    (NoteKind.IGNORED, None, None),
+    (NoteKind.DELETING, None, None),
+    (NoteKind.ANCHOR, None, None),
+    (NoteKind.APPROVAL, None, None),
+    (NoteKind.PARTIAL, None, None),
 ]
-"""Kind of a note → reason of its event."""
+"""Kind of a note → reason of its event on a joining Node, and on a settled one."""
 
 
-@pytest.mark.parametrize(("kind", "reason"), NOTES)
-def test_notes(kind: NoteKind, reason: str | None) -> None:
-    """A joining Node that a person has to help gets a warning with the note's own words; passing trouble none."""
-    plan = Plan(notes=(Note("node/web-1", kind, "the cause"),))
-    expected = [Event(JOINING, EventType.WARNING, reason, "the cause")] if reason else []
+@pytest.mark.parametrize(("kind", "joining", "settled"), NOTES)
+def test_notes(kind: NoteKind, joining: str | None, settled: str | None) -> None:
+    """A Node that a person has to help gets a warning with the note's own words; passing trouble none."""
+    plan = Plan(notes=tuple(Note(node.key, kind, "the cause") for node in (JOINING, SETTLED)))
 
-    assert list(uninitialised(plan, WORLD)) == expected
+    assert list(warnings(plan, WORLD)) == [
+        Event(node, EventType.WARNING, reason, "the cause")
+        for node, reason in ((JOINING, joining), (SETTLED, settled))
+        if reason
+    ]
 
 
-@pytest.mark.parametrize("key", ["node/web-2", "node/gone", "project/cloud", "plan"])
+@pytest.mark.parametrize("key", ["node/gone", "project/cloud", "plan"])
 def test_notes_on_others(key: str) -> None:
-    """A note on anything but a joining Node is no event: a healthy Node is not to be frightened."""
-    plan = Plan(notes=(Note(key, NoteKind.UNMATCHED, "the cause"),))
+    """A note on anything but a Node that was observed has nothing to attach an event to."""
+    plan = Plan(notes=(Note(key, NoteKind.MALFORMED, "the cause"),))
 
-    assert list(uninitialised(plan, WORLD)) == []
+    assert list(warnings(plan, WORLD)) == []
 
 
 def test_a_real_miss() -> None:
     """The plan's own note on a misnamed Node becomes its event."""
-    (event,) = uninitialised(judged(WORLD), WORLD)
+    (event,) = warnings(judged(WORLD), WORLD)
 
     assert (event.node, event.reason) == (JOINING, "ServerNotFound")
     assert "no server of the project is named 'web-1'" in event.message
@@ -92,7 +114,7 @@ def test_a_robot_server_that_joins() -> None:
     robot = a_joining_node("metal-1", provider_id="hrobot://7")
     world = a_snapshot([robot, a_settled_node("metal-2", provider_id="hrobot://8")])
 
-    (event,) = uninitialised(judged(world), world)
+    (event,) = warnings(judged(world), world)
 
     assert (event.node, event.type, event.reason) == (robot, EventType.WARNING, "RobotNotRead")
     assert event.message == "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; left to HCCM"
@@ -100,7 +122,7 @@ def test_a_robot_server_that_joins() -> None:
 
 def test_every_kind_of_note_is_decided_on() -> None:
     """A new kind of note needs a row in the list of notes."""
-    assert {kind for kind, _ in NOTES} == set(NoteKind)
+    assert {kind for kind, _, _ in NOTES} == set(NoteKind)
 
 
 def test_holds() -> None:
@@ -108,14 +130,47 @@ def test_holds() -> None:
     world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
     (hold,) = judged(world).holds
 
-    (event,) = uninitialised(judged(world), world)
+    (event,) = warnings(judged(world), world)
 
     assert (event.node, event.type, event.reason) == (JOINING, EventType.WARNING, "ChangeHeld")
     assert event.message.startswith("node.initialise is held by project-anchor: ")
     assert event.message.endswith(f"Approve with: reconcile approve {hold.hash}")
-    assert list(uninitialised(judged(world, hold.hash), world)) == []
+    assert list(warnings(judged(world, hold.hash), world)) == []
+
+
+def test_a_held_deletion() -> None:
+    """A Node whose deletion is held is told how many are gone with it, and how to let them go."""
+    lost = [a_lost_node("web-1", 1), a_lost_node("web-2", 2)]
+    world = a_snapshot([*lost, a_settled_node("web-3", 3)], [a_server(3, "web-3")])
+    (hold,) = judged(world).holds
+
+    first, second = warnings(judged(world), world)
+
+    assert [first.node, second.node] == lost
+    assert {first.reason, second.reason} == {"ChangeHeld"}
+    assert first.message == second.message
+    assert first.message.startswith("node.delete is held by node-blast-radius: the servers of 2 of 3 Nodes are gone")
+    assert first.message.endswith(f"Approve with: reconcile approve {hold.hash}")
+
+
+def test_a_deletion_that_waits_says_nothing() -> None:
+    """What only waits for its proof is on its way: no person has to do anything."""
+    world = a_snapshot([a_lost_node(), a_settled_node("web-2", 2)], [a_server(2, "web-2")])
+
+    assert list(warnings(judged(world), world)) == []
+
+
+def test_a_settled_node_with_a_wrong_node_ip() -> None:
+    """A person is told of an address that the server does not have: until it is mended, no address is kept true."""
+    node = a_settled_node(provided_node_ip="10.9.9.9")
+    world = a_snapshot([node], [a_server()])
+
+    (event,) = warnings(judged(world), world)
+
+    assert (event.node, event.reason) == (node, "InvalidNodeIP")
+    assert event.message.startswith("the kubelet's --node-ip 10.9.9.9 is none of the server's addresses")
 
 
 def test_an_empty_plan_says_nothing() -> None:
     """A cluster in order has no events."""
-    assert list(uninitialised(Plan(), WORLD)) == []
+    assert list(warnings(Plan(), WORLD)) == []

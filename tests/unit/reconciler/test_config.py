@@ -1,12 +1,14 @@
 """Flags and environment together: one frozen configuration, or every problem at once, and never a secret."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from desired.settings import AddressFamily, Controller, Policy, Settings
+from desired.selector import parse_selector
+from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
 from reconciler.config import Config, ConfigurationError, Mode, load_config
 from reconciler.flags import Command, Output
 
@@ -58,6 +60,12 @@ def test_everything_set() -> None:
         "--kubeconfig": "/some/file",
         "--interval": "2m",
         "--policy": "upsert",
+        "--ignore-nodes": "team=x",
+        "--mirror-labels": "servers.example.com",
+        "--keep-internal-ips": "true",
+        "--delete-not-ready-for": "1s",
+        "--delete-min-age": "2s",
+        "--given-up-after": "3s",
         "--request-timeout": "5s",
         "--leader-elect-resource-namespace": "ops",
     }
@@ -78,6 +86,10 @@ def test_everything_set() -> None:
             network="net",
             policy=Policy.UPSERT,
             controllers=frozenset({Controller.NODE}),
+            ignore_nodes=parse_selector("team=x"),
+            mirror_labels="servers.example.com",
+            keep_internal_ips=True,
+            waits=Waits(timedelta(seconds=1), timedelta(seconds=2), timedelta(seconds=3)),
             only=("node/web-1",),
         ),
         mode=Mode.ONCE,
@@ -226,79 +238,6 @@ def test_all_problems_at_once() -> None:
     assert not error.usage
 
 
-@pytest.mark.parametrize(
-    ("flags", "mode"),
-    [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)],
-)
-def test_modes(flags: dict[str, str], mode: Mode) -> None:
-    """Without a flag a run goes on for ever."""
-    assert load(flags).mode is mode
-
-
-@pytest.mark.parametrize(
-    ("flags", "environ", "mode"),
-    [
-        pytest.param({"--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="a dry run in a cron shell"),
-        pytest.param({"--once": "true"}, {"RECONCILER_DRY_RUN": "true"}, Mode.ONCE, id="once in a careful shell"),
-        pytest.param({}, {"RECONCILER_DRY_RUN": "true"}, Mode.DRY_RUN, id="the environment alone"),
-        pytest.param({"--once": "false"}, {"RECONCILER_ONCE": "true"}, Mode.LOOP, id="switched off"),
-        pytest.param(
-            {"--dry-run": "false"},
-            {"RECONCILER_ONCE": "true"},
-            Mode.ONCE,
-            id="a mode that is not asked for wins nothing",
-        ),
-        pytest.param(
-            {"--once": "false", "--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="both said"
-        ),
-    ],
-)
-def test_the_command_lines_mode_overrules_the_environments(
-    flags: dict[str, str], environ: dict[str, str], mode: Mode
-) -> None:
-    """Who asks for a mode gets it, whatever other mode the environment has."""
-    assert load(flags, **environ).mode is mode
-
-
-@pytest.mark.parametrize(
-    ("flags", "environ"),
-    [
-        pytest.param({"--dry-run": "true", "--once": "true"}, {}, id="on the command line"),
-        pytest.param({}, {"RECONCILER_DRY_RUN": "true", "RECONCILER_ONCE": "true"}, id="in the environment"),
-    ],
-)
-def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], environ: dict[str, str]) -> None:
-    """Where neither overrules the other, nothing is guessed."""
-    assert refused(flags, HCLOUD_TOKEN=TOKEN, **environ).lines == ("--dry-run and --once exclude each other",)
-
-
-@pytest.mark.parametrize(
-    ("flags", "environ", "expected"),
-    [
-        pytest.param({}, {}, "", id="none"),
-        pytest.param({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file", id="another cluster"),
-        pytest.param({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file", id="from the environment"),
-        pytest.param({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'", id="quoted for the shell"),
-        pytest.param(
-            {"--leader-elect-resource-namespace": "ops"},
-            {},
-            "--leader-elect-resource-namespace ops",
-            id="another namespace",
-        ),
-        pytest.param({"--leader-elect-resource-namespace": "kube-system"}, {}, "", id="the default, spelt out"),
-        pytest.param(
-            {"--leader-elect-resource-namespace": "ops", "--kubeconfig": "f"},
-            {},
-            "--kubeconfig f --leader-elect-resource-namespace ops",
-            id="both",
-        ),
-    ],
-)
-def test_flags_of_the_approve_command(flags: dict[str, str], environ: dict[str, str], expected: str) -> None:
-    """What ``reconcile approve`` needs to reach the same ConfigMap is what this run was given, quoted."""
-    assert load(flags, **environ).approve_flags == expected
-
-
 def test_the_token_from_a_file(tmp_path: Path) -> None:
     """The token may stand in a file, as Kubernetes mounts Secrets."""
     (tmp_path / "token").write_text(f"{TOKEN}\n")
@@ -332,15 +271,6 @@ def test_a_missing_token_file_is_one_problem() -> None:
 def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
     """What is odd and yet accepted is worth a line."""
     assert load(**environ).warnings == warnings
-
-
-def test_approving_needs_no_token() -> None:
-    """``approve`` talks to the cluster alone: neither the token nor any of Hetzner's variables is looked at."""
-    config = load_config(
-        Command.APPROVE, {"--kubeconfig": "f"}, {"HCLOUD_DEBUG": "nonsense", "RECONCILER_REQUEST_TIMEOUT": "3s"}
-    )
-
-    assert (config.kubeconfig, config.request_timeout_s, config.lease_namespace) == ("f", 3.0, "kube-system")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from reconciler.cycle import fatal_errors
 from reconciler.observe.world import Observation
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
-from tests.support.objects import joining_node, server
+from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run, initialised
 from tests.support.simulators import Simulation
 
@@ -89,6 +89,33 @@ def test_trouble_with_hetzner(joining: Run, fault: dict[str, Any], result: Resul
     assert joining.sim.written() == []
     assert report.snapshot is not None
     assert report.snapshot.servers.why_incomplete
+
+
+EMPTY = {"servers": [], "meta": {"pagination": {"last_page": 1, "total_entries": 0}}}
+
+
+@pytest.mark.parametrize(
+    ("fault", "result"),
+    [
+        *HETZNER_TROUBLE,
+        pytest.param({"kind": "status", "code": 200, "body": EMPTY}, Result.REFUSED, id="an empty project"),
+    ],
+)
+def test_no_node_goes_for_lack_of_a_list(
+    simulate: Callable[..., Simulation], fault: dict[str, Any], result: Result
+) -> None:
+    """A Node that was silent for a year stays until somebody can say that its server is gone."""
+    nodes = [settled_node("web-1", 1, "Unknown"), settled_node("web-2", 2)]
+    run = Run(simulate(nodes=nodes, project={"servers": [server(2, "web-2")]}))
+    run.sim.spoil_hetzner(**fault, path="/v1/servers$", count=None)
+
+    assert run.converge().result is result
+    assert sorted(run.sim.nodes()) == ["web-1", "web-2"]
+    assert {entry.method for entry in run.sim.sent_to_hetzner()} == {"GET"}
+
+    run.sim.hetzner_proxy.clear_faults()
+    run.converge()
+    assert sorted(run.sim.nodes()) == ["web-2"]
 
 
 @pytest.mark.parametrize("fault", [{"kind": "reset"}, {"kind": "status", "code": 401, "body": "<html>"}])

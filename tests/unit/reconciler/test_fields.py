@@ -6,7 +6,7 @@ import pytest
 
 from desired.snapshot import NodeAddress, Taint
 from reconciler.report.fields import FieldChange, field_changes
-from tests.builders import a_change, an_identity
+from tests.builders import a_change, a_loss, an_identity
 
 HOSTNAME = NodeAddress("Hostname", "web-1")
 EXTERNAL = NodeAddress("ExternalIP", "203.0.113.1")
@@ -127,6 +127,55 @@ def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
 def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
     """Each field that differs appears once, under its own path, sorted."""
     assert fields(before, after) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "expected"),
+    [
+        pytest.param(
+            "node.labels",
+            {"a": "1", "b": "2", "example.com/c": "3"},
+            {"a": "1", "b": "4", "d": "5"},
+            [("labels[b]", "2", "4"), ("labels[d]", None, "5"), ("labels[example.com/c]", "3", None)],
+            id="labels",
+        ),
+        pytest.param("node.labels", {}, {"a": ""}, [("labels[a]", None, "")], id="a first label, without a value"),
+        pytest.param(
+            "node.addresses",
+            (HOSTNAME, EXTERNAL, INTERNAL),
+            (HOSTNAME, NodeAddress("ExternalIP", "203.0.113.2")),
+            [("addresses[ExternalIP]", "203.0.113.1", "203.0.113.2"), ("addresses[InternalIP]", "10.0.0.2", None)],
+            id="addresses",
+        ),
+        pytest.param(
+            "node.addresses",
+            (HOSTNAME, EXTERNAL),
+            (EXTERNAL, HOSTNAME),
+            [("addresses", "Hostname web-1, ExternalIP 203.0.113.1", "ExternalIP 203.0.113.1, Hostname web-1")],
+            id="addresses in another order alone",
+        ),
+        pytest.param("node.addresses", (), (HOSTNAME,), [("addresses[Hostname]", None, "web-1")], id="a first address"),
+        pytest.param("node.shutdown_taint", False, True, [("shutdown", False, True)], id="the shutdown taint comes"),
+        pytest.param("node.shutdown_taint", True, False, [("shutdown", True, False)], id="and goes"),
+        pytest.param(
+            "node.delete",
+            a_loss(),
+            None,
+            [
+                ("addresses[ExternalIP]", "203.0.113.1", None),
+                ("addresses[Hostname]", "web-1", None),
+                ("not_ready_since", "2026-07-01T11:55:00+00:00", None),
+                ("provider_id", "hcloud://1", None),
+            ],
+            id="a deletion, by what a person knows the machine by",
+        ),
+    ],
+)
+def test_differences_of_each_kind(kind: str, before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
+    """Each kind of change is told in the words of its object."""
+    change = a_change("node/web-1/part", kind, before=before, after=after)
+
+    assert [(found.path, found.before, found.after) for found in field_changes(change)] == expected
 
 
 def test_a_side_that_is_not_there() -> None:

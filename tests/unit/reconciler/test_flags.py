@@ -1,10 +1,12 @@
 """The command line and its variables: how they are split, read, refused, and compared with what is known."""
 
+from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
 
+from desired.selector import parse_selector
 from desired.settings import Controller, Policy
 from reconciler import __version__
 from reconciler.flags import (
@@ -35,7 +37,7 @@ def test_defaults() -> None:
     values, usage, errors = read()
 
     assert (usage, errors) == ([], [])
-    assert {name: value for name, value in values.items() if FLAGS[name].commands == {Command.RUN}} == {
+    assert {name: value for name, value in values.items() if Command.RUN in FLAGS[name].commands} == {
         "--dry-run": False,
         "--once": False,
         "--output": Output.AUTO,
@@ -44,18 +46,25 @@ def test_defaults() -> None:
         "--only": (),
         "--controllers": frozenset(Controller),
         "--cluster-cidr": (),
+        "--kubeconfig": None,
         "--interval": None,
         "--policy": Policy.SYNC,
+        "--ignore-nodes": None,
+        "--mirror-labels": None,
+        "--keep-internal-ips": False,
+        "--delete-not-ready-for": timedelta(seconds=20),
+        "--delete-min-age": timedelta(seconds=120),
+        "--given-up-after": timedelta(minutes=30),
+        "--request-timeout": 15.0,
         "--leader-elect": True,
         "--leader-elect-lease-duration": 15.0,
         "--leader-elect-renew-deadline": 10.0,
         "--leader-elect-retry-period": 2.0,
         "--leader-elect-resource-lock": "leases",
         "--leader-elect-resource-name": "cloud-controller-manager",
+        "--leader-elect-resource-namespace": "kube-system",
         "--health-address": ("", 10258),
     }
-    assert values["--leader-elect-resource-namespace"] == "kube-system"
-    assert values["--request-timeout"] == 15.0
 
 
 @pytest.mark.parametrize(
@@ -81,6 +90,15 @@ def test_defaults() -> None:
         (["--request-timeout=500ms"], "--request-timeout", 0.5),
         (["--health-address", "127.0.0.1:0"], "--health-address", ("127.0.0.1", 0)),
         (["--leader-elect-resource-namespace", "ops"], "--leader-elect-resource-namespace", "ops"),
+        (["--ignore-nodes", "team in (a,b),!x"], "--ignore-nodes", parse_selector("team in (a,b),!x")),
+        (["--ignore-nodes", "a=b", "--ignore-nodes", "c"], "--ignore-nodes", parse_selector("c")),
+        (["--mirror-labels", "servers.example.com"], "--mirror-labels", "servers.example.com"),
+        (["--keep-internal-ips"], "--keep-internal-ips", True),
+        (["--keep-internal-ips=false"], "--keep-internal-ips", False),
+        (["--delete-not-ready-for", "0"], "--delete-not-ready-for", timedelta(0)),
+        (["--delete-not-ready-for=1m30s"], "--delete-not-ready-for", timedelta(seconds=90)),
+        (["--delete-min-age", "0s"], "--delete-min-age", timedelta(0)),
+        (["--given-up-after", "1h"], "--given-up-after", timedelta(hours=1)),
     ],
 )
 def test_command_line(words: list[str], flag: str, value: Any) -> None:
@@ -111,6 +129,28 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
             ["--leader-elect-resource-lock", "configmaps"],
             "--leader-elect-resource-lock is 'configmaps': expect leases: nothing else is supported as a lock",
         ),
+        (
+            ["--ignore-nodes", "a b"],
+            "--ignore-nodes is 'a b': 'a b' is no requirement: expect key, !key, key=value, key!=value, key in (a,b)",
+        ),
+        (
+            ["--ignore-nodes="],
+            "--ignore-nodes is '': '' is no requirement: expect key, !key, key=value, key!=value, key in (a,b)",
+        ),
+        (
+            ["--mirror-labels", "servers"],
+            "--mirror-labels is 'servers': expect a domain such as servers.example.com, as the prefix of label keys",
+        ),
+        (
+            ["--keep-internal-ips=yes"],
+            "--keep-internal-ips is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
+        ),
+        (
+            ["--delete-not-ready-for", "20"],
+            "--delete-not-ready-for is '20': expect a duration with a unit, such as 30s, 1m30s or 500ms",
+        ),
+        (["--delete-min-age=-1s"], "--delete-min-age is '-1s': expect a duration of 0 or more"),
+        (["--given-up-after", "0s"], "--given-up-after is '0s': expect a duration of more than 0"),
     ],
 )
 def test_values_that_cannot_be_read(words: list[str], line: str) -> None:
@@ -118,6 +158,29 @@ def test_values_that_cannot_be_read(words: list[str], line: str) -> None:
     _, usage, errors = read(*words)
 
     assert (usage, errors) == ([line], [])
+
+
+NODE_FLAGS: list[tuple[str, str, str, Any]] = [
+    ("--ignore-nodes", "RECONCILER_IGNORE_NODES", "team=x", parse_selector("team=x")),
+    ("--mirror-labels", "RECONCILER_MIRROR_LABELS", "servers.example.com", "servers.example.com"),
+    ("--keep-internal-ips", "RECONCILER_KEEP_INTERNAL_IPS", "true", True),
+    ("--delete-not-ready-for", "RECONCILER_DELETE_NOT_READY_FOR", "5s", timedelta(seconds=5)),
+    ("--delete-min-age", "RECONCILER_DELETE_MIN_AGE", "5s", timedelta(seconds=5)),
+    ("--given-up-after", "RECONCILER_GIVEN_UP_AFTER", "5s", timedelta(seconds=5)),
+]
+"""Flag of the rules about Nodes, its variable, a text, and what that means."""
+
+
+@pytest.mark.parametrize(("flag", "variable", "text", "value"), NODE_FLAGS)
+def test_what_decides_on_nodes_is_of_every_plan(flag: str, variable: str, text: str, value: Any) -> None:
+    """A flag without which a plan would be another one is known to ``explain``, and has no meaning for ``approve``."""
+    for words in ([], ["explain", "node", "web-1"]):
+        by_flag, usage, errors = read(*words, f"{flag}={text}")
+        by_variable, _, _ = read(*words, **{variable: text})
+        assert (by_flag[flag], by_variable[flag], usage, errors) == (value, value, [], [])
+
+    values, usage, _ = read(f"{flag}={text}", "approve", HASH, **{variable: text})
+    assert (values[flag], usage) == (FLAGS[flag].default, [f"{flag} has no meaning for 'reconcile approve'"])
 
 
 def test_variables() -> None:
@@ -170,6 +233,8 @@ def test_switches(name: str) -> None:
         (["approve", HASH], Command.APPROVE, {}, (HASH,)),
         (["approve", "--kubeconfig", "f", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
         (["--kubeconfig", "f", "approve", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
+        (["explain", "node", "web-1"], Command.EXPLAIN, {}, ("node", "web-1")),
+        (["explain", "--output", "json", "node", "web-1"], Command.EXPLAIN, {"--output": "json"}, ("node", "web-1")),
     ],
 )
 def test_commands(words: list[str], command: Command, flags: dict[str, str], arguments: tuple[str, ...]) -> None:
@@ -189,6 +254,12 @@ def test_commands(words: list[str], command: Command, flags: dict[str, str], arg
         ["approve"],
         ["approve", HASH, OTHER],
         ["approve", "--dry-run", HASH],
+        ["approve", "--delete-min-age", "5s", HASH],
+        ["explain", "node"],
+        ["explain", "web-1"],
+        ["explain", "service", "web-1"],
+        ["explain", "node", "web-1", "web-2"],
+        ["explain", "--once", "node", "web-1"],
         ["demo", "extra"],
         ["-x"],
     ],
@@ -212,16 +283,25 @@ def test_a_flag_of_another_command() -> None:
     assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
 
 
-def test_help_shows_every_flag_and_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help names all commands and all flags of a run, each with its meaning on one line."""
+@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN])
+def test_help_shows_every_flag(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of what makes a plan names all its flags, each with its meaning on one line."""
     with pytest.raises(SystemExit) as left:
+        parse_command_line([*([] if command is Command.RUN else [command]), "--help"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert left.value.code == 0
+    for row in FLAGS.values():
+        shown = any(line.split()[:1] == [row.name] and line.endswith(row.meaning) for line in lines)
+        assert shown is (command in row.commands), row.name
+
+
+def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of a run names the commands."""
+    with pytest.raises(SystemExit):
         parse_command_line(["--help"])
 
     shown = capsys.readouterr().out
-    assert left.value.code == 0
-    for row in FLAGS.values():
-        if Command.RUN in row.commands:
-            assert any(row.name in line and row.meaning in line for line in shown.splitlines()), row.name
     assert all(command in shown for command in Command if command is not Command.RUN)
 
 

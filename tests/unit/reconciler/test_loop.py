@@ -22,9 +22,9 @@ THROTTLED = replace(QUIET, lines=(Line(a_change(), Pending("429", retry_after_s=
 ERROR = Report(errors=("no connection",))
 
 
-def waiting(due_in_s: float | None) -> Report:
+def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING) -> Report:
     """A change that waits for a time."""
-    return replace(QUIET, lines=(Line(a_change(ruling=Ruling(Verdict.WAITING, "rule", "why", due_in_s))),))
+    return replace(QUIET, lines=(Line(a_change(ruling=Ruling(verdict, "rule", why, due_in_s))),))
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,11 @@ def waiting(due_in_s: float | None) -> Report:
         pytest.param(waiting(7.0), 0, 0.0, 7.0, id="when something falls due"),
         pytest.param(waiting(600.0), 0, 0.0, 60.0, id="not later than the interval"),
         pytest.param(waiting(None), 0, 0.0, 60.0, id="a wait without a time"),
+        pytest.param(waiting(0.0), 0, 0.0, 0.5, id="due at once"),
+        pytest.param(waiting(7.0, verdict=Verdict.HELD), 0, 0.0, 7.0, id="when a hold may have resolved itself"),
+        pytest.param(
+            replace(QUIET, lines=(*waiting(9.0).lines, *waiting(7.0).lines)), 0, 0.0, 7.0, id="the first of several"
+        ),
         pytest.param(waiting(-5.0), 0, 0.0, 0.5, id="overdue, without spinning"),
         pytest.param(ERROR, 1, 0.0, 1.0, id="soon after trouble"),
         pytest.param(ERROR, 1, 0.999999, 0.9, id="within a second"),
@@ -86,6 +91,9 @@ def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
         pytest.param(ERROR, replace(ERROR, errors=("other",)), True, id="another error"),
         pytest.param(QUIET, GAP, True, id="a gap"),
         pytest.param(GAP, QUIET, True, id="whole again"),
+        pytest.param(waiting(12.0), waiting(7.0), False, id="a wait that got shorter"),
+        pytest.param(waiting(12.0), waiting(12.0, "another reason"), True, id="a wait for something else"),
+        pytest.param(waiting(12.0), waiting(12.0, verdict=Verdict.HELD), True, id="a wait that became a hold"),
         pytest.param(
             replace(QUIET, cost=replace(QUIET.cost, hetzner=1)),
             replace(QUIET, cost=replace(QUIET.cost, hetzner=2)),

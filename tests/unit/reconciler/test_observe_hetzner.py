@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Denied, Throttled, Transient
+from actuators.errors import ApiError, Broken, Denied, NotFound, Throttled, Transient
 from desired.section import Absent, Present, Unknown
 from desired.snapshot import Network, Server, ServerStatus
-from reconciler.observe.hetzner import decode_servers, observe_network, observe_servers
+from reconciler.observe.hetzner import decode_servers, observe_network, observe_server, observe_servers
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
@@ -77,6 +77,7 @@ def test_a_real_server() -> None:
             ipv4=IPv4Address("203.0.113.42"),
             ipv6=IPv6Network("2001:db8:1::/64"),
             private_ips=((7, IPv4Address("10.0.0.2")),),
+            labels={"role": "worker"},
         )
     }
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
@@ -91,7 +92,7 @@ def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [("location",), ("public_net", "ipv4"), ("public_net", "ipv6"), ("datacenter",)], ids=str
+    "path", [("location",), ("public_net", "ipv4"), ("public_net", "ipv6"), ("datacenter",), ("labels",)], ids=str
 )
 def test_null_is_nothing(path: tuple[Any, ...]) -> None:
     """Hetzner writes null for what a server does not have."""
@@ -247,6 +248,43 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
     )
 
 
+def test_one_server_by_its_id(sim: Simulation) -> None:
+    """Asked for alone, a server is the same as in the list."""
+    listed, _ = observe_servers(sim.hetzner_reader())
+
+    assert observe_server(sim.hetzner_reader(), 1) == listed.items[1]
+
+
+TROUBLE: list[tuple[dict[str, Any], type[ApiError]]] = [
+    ({"code": 401, "body": {"error": {"code": "unauthorized", "message": "no"}}}, Denied),
+    ({"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}}, Throttled),
+    ({"code": 500, "body": "<html>"}, Transient),
+    ({"code": 404, "body": "<html>"}, Broken),
+    ({"code": 200, "body": "<html>"}, Broken),
+]
+"""Whatever is asked for: what goes wrong → the error that it is."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        *TROUBLE,
+        ({"code": 404, "body": {"error": {"code": "not_found", "message": "server not found"}}}, NotFound),
+        ({"code": 200, "body": {"server": None}}, Broken),
+        ({"code": 200, "body": {"server": {"id": 1, "name": "web-1"}}}, Broken),
+        ({"code": 200, "body": {}}, Broken),
+    ],
+)
+def test_a_server_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
+    """Only the API's own word says that a server is not there; a server without sense is no absence."""
+    sim.spoil_hetzner("status", **fault, count=None)
+
+    with pytest.raises(ApiError) as raised:
+        observe_server(sim.hetzner_reader(), 1)
+
+    assert type(raised.value) is expected
+
+
 @pytest.mark.parametrize(
     ("wanted", "found", "requests"),
     [
@@ -269,15 +307,7 @@ def test_networks(sim: Simulation, wanted: str | None, found: object, requests: 
 
 @pytest.mark.parametrize(
     ("fault", "expected"),
-    [
-        ({"code": 401, "body": {"error": {"code": "unauthorized", "message": "no"}}}, Denied),
-        ({"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}}, Throttled),
-        ({"code": 500, "body": "<html>"}, Transient),
-        ({"code": 404, "body": "<html>"}, Broken),
-        ({"code": 200, "body": "<html>"}, Broken),
-        ({"code": 200, "body": {"networks": None}}, Broken),
-        ({"code": 200, "body": {}}, Broken),
-    ],
+    [*TROUBLE, ({"code": 200, "body": {"networks": None}}, Broken), ({"code": 200, "body": {}}, Broken)],
 )
 @pytest.mark.parametrize("wanted", ["7", "net"])
 def test_a_network_that_cannot_be_read(

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from actuators.clients.kubernetes import Answer
-from actuators.errors import Broken, Denied
+from actuators.errors import Broken
 from desired.section import Absent, Present, Section, Unknown
-from desired.snapshot import Node, NodeAddress, Readiness, Taint
+from desired.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from reconciler.observe.kubernetes import (
     _joined,
     decode_nodes,
-    observe_approvals,
-    observe_cluster_uid,
     observe_nodes,
     server_time,
 )
@@ -32,6 +30,7 @@ REAL: dict[str, Any] = {
         "deletionTimestamp": "2026-01-02T00:00:00Z",
         "labels": {"kubernetes.io/hostname": "web-1"},
         "annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.2", "other": "x"},
+        "finalizers": ["example.com/drain"],
         "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:metadata": {}}}],
     },
     "spec": {
@@ -59,6 +58,7 @@ OPTIONAL = [
     ("metadata", "labels"),
     ("metadata", "annotations"),
     ("metadata", "annotations", "alpha.kubernetes.io/provided-node-ip"),
+    ("metadata", "finalizers"),
     ("metadata", "managedFields"),
     ("spec",),
     ("spec", "providerID"),
@@ -69,6 +69,7 @@ OPTIONAL = [
     ("status",),
     ("status", "conditions"),
     ("status", "conditions", 1, "lastTransitionTime"),
+    ("status", "conditions", 1, "reason"),
     ("status", "addresses"),
     ("status", "nodeInfo"),
 ]
@@ -76,8 +77,10 @@ NULLABLE = [
     ("metadata", "deletionTimestamp"),
     ("metadata", "labels"),
     ("metadata", "annotations"),
+    ("metadata", "finalizers"),
     ("spec", "taints"),
     ("status", "conditions"),
+    ("status", "conditions", 1, "lastTransitionTime"),
     ("status", "addresses"),
 ]
 NEEDED = [
@@ -132,10 +135,13 @@ def test_a_real_node() -> None:
             ),
             addresses=(NodeAddress("Hostname", "web-1"), NodeAddress("InternalIP", "10.0.0.2")),
             provided_node_ip="10.0.0.2",
-            ready=Readiness.TRUE,
-            ready_since=datetime(2026, 1, 1, 0, 1, tzinfo=UTC),
+            conditions=(
+                Condition("MemoryPressure", "False", "", datetime(2026, 1, 1, tzinfo=UTC)),
+                Condition("Ready", "True", "KubeletReady", datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
+            ),
             unschedulable=True,
             deleted_at=datetime(2026, 1, 2, tzinfo=UTC),
+            finalizers=("example.com/drain",),
         )
     }
     assert section.complete
@@ -258,6 +264,21 @@ def test_readiness(conditions: list[dict[str, str]], ready: Readiness) -> None:
     assert node.ready is ready
 
 
+@pytest.mark.parametrize(
+    ("conditions", "since"),
+    [
+        pytest.param(REAL["status"]["conditions"], datetime(2026, 1, 1, 0, 1, tzinfo=UTC), id="since its transition"),
+        pytest.param([{"type": "Ready", "status": "False"}], datetime(2026, 1, 1, tzinfo=UTC), id="without a time"),
+        pytest.param([], datetime(2026, 1, 1, tzinfo=UTC), id="without the condition"),
+    ],
+)
+def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
+    """A Node is as Ready as it is since its transition, and since its creation where none is told."""
+    node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
+
+    assert node.ready_since == since
+
+
 @pytest.mark.parametrize(("text", "provided"), [("", ""), ("10.0.0.2,fd00::2", "10.0.0.2,fd00::2")])
 def test_provided_node_ip(text: str, provided: str) -> None:
     """The annotation is taken as it is; empty is not the same as missing."""
@@ -294,61 +315,3 @@ def test_nodes_over_http(simulate: Callable[..., Simulation]) -> None:
 
     assert list(section.items) == ["web-1"]
     assert moment == sim.clock.now()
-
-
-def test_the_clusters_identity(simulate: Callable[..., Simulation]) -> None:
-    """The cluster is known by the UID of namespace ``kube-system``."""
-    sim = simulate()
-
-    uid = observe_cluster_uid(sim.kubernetes_reader())
-
-    assert uid == Present(sim.objects("namespaces")["kube-system"]["metadata"]["uid"])
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"kind": "status", "code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}},
-        {"kind": "status", "code": 404, "body": {"kind": "Status", "reason": "NotFound", "message": "no"}},
-        {"kind": "status", "code": 200, "body": "<html>"},
-        {"kind": "status", "code": 200, "body": {"metadata": {}}},
-        {"kind": "reset"},
-    ],
-    ids=lambda fault: f"{fault['kind']} {fault.get('code', '')}",
-)
-def test_an_identity_that_cannot_be_read(simulate: Callable[..., Simulation], fault: dict[str, Any]) -> None:
-    """Whatever goes wrong, the identity is Unknown with the reason, never somebody else's."""
-    sim = simulate()
-    sim.spoil_kubernetes(**fault, count=None)
-
-    assert isinstance(observe_cluster_uid(sim.kubernetes_reader()), Unknown)
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        ({"code": 200, "body": "<html>"}, Broken),
-        ({"code": 200, "body": {"data": ["x"]}}, Broken),
-        ({"code": 403, "body": {"kind": "Status", "message": "no"}}, Denied),
-        ({"code": 404, "body": "<html>"}, Broken),
-    ],
-)
-def test_approvals_that_cannot_be_read(
-    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[Exception]
-) -> None:
-    """Only the API server's own word says that there is no ConfigMap; anything else is an error."""
-    sim = simulate()
-    sim.spoil_kubernetes("status", **fault)
-
-    with pytest.raises(expected):
-        observe_approvals(sim.kubernetes_reader(), "kube-system")
-
-
-@pytest.mark.parametrize("body", [{}, {"data": None}, {"data": {}}, {"data": {"note": "x"}}])
-def test_no_approvals(simulate: Callable[..., Simulation], body: Any) -> None:
-    """A ConfigMap without approvals, or none at all, approves nothing."""
-    sim = simulate()
-    assert observe_approvals(sim.kubernetes_reader(), "kube-system") == ()
-
-    sim.spoil_kubernetes("status", code=200, body=body)
-    assert observe_approvals(sim.kubernetes_reader(), "kube-system") == ()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.outcome import Applied
-from desired.change import NodeIdentity, Note, NoteKind
+from desired.change import NodeIdentity, Note, NoteKind, Ruling, Verdict
 from desired.plain import plain
 from desired.snapshot import NodeAddress, Taint
 from reconciler.flags import Output
@@ -248,6 +248,19 @@ def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) 
 
     assert f"      to let exactly these pass once: {expected}\n" in written(report)
     assert report_as_json(report)["holds"][0]["approve"] == expected
+
+
+@pytest.mark.parametrize(
+    ("due_in_s", "shown"),
+    [(12.0, "; due in 12 s"), (11.2, "; due in 12 s"), (0.4, "; due in 1 s"), (0.0, ""), (None, "")],
+)
+def test_when_a_wait_ends(due_in_s: float | None, shown: str) -> None:
+    """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
+    change = a_change(ruling=Ruling(Verdict.WAITING, "absence-proof", "too soon", due_in_s))
+
+    text = written(Report(snapshot=a_snapshot(), lines=(Line(change),)))
+
+    assert f"      waiting by absence-proof: too soon{shown}\n" in text
 
 
 def test_consequences_are_shown() -> None:

@@ -1,0 +1,48 @@
+"""One thing on a Node as it stands, and the rule behind it: what an explanation is made of."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Rule(StrEnum):
+    """Whose something on a Node is, and what decides on it."""
+
+    SERVER = "server"
+    """Ours, and the server says what it should be."""
+    KEPT = "kept"
+    """Ours, but somebody else has set it, and it stays."""
+    MIRRORED = "mirrored"
+    """Ours, as ``--mirror-labels`` says."""
+    NODE_IP = "node-ip"
+    """Ours, and the kubelet's ``--node-ip`` decides."""
+    UNTOUCHED = "untouched"
+    """Ours to write, and nothing is written as things are."""
+    UNINITIALISED = "uninitialised"
+    """The taint of a joining Node."""
+    SHUTDOWN = "shutdown"
+    """The taint of a Node whose server is switched off."""
+    ANNOUNCING = "announcing"
+    """A taint of somebody who is about to remove the Node."""
+    READY = "ready"
+    """The condition that the Node's deletion hangs on."""
+    FOREIGN = "foreign"
+    """Somebody else's, left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One label, address, taint or condition of a Node."""
+
+    subject: str
+    """A label's or taint's key, an address's or condition's type."""
+    value: str | None
+    """As it stands; None when it is not there."""
+    wanted: str | None
+    """As it should be, which is ``value`` for what is left alone; None when it should not be there."""
+    rule: Rule
+    source: str
+    """Where the value comes from, or why it stays or goes, in words."""
+
+
+NOT_OURS = "not ours, left alone"
+"""The source of everything that is FOREIGN."""

@@ -1,0 +1,96 @@
+"""What each guard says of one Node: of the changes that are planned for it, and of its deletion if its server went."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from desired.anchor import anchor_of_cloud
+from desired.blast_radius import cloud_losses
+from desired.change import Hold, Verdict
+from desired.departing import departing_node
+from desired.diff import diff
+from desired.guards import GUARDS, Facts, Finding
+from desired.matching import Gone
+from desired.settings import Settings
+from desired.snapshot import Condition, Node, Readiness, Snapshot
+from desired.state import DesiredState
+
+_OF_DELETIONS = frozenset({"absence-proof", "node-blast-radius"})
+"""Rules that look at nothing but deletions of Nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What one rule says. An approved hold lets pass, and is there all the same."""
+
+    rule: str
+    verdict: Verdict
+    why: str = ""
+    value: str = ""
+    """What was measured; "" when the rule measures nothing."""
+    limit: str = ""
+    due_in_s: float | None = None
+    hold: Hold | None = None
+
+
+def guard_words(node: Node, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
+    """What each rule says of the changes that are planned for ``node``, in the order of the rules; empty when none is.
+
+    ``holds`` are those of the judged plan.
+    """
+    mine = {change.key: change for change in facts.plan.changes if change.owner == node.key}
+    if not mine:
+        return ()
+    found = [
+        finding for guard in GUARDS.values() for finding in guard(facts) if not mine.keys().isdisjoint(finding.keys)
+    ]
+    deletes = any(change.kind == "node.delete" for change in mine.values())
+    words: dict[Word, None] = {}
+    for rule in GUARDS:
+        said = [_word(finding, holds) for finding in found if finding.rule == rule]
+        if not said and (deletes or rule not in _OF_DELETIONS):
+            said = [Word(rule, Verdict.ALLOWED, "", *_measured(rule, facts))]
+        words |= dict.fromkeys(said)
+    return tuple(words)
+
+
+def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: Settings) -> tuple[Word, ...]:
+    """What each rule would say if the Node's server were gone and its kubelet fell silent; empty for a Node whose
+    deletion was asked for already."""
+    silent = _silent(node, snapshot)
+    departing, _ = departing_node(silent, Gone(server_id), settings)
+    if departing is None:
+        return ()
+    nodes = replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: silent})
+    others = {key: server for key, server in snapshot.servers.items.items() if key != server_id}
+    unreadable = {key: why for key, why in snapshot.servers.unreadable.items() if key != server_id}
+    servers = replace(snapshot.servers, items=others, unreadable=unreadable)
+    supposed = replace(snapshot, nodes=nodes, servers=servers)
+    plan = diff(supposed, DesiredState({node.name: departing}), settings)
+    return guard_words(silent, Facts(plan, supposed, settings))
+
+
+def _word(finding: Finding, holds: Collection[Hold]) -> Word:
+    """A finding as a word. Whether its hold was approved only the judged plan knows."""
+    same = (hold for hold in holds if hold.rule == finding.rule and set(hold.keys) == set(finding.keys))
+    hold = next(same, None)
+    verdict = Verdict.ALLOWED if hold and hold.approved else finding.verdict
+    return Word(finding.rule, verdict, finding.why, finding.value, finding.limit, finding.due_in_s, hold)
+
+
+def _measured(rule: str, facts: Facts) -> tuple[str, str]:
+    """Value and limit of a rule that lets pass; "" for one that measures nothing."""
+    if rule == "project-anchor":
+        anchor = anchor_of_cloud(facts.snapshot, facts.settings)
+        return str(anchor.found), str(anchor.needed)
+    if rule == "node-blast-radius":
+        losses = cloud_losses(facts.snapshot, facts.settings)
+        return str(len(losses.lost)), str(losses.limit)
+    return "", ""
+
+
+def _silent(node: Node, snapshot: Snapshot) -> Node:
+    """The Node as it would be if its kubelet had fallen silent just now; as it is, when it has already."""
+    if node.ready is not Readiness.TRUE:
+        return node
+    others = (condition for condition in node.conditions if condition.type != "Ready")
+    return replace(node, conditions=(*others, Condition("Ready", Readiness.UNKNOWN, since=snapshot.taken_at)))

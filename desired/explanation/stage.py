@@ -1,0 +1,150 @@
+"""Where in its life a Node is, in a word and a sentence. It explains decisions and takes none."""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from desired.absence import is_departing
+from desired.change import Change, Note, NoteKind, Verdict
+from desired.departing import asked_to_go
+from desired.explanation.match import ServerMatch
+from desired.joining import is_joining
+from desired.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Unmatched, Unsupported
+from desired.ownership import is_ignored
+from desired.section import Unknown
+from desired.settings import Controller, Settings
+from desired.snapshot import Node
+
+
+class Stage(StrEnum):
+    """A stage of a Node's life, as this product sees it."""
+
+    JOINING = "joining"
+    """It has registered, and waits to be initialised as its server."""
+    SETTLED = "settled"
+    """It is its server's Node, and is kept true to it."""
+    DEPARTING = "departing"
+    """Its server is gone, and its kubelet is silent."""
+    DELETING = "deleting"
+    """Its deletion was asked for, and it is still there."""
+    UNMATCHED = "unmatched"
+    """It has no server."""
+    AMBIGUOUS = "ambiguous"
+    """More than one Node claims its server, or more than one server its name."""
+    MALFORMED = "malformed"
+    """Its providerID has our prefix and names no server."""
+    UNSUPPORTED = "unsupported"
+    """It is Hetzner's, of a kind that this version does not read."""
+    UNKNOWN = "unknown"
+    """Too little could be read to tell which server it is."""
+    FOREIGN = "foreign"
+    """It is another cloud's."""
+    IGNORED = "ignored"
+    """The operator took it out of everything."""
+    UNCLAIMED = "unclaimed"
+    """Nobody gave it to a cloud."""
+
+
+_OF_A_MISS: Mapping[type[Match], Stage] = {
+    Unmatched: Stage.UNMATCHED,
+    Ambiguous: Stage.AMBIGUOUS,
+    Malformed: Stage.MALFORMED,
+    Unsupported: Stage.UNSUPPORTED,
+    Unknown: Stage.UNKNOWN,
+}
+_NOTES: Mapping[Stage, NoteKind] = {
+    Stage.UNMATCHED: NoteKind.UNMATCHED,
+    Stage.AMBIGUOUS: NoteKind.AMBIGUOUS,
+    Stage.MALFORMED: NoteKind.MALFORMED,
+    Stage.UNSUPPORTED: NoteKind.UNSUPPORTED,
+    Stage.UNKNOWN: NoteKind.UNKNOWN,
+    Stage.FOREIGN: NoteKind.FOREIGN,
+    Stage.IGNORED: NoteKind.IGNORED,
+    Stage.UNCLAIMED: NoteKind.FOREIGN,
+}
+"""Stage → the kind of note that says why, where the plan has one."""
+_LEFT: Mapping[Stage, str] = {
+    Stage.JOINING: "the Node is not initialised yet",
+    Stage.DEPARTING: "the Node has lost its server",
+    Stage.DELETING: "the Node is being deleted",
+    Stage.UNMATCHED: "the Node has no server",
+    Stage.AMBIGUOUS: "it is not clear which server is the Node's",
+    Stage.MALFORMED: "the Node's providerID names no server",
+    Stage.UNSUPPORTED: "the Node's server is not read",
+    Stage.UNKNOWN: "the Node's server is not known",
+    Stage.FOREIGN: "the Node is another cloud's",
+    Stage.IGNORED: "the Node is ignored",
+    Stage.UNCLAIMED: "the Node asks for no cloud controller",
+}
+
+_OURS = frozenset({Stage.JOINING, Stage.SETTLED, Stage.DEPARTING, Stage.DELETING})
+"""Stages in which something is wanted of the Node."""
+
+
+def stage_of(node: Node, match: Match, settings: Settings) -> Stage:
+    """The Node's stage: whose it is comes first, then whether it goes, then what it has or waits for."""
+    if is_ignored(node, settings):
+        return Stage.IGNORED
+    if node.provider_id is None and not is_joining(node):
+        return Stage.UNCLAIMED
+    if node.deleted_at is not None and not isinstance(match, Foreign):
+        return Stage.DELETING
+    match match:
+        case Foreign():
+            return Stage.FOREIGN
+        case Matched():
+            return Stage.JOINING if is_joining(node) else Stage.SETTLED
+        case Gone():
+            return Stage.DEPARTING if is_departing(node) else Stage.UNMATCHED
+    return _OF_A_MISS[type(match)]
+
+
+def why_left(stage: Stage, controller: Controller, settings: Settings) -> str:
+    """Why nothing is written that ``controller`` would write; "" when the Node's stage is no reason."""
+    if stage in _OURS and controller not in settings.controllers:
+        return f"--controllers leaves {controller} out"
+    return _LEFT.get(stage, "")
+
+
+def why_in(
+    stage: Stage,
+    node: Node,
+    match: ServerMatch,
+    changes: Collection[Change],
+    notes: Collection[Note],
+    settings: Settings,
+) -> str:
+    """One sentence on why the Node is in its stage and what comes next. ``notes`` are those on this Node."""
+    said = {note.kind: note.text for note in notes}
+    server = f"server {match.server.id}" if match.server else ""
+    match stage:
+        case Stage.JOINING:
+            doubt = said.get(NoteKind.UNUSABLE_NODE_IP) or said.get(NoteKind.UNKNOWN)
+            fate = (
+                _fate(changes, "the next pass does it", "that") or doubt or why_left(stage, Controller.NODE, settings)
+            )
+            return f"waits to be initialised as {server}; {fate}"
+        case Stage.SETTLED:
+            return f"is {server}; {_planned(changes)}"
+        case Stage.DEPARTING:
+            fate = _fate(changes, "the next pass deletes the Node", "the Node's deletion")
+            return f"{match.why}; {fate or why_left(stage, Controller.LIFECYCLE, settings)}"
+        case Stage.DELETING:
+            return said.get(NoteKind.DELETING) or asked_to_go(node)
+    return said.get(_NOTES[stage]) or match.why
+
+
+def _fate(changes: Collection[Change], done: str, what: str) -> str:
+    """What becomes of the one change of a joining or a departing Node: it is ``done``, or why not; "" without one."""
+    for change in changes:
+        return done if change.ruling.verdict is Verdict.ALLOWED else f"{what} is {_ruled(change)}"
+    return ""
+
+
+def _planned(changes: Collection[Change]) -> str:
+    count = {0: "no change is", 1: "1 change is"}.get(len(changes), f"{len(changes)} changes are")
+    withheld = dict.fromkeys(_ruled(change) for change in changes if change.ruling.verdict is not Verdict.ALLOWED)
+    return f"{count} planned" + (f": {', '.join(withheld)}" if withheld else "")
+
+
+def _ruled(change: Change) -> str:
+    return f"{change.ruling.verdict} ({change.ruling.rule})"

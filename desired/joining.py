@@ -1,0 +1,120 @@
+"""What a joining Node should become: the initialisation of nodes-and-routes 4.3, as values."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from desired.addresses import UnusableNodeIP, choose_addresses, cloud_addresses, with_internal_ips
+from desired.change import NodeIdentity, Note, NoteKind
+from desired.labels import NodeLabels, joining_labels, owned_labels
+from desired.matching import Ambiguous, Foreign, Gone, Malformed, Matched, Miss, Unmatched, Unsupported
+from desired.names import TAINT_UNINITIALIZED
+from desired.provider_id import CloudID, format_provider_id
+from desired.section import Absent, Unknown
+from desired.settings import Settings
+from desired.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class JoiningNode:
+    """A Node that can be initialised: what it should be, and how it was recognised."""
+
+    identity: NodeIdentity
+    server: Server
+    matched_by: str
+    consequences: tuple[str, ...] = ()
+
+
+def is_joining(node: Node) -> bool:
+    """Whether the Node waits for a cloud controller: the uninitialised taint, with any value and effect."""
+    return any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
+
+
+def current_identity(node: Node, settings: Settings) -> NodeIdentity:
+    """The part of a Node that initialisation is about, as it stands."""
+    return NodeIdentity(node.provider_id, owned_labels(node.labels, settings), node.taints, node.addresses)
+
+
+def joining_node(
+    node: Node, match: Matched, snapshot: Snapshot, settings: Settings
+) -> tuple[JoiningNode | None, tuple[Note, ...]]:
+    """What ``node`` should be once it is initialised as the server of ``match``, and what there is to know about it.
+
+    A providerID that is set is kept, and so is an owned label that the server has no value for (nodes-and-routes 4.4:
+    not written, nor removed). None when the kubelet's ``--node-ip`` does not fit the server, or when the network that
+    decides its private addresses could not be read: then nothing is applied and the Node stays tainted, as a Node with
+    a wrong address is worse than one that waits.
+    """
+    addresses = desired_addresses(node, match.server, snapshot, settings)
+    match addresses:
+        case UnusableNodeIP(why):
+            return None, (Note(node.key, NoteKind.UNUSABLE_NODE_IP, why),)
+        case Unknown(why):
+            return None, (Note(node.key, NoteKind.UNKNOWN, why),)
+    labels = joining_labels(match.server, node.labels, settings)
+    identity = NodeIdentity(
+        node.provider_id or format_provider_id(CloudID(match.server.id)),
+        labels.labels,
+        tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED),
+        addresses,
+    )
+    lost = lost_addresses(node, addresses, settings)
+    return JoiningNode(identity, match.server, match.by, lost), notes_on_labels(node, labels)
+
+
+def desired_addresses(
+    node: Node, server: Server, snapshot: Snapshot, settings: Settings
+) -> tuple[NodeAddress, ...] | UnusableNodeIP | Unknown:
+    """The addresses of ``node`` on ``server``, in their order; Unknown while the network is."""
+    match snapshot.network:
+        case Unknown():
+            return snapshot.network
+        case Absent():
+            return Unknown(f"the project has no network {settings.network!r}, so the private addresses are unknown")
+    network = snapshot.network.value
+    offered = cloud_addresses(server, settings.address_family, network)
+    if settings.keep_internal_ips and network is None:
+        offered = with_internal_ips(offered, node.addresses)
+    return choose_addresses(offered, node.provided_node_ip, server.ipv6)
+
+
+def note_on_miss(node: Node, miss: Miss) -> Note:
+    """Why a joining Node is not initialised, and what a person can do about it."""
+    match miss:
+        case Unmatched(why, candidates):
+            nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
+            remedy = "a Node joins when its name is its server's, or with the kubelet's --provider-id"
+            return Note(node.key, NoteKind.UNMATCHED, f"{why}{nearest}; {remedy}")
+        case Gone(server_id, candidates):
+            nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
+            why = f"no server of the project has the id {server_id}{nearest}"
+            return Note(node.key, NoteKind.UNMATCHED, f"{why}; delete the Node if its server is gone for good")
+        case Ambiguous(why):
+            return Note(node.key, NoteKind.AMBIGUOUS, f"{why}; delete the stale Node, or rename one of them")
+        case Unsupported(why):
+            return Note(node.key, NoteKind.UNSUPPORTED, f"{why}; left to HCCM")
+        case Foreign(why):
+            return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
+        case Malformed(why):
+            return Note(node.key, NoteKind.MALFORMED, f"{why}; delete the Node and let its kubelet register again")
+        case Unknown(why):
+            return Note(node.key, NoteKind.UNKNOWN, why)
+        case _:
+            assert_never(miss)
+
+
+def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Settings) -> tuple[str, ...]:
+    """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back (W-17)."""
+    kept = {address.address for address in addresses}
+    why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
+    return tuple(
+        f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
+        for address in node.addresses
+        if address.type in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP) and address.address not in kept
+    )
+
+
+def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
+    """What there is to know about a Node's labels: values that stay, and values that no label may have."""
+    kept = (Note(node.key, NoteKind.KEPT, why) for why in labels.kept)
+    unusable = (Note(node.key, NoteKind.UNUSABLE_LABEL, why) for why in labels.unusable)
+    return (*kept, *unusable)

@@ -1,0 +1,98 @@
+"""Label selectors in Kubernetes' grammar: what ``kubectl -l`` takes, save comparisons with ``<`` and ``>``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+_NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DOMAIN = r"(?=[-a-z0-9.]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+_KEY = rf"(?:{_DOMAIN}/)?{_NAME}"
+_LABEL_KEY = re.compile(_KEY, re.ASCII)
+_LABEL_VALUE = re.compile(rf"(?:{_NAME})?", re.ASCII)
+_IN = re.compile(rf"(?P<key>{_KEY})\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\)", re.ASCII)
+_EQUALS = re.compile(rf"(?P<key>{_KEY})\s*(?P<sign>==|=|!=)\s*(?P<value>[^\s,=!()]*)", re.ASCII)
+_EXISTS = re.compile(rf"(?P<absent>!?)\s*(?P<key>{_KEY})", re.ASCII)
+_COMMA_OUTSIDE_PARENTHESES = re.compile(r",(?![^()]*\))")
+
+
+def is_label_key(text: str) -> bool:
+    """Whether the API server takes ``text`` as a label's key."""
+    return _LABEL_KEY.fullmatch(text) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether the API server takes ``text`` as a label's value: at most 63 characters, alphanumeric at both ends."""
+    return _LABEL_VALUE.fullmatch(text) is not None
+
+
+class Operator(Enum):
+    """What a requirement asks of a label. As in Kubernetes, the negative ones hold when the key is missing."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EXISTS = "exists"
+    MISSING = "!"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label. ``values`` is empty for EXISTS and MISSING."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether these labels meet it."""
+        match self.operator:
+            case Operator.IN:
+                return labels.get(self.key) in self.values
+            case Operator.NOT_IN:
+                return labels.get(self.key) not in self.values
+            case Operator.EXISTS:
+                return self.key in labels
+            case Operator.MISSING:
+                return self.key not in labels
+            case _:
+                assert_never(self.operator)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Requirements that all have to hold. ``text`` is what a person wrote."""
+
+    text: str
+    requirements: tuple[Requirement, ...]
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether it selects an object with these labels."""
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+def parse_selector(text: str) -> Selector:
+    """The selector that ``text`` means: requirements separated by commas, at least one.
+
+    Raises ValueError that names the part which is none. An empty text would select everything, and is refused.
+    """
+    return Selector(text, tuple(_requirement(part.strip()) for part in _COMMA_OUTSIDE_PARENTHESES.split(text)))
+
+
+def _requirement(part: str) -> Requirement:
+    if found := _IN.fullmatch(part):
+        values = frozenset(value.strip() for value in found["values"].split(","))
+        return _checked(part, Requirement(found["key"], Operator(found["word"]), values))
+    if found := _EQUALS.fullmatch(part):
+        operator = Operator.NOT_IN if found["sign"] == "!=" else Operator.IN
+        return _checked(part, Requirement(found["key"], operator, frozenset({found["value"]})))
+    if found := _EXISTS.fullmatch(part):
+        return Requirement(found["key"], Operator.MISSING if found["absent"] else Operator.EXISTS)
+    raise ValueError(f"{part!r} is no requirement: expect key, !key, key=value, key!=value, key in (a,b)")
+
+
+def _checked(part: str, requirement: Requirement) -> Requirement:
+    wrong = sorted(value for value in requirement.values if not is_label_value(value))
+    if wrong:
+        raise ValueError(f"{part!r}: {wrong[0]!r} can be no label's value")
+    return requirement

@@ -1,0 +1,92 @@
+"""The second look: asks by its id for what a list lacks and a removal hangs on, a few at a time (design section 2)."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.errors import ApiError, NotFound
+from desired.absence import servers_to_confirm
+from desired.section import Absent, Unknown
+from desired.settings import Settings
+from desired.snapshot import Server, Snapshot
+from reconciler.observe.hetzner import observe_server
+
+MOST_PER_PASS = 10
+"""Questions a pass at most, whatever the number of Nodes without a server."""
+_FIRST_PAUSE = timedelta(seconds=30)
+_LONGEST_PAUSE = timedelta(hours=1)
+
+_Answer = Absent | Unknown | Server
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    answer: _Answer
+    due: datetime
+    """When it is worth asking again."""
+    pause: timedelta
+
+    def is_settled(self, now: datetime) -> bool:
+        """Whether asking again could tell nothing new yet. Hetzner never gives an id to a second server."""
+        return isinstance(self.answer, Absent) or now < self.due
+
+
+class Confirmer:
+    """Asks, and remembers what was said as long as somebody wants to know: an answer that does not change costs one
+    request, then one after 30 s, after a minute, and so on up to an hour (nodes-and-routes W-26)."""
+
+    def __init__(self, reader: HetznerReader) -> None:
+        self._reader = reader
+        self._asked: dict[int, _Asked] = {}
+
+    def confirm(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
+        """``snapshot`` with what is known by id of the servers that deletions of Nodes hang on.
+
+        A server that is found although the list lacks it becomes unreadable there: one of the two answers is wrong,
+        and nothing is decided on either. Never raises an ApiError.
+        """
+        wanted = servers_to_confirm(snapshot, settings)
+        now = snapshot.taken_at
+        if snapshot.servers.complete:  # a list with a gap does not tell who is wanted
+            self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
+        todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
+        todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
+        for server_id, answer in self._ask(todo[:MOST_PER_PASS]).items():
+            self._asked[server_id] = self._remember(server_id, answer, now)
+        return self._noted(snapshot)
+
+    def _ask(self, server_ids: Sequence[int]) -> Mapping[int, _Answer]:
+        if not server_ids:
+            return {}
+        with ThreadPoolExecutor(len(server_ids), thread_name_prefix="confirm") as pool:
+            return dict(zip(server_ids, pool.map(self._ask_one, server_ids), strict=True))
+
+    def _ask_one(self, server_id: int) -> _Answer:
+        try:
+            return observe_server(self._reader, server_id)
+        except NotFound:
+            return Absent()
+        except ApiError as error:
+            return Unknown(str(error))
+
+    def _remember(self, server_id: int, answer: _Answer, now: datetime) -> _Asked:
+        before = self._asked.get(server_id)
+        pause = min(_LONGEST_PAUSE, before.pause * 2) if before else _FIRST_PAUSE
+        return _Asked(answer, now + pause, pause)
+
+    def _noted(self, snapshot: Snapshot) -> Snapshot:
+        answers = {key: asked.answer for key, asked in self._asked.items()}
+        found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
+        missing = {key: answer for key, answer in answers.items() if not isinstance(answer, Server)}
+        servers = snapshot.servers
+        if found:
+            why = {key: f"the list of servers lacks {key}, and a GET by its id finds it" for key in found}
+            names = {key: server.name for key, server in found.items()}
+            servers = replace(
+                servers,
+                unreadable={**servers.unreadable, **why},
+                unreadable_names={**servers.unreadable_names, **names},
+            )
+        return replace(snapshot, servers=servers, confirmations=missing)

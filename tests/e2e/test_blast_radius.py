@@ -1,0 +1,127 @@
+"""Servers that vanish unannounced: their Nodes are held until a person approves exactly that."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
+from tests.support.lifecycle import (
+    AT_ANY_AGE,
+    ago,
+    by_key,
+    cordon,
+    deletions,
+    of_control_plane,
+    register_again,
+    remove_servers,
+    set_ready,
+    uids,
+)
+from tests.support.objects import server, settled_node
+from tests.support.stage import Stage, killed_at_the_end, wait_for
+
+
+def _fleet(stage: Stage, size: int) -> None:
+    """So many healthy Nodes, ``web-1`` on server 1 and so on."""
+    numbers = range(1, size + 1)
+    stage.servers(*(server(i, f"web-{i}") for i in numbers))
+    stage.register(*(settled_node(f"web-{i}", i) for i in numbers))
+
+
+def _vanish(stage: Stage, *server_ids: int) -> None:
+    """The servers are gone, and since five minutes their Nodes are silent."""
+    remove_servers(stage, *server_ids)
+    set_ready(stage, *(f"web-{i}" for i in server_ids), ready="Unknown", since=ago(minutes=5))
+
+
+def _the_hold(stage: Stage) -> Any:
+    """What a run holds; nothing is deleted by it."""
+    before = uids(stage)
+    stage.forget()
+    report = one_pass(stage, ONCE_AT_ANY_AGE)
+    (hold,) = report["holds"]
+    assert (report["result"], report["summary"]["applied"]) == ("refused", 0)
+    assert (uids(stage), deletions(stage)) == (before, [])
+    return hold
+
+
+def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) -> None:
+    """Held, with the command to type in text and in JSON; once it was typed, the running loop deletes both Nodes."""
+    _fleet(stage, 3)
+    _vanish(stage, 2, 3)
+    kept = uids(stage)["web-1"]
+
+    _the_hold(stage)
+    (hold,) = stage.reconcile("--once", "--output", "json", *AT_ANY_AGE).report["holds"]
+    told = stage.reconcile("--once", *AT_ANY_AGE)
+
+    assert (hold["rule"], hold["value"], hold["limit"]) == ("node-blast-radius", "2", "1")
+    assert hold["keys"] == ["node/web-2", "node/web-3"]
+    assert hold["approve"] == f"reconcile approve {hold['hash']}"
+    assert f"to let exactly these pass once: {hold['approve']}" in told.stdout
+    assert "the servers of 2 of 3 Nodes are gone, and nobody announced it" in told.stdout
+
+    with killed_at_the_end(stage.start("--interval", "200ms", *AT_ANY_AGE)):
+        stage.forget()
+        wait_for(lambda: len(stage.asked_hetzner()) > 1, "the loop to have looked twice")
+        assert len(stage.nodes()) == 3
+        assert stage.reconcile(*hold["approve"].split()[1:]).code == 0
+        wait_for(lambda: len(stage.nodes()) == 1, "what was approved")
+
+    assert uids(stage) == {"web-1": kept}
+    assert one_pass(stage, ONCE_AT_ANY_AGE)["result"] == "no_changes"
+
+
+def _another_vanishes(stage: Stage) -> None:
+    _vanish(stage, 4)
+
+
+def _one_registers_again(stage: Stage) -> None:
+    register_again(stage, settled_node("web-3", 3, ready="Unknown", since=ago(minutes=5)))
+
+
+def _one_was_ready_in_between(stage: Stage) -> None:
+    set_ready(stage, "web-3", ready="Unknown", since=ago(minutes=1))
+
+
+@pytest.mark.parametrize("happens", [_another_vanishes, _one_registers_again, _one_was_ready_in_between])
+def test_an_approval_does_not_fit_a_hold_that_changed(stage: Stage, happens: Callable[[Stage], None]) -> None:
+    """A person has approved the loss of two certain machines as they were then, and of nothing else."""
+    _fleet(stage, 5)
+    _vanish(stage, 2, 3)
+    approved = _the_hold(stage)
+    stage.reconcile("approve", approved["hash"])
+
+    happens(stage)
+
+    assert _the_hold(stage)["hash"] != approved["hash"]
+
+
+def test_one_of_them_announced_is_no_longer_too_many(stage: Stage) -> None:
+    """A cordon says that it was meant: the one that is left is within the limit, and both go."""
+    _fleet(stage, 3)
+    _vanish(stage, 2, 3)
+    _the_hold(stage)
+
+    cordon(stage, "web-2")
+
+    assert one_pass(stage, ONCE_AT_ANY_AGE)["summary"]["applied"] == 2
+    assert list(stage.nodes()) == ["web-1"]
+
+
+def test_the_last_node_of_the_control_plane_needs_a_person_although_it_is_cordoned(stage: Stage) -> None:
+    """Whoever deletes it has an empty control plane: the cordon is not enough, an approval is."""
+    _fleet(stage, 3)
+    stage.register(of_control_plane(settled_node("web-4", 4)))
+    _vanish(stage, 4)
+    cordon(stage, "web-4")
+
+    hold = _the_hold(stage)
+    assert (hold["rule"], hold["keys"], hold["value"], hold["limit"]) == ("node-blast-radius", ["node/web-4"], "0", "1")
+
+    done = stage.reconcile("--once", "--output", "json", *AT_ANY_AGE, "--approve", hold["hash"]).report
+    assert (by_key(done)["node/web-4"]["outcome"], sorted(stage.nodes())) == (
+        {"state": "applied"},
+        ["web-1", "web-2", "web-3"],
+    )

@@ -1,0 +1,147 @@
+"""What is kept true on Nodes while their servers live: labels, addresses, the shutdown taint; and what that costs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.in_process import one_pass
+from tests.support.lifecycle import SHUTDOWN, ago, change_servers, notes, patch, set_ready, taints
+from tests.support.objects import SERVER_LABELS, public_ipv4, server, settled_node
+from tests.support.stage import Stage
+
+NETWORK = {"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16", "subnets": [{"ip_range": "10.0.1.0/24"}]}
+TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+
+
+@pytest.fixture
+def settled(stage: Stage) -> Stage:
+    """Three Nodes that need nothing."""
+    stage.servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), networks=[NETWORK])
+    stage.register(*(settled_node(f"web-{i}", i) for i in (1, 2, 3)))
+    return stage
+
+
+def _run(stage: Stage, **variables: str) -> Mapping[str, Any]:
+    """The report of one pass that ends well; its requests are the only ones in the logs."""
+    stage.forget()
+    report = one_pass(stage, **variables)
+    assert report["result"] == "no_changes", report
+    return report
+
+
+def _labels(stage: Stage, name: str) -> dict[str, str]:
+    found: dict[str, str] = stage.nodes()[name]["metadata"]["labels"]
+    return found
+
+
+def _addresses(stage: Stage, name: str) -> list[tuple[str, str]]:
+    return [(found["type"], found["address"]) for found in stage.nodes()[name]["status"]["addresses"]]
+
+
+def test_labels_follow_a_resize(settled: Stage) -> None:
+    """Two servers were resized: one PATCH for each of their Nodes on the next pass, and one list of servers in all."""
+    change_servers(settled, 1, 2, server_type="cpx42")
+
+    settled.forget()
+    ran = settled.reconcile("--once", "--output", "json")
+
+    assert [[_labels(settled, f"web-{i}")[key] for key in TYPE_LABELS] for i in (1, 2, 3)] == [
+        ["cpx42", "cpx42"],
+        ["cpx42", "cpx42"],
+        ["cpx32", "cpx32"],
+    ]
+    assert sorted(entry.path for entry in settled.writes()) == ["/api/v1/nodes/web-1", "/api/v1/nodes/web-2"]
+    assert (settled.asked_hetzner(), ran.report["summary"]["applied"]) == (["/v1/servers"], 2)
+
+    _run(settled)
+    assert (settled.writes(), settled.asked_hetzner()) == ([], ["/v1/servers"])
+
+
+def test_silent_nodes_with_living_servers_cost_nothing_more(stage: Stage) -> None:
+    """100 Nodes that are not Ready: two pages of the one list, no question about any of them, no write."""
+    stage.servers(*(server(i, f"web-{i}") for i in range(1, 101)))
+    stage.register(*(settled_node(f"web-{i}", i, ready="Unknown", since=ago(minutes=5)) for i in range(1, 101)))
+
+    _run(stage)
+
+    assert (stage.asked_hetzner(), stage.writes()) == (["/v1/servers", "/v1/servers"], [])
+
+
+@pytest.mark.parametrize("ready", ["True", "Unknown"], ids=["while it reports again", "while the kubelet is silent"])
+def test_the_shutdown_taint_follows_the_server(settled: Stage, ready: str) -> None:
+    """Switched off, the Node is tainted; switched on it is not any more, whether or not the kubelet reports (W-27)."""
+    others = taints(settled.nodes()["web-1"])
+    set_ready(settled, "web-1", ready="Unknown")
+
+    change_servers(settled, 1, status="off")
+    _run(settled)
+    assert taints(settled.nodes()["web-1"]) == {*others, SHUTDOWN}
+
+    set_ready(settled, "web-1", ready=ready)
+    change_servers(settled, 1, status="running")
+    _run(settled)
+    assert taints(settled.nodes()["web-1"]) == others
+    assert settled.asked_hetzner() == ["/v1/servers"]
+
+    _run(settled)
+    assert settled.writes() == []
+
+
+def test_labels_that_somebody_edited(settled: Stage) -> None:
+    """The type is corrected and what is missing comes back; a zone stays, with a note; foreign labels do too."""
+    edited: dict[str, Any] = {
+        "node.kubernetes.io/instance-type": "huge",
+        "topology.kubernetes.io/zone": "rack-7",
+        "topology.kubernetes.io/region": None,
+        "instance.hetzner.cloud/provided-by": None,
+        "example.com/team": "red",
+    }
+    patch(settled, "web-1", {"metadata": {"labels": edited}})
+    patch(settled, "web-2", {"metadata": {"labels": {"failure-domain.beta.kubernetes.io/region": "elsewhere"}}})
+
+    report = _run(settled)
+
+    zones = {"failure-domain.beta.kubernetes.io/zone": "rack-7", "topology.kubernetes.io/zone": "rack-7"}
+    assert _labels(settled, "web-1") == {
+        **SERVER_LABELS,
+        **zones,
+        "kubernetes.io/hostname": "web-1",
+        "example.com/team": "red",
+    }
+    assert _labels(settled, "web-2").items() >= SERVER_LABELS.items()
+    assert notes(report) == {("node/web-1", "kept")}
+
+    _run(settled)
+    assert settled.writes() == []
+
+
+def test_addresses_follow_the_private_network(settled: Stage) -> None:
+    """Attached, the Node has an InternalIP; attached under another address, that one; detached, none. The others'
+    addresses are not written."""
+    public = [("Hostname", "web-1"), ("ExternalIP", public_ipv4(1))]
+    for private_ip in ("10.0.1.5", "10.0.1.6", None):
+        change_servers(settled, 1, private_net=[{"network": 7, "ip": private_ip}] if private_ip else [])
+
+        _run(settled, HCLOUD_NETWORK="cluster")
+
+        assert _addresses(settled, "web-1") == public + ([("InternalIP", private_ip)] if private_ip else [])
+        assert [entry.path for entry in settled.writes()] == ["/api/v1/nodes/web-1/status"]
+        assert sorted(settled.asked_hetzner()) == ["/v1/networks", "/v1/servers"]
+
+    _run(settled, HCLOUD_NETWORK="cluster")
+    assert settled.writes() == []
+
+
+def test_no_address_goes_away_because_the_network_could_not_be_read(settled: Stage) -> None:
+    """While Hetzner does not say what is attached to the network, addresses stay; labels are kept true all the same."""
+    change_servers(settled, 1, private_net=[{"network": 7, "ip": "10.0.1.5"}])
+    _run(settled, HCLOUD_NETWORK="cluster")
+    before = _addresses(settled, "web-1")
+    change_servers(settled, 1, private_net=[], server_type="cpx42")
+    settled.hetzner_proxy.set_faults([{"kind": "status", "code": 422, "path": "/v1/networks", "count": None}])
+
+    report = one_pass(settled, HCLOUD_NETWORK="cluster")
+
+    assert (_addresses(settled, "web-1"), report["result"]) == (before, "incomplete")
+    assert _labels(settled, "web-1")[TYPE_LABELS[1]] == "cpx42"

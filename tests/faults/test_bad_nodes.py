@@ -1,0 +1,267 @@
+"""Nodes and servers that are not as they should be: what becomes of each, what is said, and that the others go on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.faults.conftest import SimulatedCluster
+from tests.support.in_process import one_pass
+from tests.support.lifecycle import SHUTDOWN, notes
+from tests.support.objects import joining_node, public_ipv4, server, settled_node
+from tests.support.stage import Stage
+
+Object = dict[str, Any]
+NODE_IP = "alpha.kubernetes.io/provided-node-ip"
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+TYPE = "node.kubernetes.io/instance-type"
+NETWORK = {"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16", "subnets": [{"ip_range": "10.0.1.0/24"}]}
+STATUSES = (
+    *("running", "initializing", "starting", "stopping", "off"),
+    "deleting",
+    "migrating",
+    "rebuilding",
+    "unknown",
+)
+IPV4, IPV6 = public_ipv4(1), "2001:db8:7::/64"
+LONG = "x" * 64
+"""One character more than a label's value may have."""
+SAME: Mapping[str, Any] = {}
+"""Said of a Node on which nothing was written."""
+GONE: Mapping[str, Any] = {"was": "deleted"}
+
+
+@dataclass(frozen=True)
+class World:
+    """What there is beside two healthy Nodes and one that joins, and what must be true of it after a run."""
+
+    nodes: Sequence[Object]
+    servers: Sequence[Object]
+    after: Mapping[str, Mapping[str, Any]]
+    """Name → what the Node has then."""
+    notes: frozenset[tuple[str, str]] = frozenset()
+    """Key and kind of all that is said."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def _has(node: Mapping[str, Any]) -> Object:
+    """What a world may say of a Node."""
+    return {
+        "providerID": node["spec"].get("providerID"),
+        "taints": [taint["key"] for taint in node["spec"].get("taints", [])],
+        "labels": node["metadata"]["labels"],
+        "addresses": [(address["type"], address["address"]) for address in node["status"]["addresses"]],
+    }
+
+
+def _healthy(name: str, server_id: int) -> tuple[Object, Object]:
+    """A Node that needs nothing, and its server, which has no address of any family."""
+    node = settled_node(name, server_id)
+    node["status"]["addresses"] = [{"type": "Hostname", "address": name}]
+    return node, server(server_id, name, public_net={})
+
+
+def _node_ip(node: Object, text: str) -> Object:
+    node["metadata"]["annotations"] = {NODE_IP: text}
+    return node
+
+
+def _provider_id(node: Object, text: str) -> Object:
+    node["spec"]["providerID"] = text
+    return node
+
+
+def _of_type(node: Object, name: str) -> Object:
+    node["metadata"]["labels"][TYPE] = node["metadata"]["labels"]["beta.kubernetes.io/instance-type"] = name
+    return node
+
+
+def _left_alone(kind: str, *nodes: Object, servers: Sequence[Object]) -> World:
+    """None of the Nodes is written to, and of each there is a note of this kind."""
+    names = [node["metadata"]["name"] for node in nodes]
+    said = frozenset((f"node/{name}", kind) for name in names)
+    return World(nodes, servers, dict.fromkeys(names, SAME), said)
+
+
+IDENTITIES = {
+    "a server that was renamed keeps its Node": World(
+        [settled_node("web-1", 1)],
+        [server(1, "renamed")],
+        {"web-1": {**_has(settled_node("web-1", 1)), "addresses": [("Hostname", "renamed"), ("ExternalIP", IPV4)]}},
+    ),
+    "a Node that came back under another name matches nothing": World(
+        [settled_node("web-1", 1), joining_node("renamed")],
+        [server(1, "web-1")],
+        {"web-1": SAME, "renamed": SAME},
+        frozenset({("node/renamed", "unmatched")}),
+    ),
+    "two Nodes with one providerID": _left_alone(
+        "ambiguous", settled_node("old", 1), settled_node("new", 1), servers=[server(1, "old", server_type="cpx42")]
+    ),
+    "a Node that joins with the providerID of another": _left_alone(
+        "ambiguous",
+        settled_node("old", 1),
+        _provider_id(joining_node("new"), "hcloud://1"),
+        servers=[server(1, "new", status="off")],
+    ),
+    "a Node that joins under the name of another one's server": World(
+        [settled_node("old", 1), joining_node("web-1")],
+        [server(1, "web-1")],
+        {"web-1": SAME},
+        frozenset({("node/web-1", "ambiguous")}),
+    ),
+    "a Ready Node whose server is in another project": _left_alone(
+        "unmatched", settled_node("theirs", 999), servers=[]
+    ),
+    "a silent Node whose server is in another project goes": World(
+        [settled_node("theirs", 999, ready="Unknown")], [], {"theirs": GONE}
+    ),
+    "a providerID that names no server": _left_alone(
+        "malformed", _provider_id(joining_node("web-1"), "hcloud://007"), servers=[server(7, "web-1")]
+    ),
+    "servers in each of their nine states": World(
+        [*(settled_node(f"in-{i}", i) for i in range(1, 10)), *(joining_node(f"new-{i}") for i in range(11, 20))],
+        [
+            *(server(i, f"in-{i}", status=status) for i, status in enumerate(STATUSES, 1)),
+            *(server(i, f"new-{i}", status=status) for i, status in enumerate(STATUSES, 11)),
+        ],
+        {
+            **{f"in-{i}": {"taints": [SHUTDOWN] if s == "off" else []} for i, s in enumerate(STATUSES, 1)},
+            **{f"new-{i}": {"providerID": f"hcloud://{i}"} for i in range(11, 20)},
+        },
+    ),
+}
+
+
+def _public(ipv4: Any, ipv6: str | None = None) -> Object:
+    net = {"ipv4": {"ip": ipv4} if isinstance(ipv4, str) else ipv4, "ipv6": {"ip": ipv6} if ipv6 else None}
+    return {"public_net": net}
+
+
+def _joins(server_changes: Object, *addresses: tuple[str, str], **variables: str) -> World:
+    """``web-1`` joins, and has these addresses beside its name."""
+    after = {"providerID": "hcloud://1", "taints": [], "addresses": [("Hostname", "web-1"), *addresses]}
+    return World([joining_node("web-1")], [server(1, "web-1", **server_changes)], {"web-1": after}, variables=variables)
+
+
+_V4, _V6 = ("ExternalIP", IPV4), ("ExternalIP", "2001:db8:7::1")
+FAMILY = "HCLOUD_INSTANCES_ADDRESS_FAMILY"
+ADDRESSES = {
+    "IPv4 only": _joins(_public(IPV4), _V4),
+    "IPv4 only where IPv6 is asked for": _joins(_public(IPV4), **{FAMILY: "ipv6"}),
+    "IPv4 only where both are asked for": _joins(_public(IPV4), _V4, **{FAMILY: "dualstack"}),
+    "IPv6 only": _joins(_public(None, IPV6)),
+    "IPv6 only where IPv6 is asked for": _joins(_public(None, IPV6), _V6, **{FAMILY: "ipv6"}),
+    "IPv6 only where both are asked for": _joins(_public(None, IPV6), _V6, **{FAMILY: "dualstack"}),
+    "private only": _joins(
+        {**_public(None), "private_net": [{"network": 7, "ip": "10.0.1.9"}]},
+        ("InternalIP", "10.0.1.9"),
+        HCLOUD_NETWORK="cluster",
+    ),
+    "private only in a network that is not ours": _joins(
+        {**_public(None), "private_net": [{"network": 7, "ip": "10.0.1.9"}]}
+    ),
+    "a blocked address": _joins(_public({"ip": IPV4, "blocked": True}), _V4),
+    "0.0.0.0, which is none": _joins(_public("0.0.0.0")),
+}
+
+
+def _refused(text: str, **variables: str) -> World:
+    """A kubelet's ``--node-ip`` keeps its Node from joining, and on a settled Node keeps the addresses as they are."""
+    joining, settled = _node_ip(joining_node("web-1"), text), _node_ip(settled_node("web-2", 2), text)
+    settled["status"]["addresses"] = [{"type": "Hostname", "address": "as-it-was"}]
+    servers = [server(1, "web-1", **_public(IPV4, IPV6)), server(2, "web-2", server_type="cpx42")]
+    return World(
+        [joining, settled],
+        servers,
+        {"web-1": SAME, "web-2": {"addresses": [("Hostname", "as-it-was")]}},
+        frozenset({("node/web-1", "unusable-node-ip"), ("node/web-2", "unusable-node-ip")}),
+        variables=variables,
+    )
+
+
+NODE_IPS = {
+    "no address": _refused("10.0.0.300"),
+    "empty": _refused(""),
+    "with blanks": _refused(f"{IPV4}, 2001:db8:7::1", **{FAMILY: "dualstack"}),
+    "two of one family": _refused(f"{IPV4},10.0.0.2"),
+    "of the wrong family": _refused("2001:db8:7::1"),
+    "of no server of ours": _refused("192.0.2.99"),
+    "three": _refused(f"{IPV4},2001:db8:7::1,10.0.0.2", **{FAMILY: "dualstack"}),
+}
+
+
+def _mirrored(labels: Mapping[str, str], expected: Mapping[str, str], *, said: bool) -> World:
+    """The server's labels arrive as these."""
+    node = settled_node("web-1", 1)
+    said_of_it = frozenset({("node/web-1", "unusable-label")}) if said else frozenset()
+    return World(
+        [node],
+        [server(1, "web-1", labels=dict(labels))],
+        {"web-1": {"labels": {**node["metadata"]["labels"], **expected}}},
+        said_of_it,
+        variables={"RECONCILER_MIRROR_LABELS": "hetzner.example.com"},
+    )
+
+
+LABELS = {
+    "a server type that no label can name, on a settled Node": World(
+        [settled_node("web-1", 1)],
+        [server(1, "web-1", server_type={"name": LONG})],
+        {"web-1": SAME},
+        frozenset({("node/web-1", "unusable-label")}),
+    ),
+    "a server type that no label can name, on a Node that joins": World(
+        [_of_type(joining_node("web-1"), "old")],
+        [server(1, "web-1", server_type={"name": LONG})],
+        {"web-1": {"labels": _of_type(settled_node("web-1", 1), "old")["metadata"]["labels"], "taints": []}},
+        frozenset({("node/web-1", "unusable-label")}),
+    ),
+    "a mirrored value of 63 characters": _mirrored(
+        {"env": LONG[1:]}, {"hetzner.example.com/env": LONG[1:]}, said=False
+    ),
+    "a mirrored value of 64 characters": _mirrored(
+        {"env": LONG, "team": "blue"}, {"hetzner.example.com/team": "blue"}, said=True
+    ),
+    "two mirrored keys that become one": _mirrored(
+        {"example.com/a": "1", "example.com_a": "2", "team": "blue"}, {"hetzner.example.com/team": "blue"}, said=True
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(world, id=name)
+        for table in (IDENTITIES, ADDRESSES, NODE_IPS, LABELS)
+        for name, world in table.items()
+    ],
+)
+def test_what_is_wrong_stays_with_the_one_it_concerns(stage: Stage, cluster: SimulatedCluster, world: World) -> None:
+    """The world is as the table says, and so are the notes; the healthy Nodes are not touched, and the new one joins.
+
+    A second run finds nothing to write.
+    """
+    healthy, servers = zip(*(_healthy(f"well-{i}", i) for i in (91, 92)), strict=True)
+    stage.servers(*servers, server(93, "joiner"), *world.servers, networks=[NETWORK])
+    cluster.holds(*healthy, joining_node("joiner"), *world.nodes)
+    before = stage.nodes()
+
+    report = one_pass(stage, **world.variables)
+
+    after = stage.nodes()
+    assert (report["result"], notes(report)) == ("no_changes", set(world.notes))
+    assert before.keys() - after.keys() == {name for name, expected in world.after.items() if expected is GONE}
+    for name in after.keys() & world.after.keys():
+        expected = world.after[name]
+        if expected is SAME:
+            assert after[name] == before[name]
+        else:
+            assert expected.items() <= _has(after[name]).items(), _has(after[name])
+    assert [after[name] for name in ("well-91", "well-92")] == [before[name] for name in ("well-91", "well-92")]
+    assert UNINITIALIZED not in _has(after["joiner"])["taints"]
+
+    stage.forget()
+    one_pass(stage, **world.variables)
+    assert stage.writes() == []

@@ -1,0 +1,58 @@
+"""``reconcile demo``: it needs nothing, shows every class of change, and ends with a world that needs none."""
+
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from tests.faults.sandbox_process import COMMAND, NOBODY, environment
+from tests.support.stage import DEADLINE_S
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo shows where every scheme has a proxy that is not there: its world is on this machine."""
+    proxies = {f"{scheme}_PROXY": NOBODY for scheme in ("HTTP", "HTTPS", "ALL")}
+    ran = subprocess.run(
+        [*COMMAND, "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_S,
+        cwd=tmp_path_factory.mktemp("demo"),
+        env=environment(proxies | {name.lower(): value for name, value in proxies.items()}),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def test_the_demo_plans_what_it_applies(shown: str) -> None:
+    """Nodes join, labels follow a resize, the Node of a deleted server goes: first as a plan, then as done."""
+    plan, applied = shown.index("Plan: 2 to add, 1 to modify, 1 to remove."), shown.index("Applied 4 changes.")
+    changes = [
+        "+ node/worker-4  node.initialise",
+        "+ node/worker-5  node.initialise",
+        "~ node/worker-1/labels  node.labels",
+        "- node/worker-3  node.delete",
+    ]
+
+    assert re.findall(r"^  ([-+~] .*)$", shown[:plan], re.MULTILINE) == changes
+    assert re.findall(r"^  ([-+~] .*)$", shown[plan:applied], re.MULTILINE) == [f"{line}  applied" for line in changes]
+    assert "labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42" in shown[:plan]
+
+
+def test_the_demo_ends_with_an_observed_world_that_needs_no_changes(shown: str) -> None:
+    """Twice: by the run that applied, and by another one that looked."""
+    after = shown[shown.index("Applied 4 changes.") :]
+
+    assert after.count("No changes. Observed 6 nodes, 6 servers.") == 2
+    assert re.findall(r"^  [-+~!?] ", after, re.MULTILINE) == []
+    assert after.index("No changes.") < after.index("What to type next")
+
+
+def test_the_demo_names_commands_that_can_be_typed(shown: str) -> None:
+    """Each command of the farewell starts with words that run this very product."""
+    commands = re.findall(r"^  (\S.*?) --?help ", shown, re.MULTILINE)
+    version = subprocess.run([*shlex.split(commands[0]), "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("hcloud-reconciler ")

@@ -1,0 +1,84 @@
+"""The environment that ``reconcile sandbox`` prints is all that a client needs."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from reconciler.cli.sandbox import without_proxy
+from reconciler.sandbox.running import Sandbox, SandboxOptions
+from tests.faults.sandbox_process import COMMAND, environment, running
+from tests.support.stage import DEADLINE_S
+
+
+def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
+    """Nothing has to be added: the Nodes' private addresses are known, so that none is to go away."""
+    with running() as exports:
+        ran = subprocess.run(
+            [*COMMAND, "--dry-run", "--output", "json"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=DEADLINE_S,
+            env=environment(exports),
+        )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    report: dict[str, Any] = json.loads(ran.stdout)
+    assert {(change["key"], change["kind"], change["verdict"]) for change in report["changes"]} == {
+        ("node/worker-4", "node.initialise", "allowed"),
+        ("node/worker-5", "node.initialise", "allowed"),
+        ("node/worker-1/labels", "node.labels", "allowed"),
+        ("node/worker-3", "node.delete", "allowed"),
+    }
+    assert [(note["key"], note["kind"]) for note in report["notes"]] == [("node/worker6", "unmatched")]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param((), None, id="none"),
+        pytest.param(("private",), "private", id="one"),
+        pytest.param(("private", "other"), None, id="two, of which only its owner can tell the cluster's"),
+    ],
+)
+def test_the_only_network_is_the_clusters(names: tuple[str, ...], expected: str | None) -> None:
+    """A client that has to be told its network is told it, where there is nothing to choose."""
+    networks = [
+        {"id": number, "name": name, "ip_range": f"10.{number}.0.0/16"} for number, name in enumerate(names, start=5)
+    ]
+
+    with Sandbox(SandboxOptions(world={"hetzner": {"networks": networks}})) as sandbox:
+        assert sandbox.environment.get("HCLOUD_NETWORK") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, {"NO_PROXY": "127.0.0.1,localhost"}, id="none"),
+        pytest.param({"NO_PROXY": "a.b, 10.0.0.0/8"}, {"NO_PROXY": "a.b,10.0.0.0/8,127.0.0.1,localhost"}, id="some"),
+        pytest.param({"NO_PROXY": "localhost,.b"}, {"NO_PROXY": "localhost,.b,127.0.0.1"}, id="half"),
+        pytest.param({"NO_PROXY": "*"}, {"NO_PROXY": "*"}, id="everything"),
+        pytest.param(
+            {"no_proxy": "a.b"},
+            {"no_proxy": "a.b,127.0.0.1,localhost", "NO_PROXY": "a.b,127.0.0.1,localhost"},
+            id="lower case, which some clients look at first",
+        ),
+        pytest.param(
+            {"no_proxy": "a", "NO_PROXY": "b,a"},
+            {"no_proxy": "a,b,127.0.0.1,localhost", "NO_PROXY": "a,b,127.0.0.1,localhost"},
+            id="both",
+        ),
+    ],
+)
+def test_what_is_exempt_from_a_proxy(given: dict[str, str], expected: dict[str, str]) -> None:
+    """This machine is, and what was already stays so."""
+    assert without_proxy(given) == expected
+
+
+def test_the_printed_environment_keeps_clients_from_their_proxy() -> None:
+    """A shell that reads the exports asks no proxy for the sandbox."""
+    with running(NO_PROXY="a.b") as exports:
+        assert exports["NO_PROXY"] == "a.b,127.0.0.1,localhost"
+        assert exports["HCLOUD_ENDPOINT"].startswith("http://127.0.0.1:")

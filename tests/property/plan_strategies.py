@@ -1,0 +1,75 @@
+"""Plans of any kinds of change, whether or not a rule plans them, and approvals of their holds, as strategies."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC
+
+from hypothesis import strategies as st
+
+from desired.absence import absence_proof
+from desired.approval import Approval
+from desired.change import Change, LostNode, NodeIdentity, Plan, State
+from desired.kinds import KINDS, Verb
+from desired.section import Section
+from desired.snapshot import Snapshot
+from tests.builders import a_settled_node
+from tests.property.strategies import addresses, labels, provider_ids, some, taints
+from tests.property.worlds import lost_nodes, snapshots
+
+identities = st.builds(
+    NodeIdentity,
+    provider_ids,
+    some({}, {"topology.kubernetes.io/region": "fsn1"}),
+    taints,
+    st.just(()),
+)
+losses = st.builds(
+    lambda identity, node, server_id: LostNode(identity, absence_proof(node, server_id)),
+    identities,
+    lost_nodes,
+    some(1, 4, 5),
+)
+roots = some(
+    "node/web-1", "node/lost-4", "node/a", "load_balancer/ns/a", "load_balancer/ns/b", "route/4/a", "service/ns/a"
+)
+keys = st.builds(str.__add__, roots, some("", "", "/labels", "/x"))
+
+nothing: st.SearchStrategy[State | None] = st.none()
+anything: st.SearchStrategy[State | None] = st.one_of(st.none(), identities, labels, addresses, st.booleans())
+_OF_KIND: Mapping[str, tuple[st.SearchStrategy[State | None], st.SearchStrategy[State | None]]] = {
+    "node.initialise": (identities, identities),
+    "node.labels": (labels, labels),
+    "node.addresses": (addresses, addresses),
+    "node.shutdown_taint": (st.booleans(), st.booleans()),
+    "node.delete": (losses | identities, nothing),
+}
+"""Both sides of a change of these kinds. No rule plans the others yet, so that they may have any."""
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> Change:
+    """A change of any kind, the planned ones more often, with sides that fit it."""
+    kind = KINDS[draw(some(*KINDS) | some(*_OF_KIND))]
+    verb = draw(some(*(verb for verb in Verb if verb in kind.verbs)))
+    sides = st.tuples(*_OF_KIND.get(kind.name, (anything, anything)))
+    before, after = draw(sides.filter(lambda pair: pair[0] != pair[1]))
+    key = draw(keys)
+    owner = "/".join(key.split("/")[:2])
+    depends_on = tuple(draw(st.lists(keys, max_size=2)))
+    return Change(key, kind.name, verb, before, after, "a law wants it", owner, depends_on=depends_on)
+
+
+plans = st.lists(changes(), max_size=5, unique_by=lambda change: change.key).map(lambda found: Plan(tuple(found)))
+hashes = st.from_regex(r"sha256:[0-9a-f]{16}", fullmatch=True)
+times = st.datetimes(timezones=st.just(UTC))
+approvals = st.builds(Approval, hashes, st.text(max_size=10), times, st.none() | times)
+
+
+def _astray(snapshot: Snapshot) -> Snapshot:
+    node = a_settled_node("ready", 1)
+    items = {**snapshot.nodes.items, node.name: node}
+    return replace(snapshot, nodes=replace(snapshot.nodes, items=items), servers=Section())
+
+
+astray = snapshots.map(_astray)
+"""Readings with the token of an empty project."""

@@ -1,0 +1,143 @@
+"""Laws of judging: what guards, holds and approvals make of any plan, whether or not a rule would plan it."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desired.anchor import AnchorState, anchor_of_cloud
+from desired.change import LostNode, NodeIdentity, Plan, Verdict
+from desired.guards import GUARDS, Facts
+from desired.judgement import judge, restrict
+from desired.kinds import Verb
+from desired.provider_id import CloudID, parse_provider_id
+from desired.section import Section
+from desired.settings import Policy, Settings
+from desired.snapshot import Snapshot
+from tests.property.plan_strategies import astray, hashes, keys, plans
+from tests.property.strategies import law
+from tests.property.worlds import choices, snapshots
+
+
+@law
+@given(plans, snapshots, choices, st.lists(hashes, max_size=1))
+def test_a_gap_allows_no_removal_and_no_creation(
+    plan: Plan, snapshot: Snapshot, chosen: Settings, approved: list[str]
+) -> None:
+    """Whatever is approved, no removal and no creation in the cloud passes on sections that are not whole."""
+    sections = snapshot.sections()
+    held = [hold.hash for hold in judge(plan, snapshot, chosen).holds]
+    for change in judge(plan, snapshot, chosen, [*approved, *held]).allowed:
+        if change.verb is Verb.REMOVE or change.row.creates_in_cloud:
+            assert all(sections.get(name, Section.missing("not read")).complete for name in change.row.decided_from)
+
+
+@law
+@given(plans, snapshots, choices)
+def test_no_node_is_deleted_without_a_proof(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
+    """Whatever is approved, a deletion of a Node passes only with a proof, and not before the server was asked for."""
+    held = [hold.hash for hold in judge(plan, snapshot, chosen).holds]
+    for change in judge(plan, snapshot, chosen, held).allowed:
+        if change.kind == "node.delete":
+            assert isinstance(change.before, LostNode)
+            assert change.before.proof.server_id in snapshot.confirmations
+
+
+@law
+@given(plans, astray, choices)
+def test_a_violated_anchor_allows_nothing_of_the_cloud(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
+    """A token of another project writes neither to the cloud nor to a Node of the cloud."""
+    assert anchor_of_cloud(snapshot, chosen).state is AnchorState.VIOLATED
+    for change in judge(plan, snapshot, chosen).allowed:
+        node = snapshot.node(change.owner)
+        side = change.after or change.before
+        becomes = side.provider_id if isinstance(side, NodeIdentity) else node.provider_id if node else None
+        assert not change.row.writes_cloud
+        assert not isinstance(parse_provider_id(becomes or ""), CloudID)
+
+
+@law
+@given(plans, snapshots, choices, st.booleans())
+def test_the_heaviest_finding_wins(plan: Plan, snapshot: Snapshot, chosen: Settings, approve: bool) -> None:
+    """A change has the heaviest verdict that a rule has for it, or waits for one that has."""
+    held = judge(plan, snapshot, chosen).holds
+    approved = {hold.hash for hold in held} if approve else set()
+    findings = [finding for guard in GUARDS.values() for finding in guard(Facts(plan, snapshot, chosen))]
+    judged = judge(plan, snapshot, chosen, approved)
+    assert all(hold.approved is approve for hold in judged.holds)
+    for change in judged.changes:
+        found = [
+            finding.verdict
+            for finding in findings
+            if change.key in finding.keys and not (approve and finding.verdict is Verdict.HELD)
+        ]
+        heaviest = max(found, key=lambda verdict: verdict.weight, default=Verdict.ALLOWED)
+        waits_for_another = heaviest is Verdict.ALLOWED and change.ruling.verdict is Verdict.WAITING
+        assert waits_for_another or change.ruling.verdict is heaviest
+        assert not waits_for_another or set(change.depends_on) - {allowed.key for allowed in judged.allowed}
+
+
+@law
+@given(plans, snapshots, choices)
+def test_what_is_allowed_waits_for_nothing(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
+    """No allowed change depends on one that is withheld."""
+    judged = judge(plan, snapshot, chosen)
+    withheld = {change.key for change in judged.changes} - {change.key for change in judged.allowed}
+    assert all(withheld.isdisjoint(change.depends_on) for change in judged.allowed)
+
+
+@law
+@given(plans, snapshots, choices)
+def test_policies(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
+    """Observe allows nothing, upsert no removal, and sync no less than either."""
+    allowed = {
+        policy: {change.key: change for change in judge(plan, snapshot, replace(chosen, policy=policy)).allowed}
+        for policy in Policy
+    }
+    assert not allowed[Policy.OBSERVE]
+    assert all(change.verb is not Verb.REMOVE for change in allowed[Policy.UPSERT].values())
+    assert allowed[Policy.UPSERT].keys() <= allowed[Policy.SYNC].keys()
+
+
+@law
+@given(plans, snapshots, choices)
+def test_judging_touches_only_rulings(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
+    """Guards withhold; they neither add nor drop nor alter a change, and judging twice says the same."""
+    judged = judge(plan, snapshot, chosen)
+    assert tuple(replace(change, ruling=plan.by_key[change.key].ruling) for change in judged.changes) == plan.changes
+    assert replace(judge(judged, snapshot, chosen), notes=judged.notes) == judged
+
+
+@law
+@given(plans, snapshots, choices, st.lists(keys | st.just("node"), max_size=2).map(tuple))
+def test_restricting_lets_nothing_more_pass(
+    plan: Plan, snapshot: Snapshot, chosen: Settings, only: tuple[str, ...]
+) -> None:
+    """A part of a judged plan has the verdicts and the hashes of the whole; what needs the rest waits for it."""
+    judged = judge(plan, snapshot, chosen)
+    part = restrict(judged, only)
+    assert {*part.holds} <= {*judged.holds}
+    for change in part.changes:
+        whole = judged.by_key[change.key]
+        left_out = {*change.depends_on} & (judged.by_key.keys() - part.by_key.keys())
+        waits = whole.ruling.verdict is Verdict.ALLOWED and bool(left_out)
+        assert waits or change == whole
+        assert not waits or change == whole.ruled(replace(change.ruling, verdict=Verdict.WAITING, rule="only"))
+
+
+@law
+@given(plans, snapshots, choices, st.lists(keys | st.just("node"), max_size=2).map(tuple))
+def test_a_key_is_strange_exactly_when_nothing_has_it(
+    plan: Plan, snapshot: Snapshot, chosen: Settings, only: tuple[str, ...]
+) -> None:
+    """Each key of a part names something that was planned or observed, above or below it, or a note says not."""
+    known = [node.key for node in snapshot.nodes]
+    part = restrict(judge(plan, snapshot, chosen), only, known)
+    things = [*plan.by_key, *known]
+    strange = {
+        key
+        for key in only
+        if not any(f"{thing}/".startswith(f"{key}/") or f"{key}/".startswith(f"{thing}/") for thing in things)
+    }
+    said = [note.text for note in part.notes if note.text.startswith("nothing that was observed or planned is ")]
+    assert {text.split(";")[0].rpartition(" ")[2] for text in said} == strange

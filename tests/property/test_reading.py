@@ -1,0 +1,83 @@
+"""Laws of what is read from text that anybody may write: it survives, and never raises."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desired.addresses import parse_node_ips
+from desired.approval import Approval, format_approval, parse_approvals
+from desired.provider_id import CloudID, RobotID, format_provider_id, parse_provider_id
+from desired.selector import Selector, is_label_key, is_label_value, parse_selector
+from tests.property.plan_strategies import approvals, hashes
+from tests.property.strategies import cloud_ids, labels, law, robot_ids
+
+
+@law
+@given(cloud_ids | robot_ids)
+def test_provider_ids_survive_writing_and_reading(provider_id: CloudID | RobotID) -> None:
+    """Reading what was written gives the same providerID."""
+    assert parse_provider_id(format_provider_id(provider_id)) == provider_id
+
+
+@law
+@given(st.text() | st.sampled_from(["hcloud://", "hrobot://"]).flatmap(lambda prefix: st.text().map(prefix.__add__)))
+def test_any_text_is_read_as_some_provider_id(text: str) -> None:
+    """No text makes the parser raise, and one that is ours is written back as it was."""
+    found = parse_provider_id(text)
+    assert not isinstance(found, CloudID | RobotID) or format_provider_id(found) == text
+
+
+@law
+@given(st.lists(approvals, unique_by=lambda approval: approval.hash, max_size=3))
+def test_approvals_survive_writing_and_reading(given_approvals: list[Approval]) -> None:
+    """Reading what was written gives the same approvals, by hash."""
+    expected = sorted(given_approvals, key=lambda approval: approval.hash)
+    assert parse_approvals(dict(map(format_approval, given_approvals))) == tuple(expected)
+
+
+@law
+@given(
+    hashes.map(lambda text: text.replace(":", ".")) | st.text(),
+    st.text()
+    | st.recursive(st.none() | st.booleans() | st.text() | st.integers(), st.lists).map(repr)
+    | approvals.map(lambda approval: format_approval(approval)[1]).flatmap(
+        lambda value: st.integers(0, len(value)).map(lambda end: value[:end])
+    ),
+)
+def test_any_config_map_is_read(key: str, value: str) -> None:
+    """No data of the ConfigMap makes the parser raise."""
+    assert len(parse_approvals({key: value})) <= 1
+
+
+@law
+@given(st.text(alphabet="0123456789abcdef:.,%/ x") | st.text() | st.ip_addresses().map(str))
+def test_any_annotation_is_read(annotation: str) -> None:
+    """No annotation makes the parser raise, and it never reads more than a pair."""
+    found = parse_node_ips(annotation)
+    assert not isinstance(found, tuple) or len(found) in {1, 2}
+
+
+_SELECTOR_TEXT = st.lists(
+    st.sampled_from(["team", "example.com/spare", "=", "==", "!=", "!", " in ", " notin ", "(", ")", "(a,b)", ",", " "])
+).map("".join)
+
+
+def read_selector(text: str) -> Selector | None:
+    """The selector that a text is; None when it is none."""
+    try:
+        return parse_selector(text)
+    except ValueError:
+        return None
+
+
+@law
+@given(_SELECTOR_TEXT | st.text(), labels)
+def test_any_text_is_a_selector_or_an_error_for_people(text: str, found: dict[str, str]) -> None:
+    """No text makes the parser raise anything but the error that names it; what it reads asks for something, of keys
+    and values that a label may have, and nothing fulfils a contradiction."""
+    selector = read_selector(text)
+    if selector is None:
+        return
+    assert selector.requirements
+    assert all(is_label_key(requirement.key) for requirement in selector.requirements)
+    assert all(is_label_value(value) for requirement in selector.requirements for value in requirement.values)
+    assert not parse_selector(f"team,!team,{text}").matches(found)

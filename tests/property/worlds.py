@@ -1,0 +1,214 @@
+"""Anything that a reading of two clouds may give, and anything that an operator may choose, as strategies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
+
+from hypothesis import strategies as st
+
+from desired.section import Absent, K, Present, Section, Unknown, V
+from desired.selector import parse_selector
+from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
+from desired.snapshot import Network, Node, Server, Snapshot, Taint
+from tests.builders import NOW, UNINITIALIZED, a_server, a_settled_node, incomplete
+from tests.property.strategies import JOINED_TWICE, READY, SETTLED, SILENT, names, nodes, servers, silences, some
+
+LOST_IDS = (4, 5, 6, 7)
+"""Ids that no server has."""
+SERVERS = {server_id: servers(server_id) for server_id in (1, 2, 3, 2**63 - 1)}
+_TRACES: tuple[tuple[bool, str | None], ...] = (*[(False, None)] * 8, (True, None), (True, "web-1"), (True, "db-1"))
+"""Whether one more object arrived that could not be read, and its name if that could be."""
+_gaps, _traces = some(*[None] * 8, "429", "page 2 timed out"), st.sampled_from(_TRACES)
+
+
+@st.composite
+def a_reading(draw: st.DrawFn, items: Mapping[K, V], keys: st.SearchStrategy[K]) -> Section[K, V]:
+    """These objects, whole or with a gap, and now and then one more of which at most the name could be read."""
+    why = draw(_gaps)
+    is_there, name = draw(_traces)
+    broken = draw(keys) if is_there else None
+    if broken is None or broken in items:
+        return Section(items, why is None, why)
+    read_names = {} if name is None else {broken: name}
+    return Section(items, why is None, why, unreadable={broken: "broken"}, unreadable_names=read_names)
+
+
+_TWINS: tuple[tuple[bool, tuple[Taint, ...]], ...] = (
+    (True, (UNINITIALIZED,)),
+    (True, (UNINITIALIZED,)),
+    (False, JOINED_TWICE),
+    *((False, settled) for settled in SETTLED),
+)
+"""By name or else by providerID; and the taints."""
+_twins = st.tuples(st.sampled_from(_TWINS), st.booleans(), st.booleans())
+_bodies = nodes(provider_id=st.just(None), taints=st.just(()))
+
+
+@st.composite
+def twins(draw: st.DrawFn, server: Server) -> Node:
+    """A Node on ``server``: joining by its name or by a preset id, or settled long ago; half of these in service."""
+    (by_name, taints), in_service, right_ip = draw(_twins)
+    node = replace(draw(_bodies), taints=taints)
+    node = replace(node, name=server.name) if by_name else replace(node, provider_id=f"hcloud://{server.id}")
+    if in_service and not by_name:
+        node = replace(node, conditions=READY, unschedulable=False)
+    return replace(node, provided_node_ip=str(server.ipv4)) if right_ip and server.ipv4 else node
+
+
+_DAY, _MINUTE = NOW - timedelta(days=1), NOW - timedelta(minutes=1)
+silent_nodes = nodes(
+    provider_id=st.just(None),
+    created_at=some(*[_DAY] * 8, _MINUTE),
+    conditions=some(*[SILENT] * 12, READY, READY, *silences),
+    taints=some(*[()] * 8, *SETTLED, JOINED_TWICE),
+)
+_lost = st.tuples(st.one_of(nodes(provider_id=st.just(None)), silent_nodes, silent_nodes), some(*LOST_IDS))
+lost_nodes = _lost.map(lambda pair: replace(pair[0], name=f"lost-{pair[1]}", provider_id=f"hcloud://{pair[1]}"))
+"""Nodes whose servers nobody has: for the most part silent, and old enough to be deleted."""
+_ANSWERS: tuple[Absent | Unknown | None, ...] = (*[Absent()] * 12, Unknown("500"), None)
+_answers = st.sampled_from(_ANSWERS)
+
+
+@st.composite
+def answers(draw: st.DrawFn, population: list[Node]) -> Mapping[int, Absent | Unknown]:
+    """What asking by id has given for the servers that these Nodes name and nobody has."""
+    claimed = {node.provider_id for node in population}
+    missing = [server_id for server_id in LOST_IDS if f"hcloud://{server_id}" in claimed]
+    said = {server_id: draw(_answers) for server_id in missing}
+    return MappingProxyType({server_id: answer for server_id, answer in said.items() if answer is not None})
+
+
+NETWORKS: tuple[Present[Network | None] | Absent | Unknown, ...] = (
+    Present(None),
+    Present(None),
+    Present(Network(1, "private")),
+    Present(Network(1, "private")),
+    Present(Network(2, "1")),
+    Present(Network(1, "2")),
+    Absent(),
+    Unknown("429"),
+)
+UIDS: tuple[Present[str] | Unknown, ...] = (Present("uid"), Present("uid"), Unknown("403"))
+CROWD = tuple((a_settled_node(f"crowd-{i}", i), a_server(i, f"crowd-{i}")) for i in range(20, 30))
+"""Nodes in good order, so that there are enough of them for some to be lost."""
+_shapes = st.tuples(
+    some((1, 2, 3), (2**63 - 1, 1), (1, 2), (1,), ()),
+    some(0, 0, 1, 3, 10),
+    some(0, 1, 1, 2, 3),
+    some(0, 0, 1),
+    st.sampled_from(UIDS),
+    st.sampled_from(NETWORKS),
+)
+"""Ids of servers; how many in the crowd, how many lost, how many strays; the cluster; the network."""
+_joined = some(True, True, False)
+_ids = some(*SERVERS, *LOST_IDS)
+_strays = nodes()
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> Snapshot:
+    """Any reading: servers with their Nodes, servers and Nodes on their own, Nodes without a server, and gaps."""
+    ids, size, losses, strays, uid, network = draw(_shapes)
+    found = [draw(SERVERS[server_id]) for server_id in ids]
+    joined = [draw(twins(server)) for server in found if draw(_joined)]
+    alone = [*(draw(_strays) for _ in range(strays)), *(draw(lost_nodes) for _ in range(losses))]
+    population = [*joined, *alone, *(node for node, _ in CROWD[:size])]
+    everywhere = [*found, *(server for _, server in CROWD[:size])]
+    return Snapshot(
+        taken_at=NOW,
+        cluster_uid=uid,
+        nodes=draw(a_reading({node.name: node for node in population}, names)),
+        servers=draw(a_reading({server.id: server for server in everywhere}, _ids)),
+        network=network,
+        confirmations=draw(answers(population)),
+    )
+
+
+snapshots = worlds()
+_SLEEPING = tuple((replace(node, conditions=SILENT), server) for node, server in CROWD)
+_CORDONED = tuple((replace(node, unschedulable=True), server) for node, server in CROWD)
+_leftovers = st.tuples(
+    some(*[CROWD[:size] for size in (0, 0, 1, 3, 5, 10)], _SLEEPING[:1], _SLEEPING[:6], _CORDONED[:1], _CORDONED[:3]),
+    some(*(LOST_IDS[:count] for count in (1, 1, 2, 2, 3, 4))),
+    st.sampled_from(NETWORKS[1:4]),
+)
+"""A crowd, the ids of lost servers, and the network."""
+
+
+@st.composite
+def losing_worlds(draw: st.DrawFn) -> Snapshot:
+    """A whole reading in which servers are gone, and most of what a deletion takes is there."""
+    crowd, lost_ids, network = draw(_leftovers)
+    lost = [replace(draw(silent_nodes), name=f"lost-{i}", uid=f"u-{i}", provider_id=f"hcloud://{i}") for i in lost_ids]
+    population = [*lost, *(node for node, _ in crowd)]
+    return Snapshot(
+        taken_at=NOW,
+        cluster_uid=UIDS[0],
+        nodes=Section({node.name: node for node in population}),
+        servers=Section({server.id: server for _, server in crowd}),
+        network=network,
+        confirmations=draw(answers(population)),
+    )
+
+
+losing = st.one_of(snapshots, *[losing_worlds()] * 4)
+"""Any reading, most of them with something to delete."""
+_WHAT = some("servers", "a server", "an answer", "all answers", "network", "cluster", "nodes")
+
+
+@st.composite
+def blurred(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    """The same world, of which one thing could not be read."""
+    servers, answers = snapshot.servers, dict(snapshot.confirmations)
+    what = draw(_WHAT)
+    if what == "a server" and servers.items:
+        broken = draw(st.sampled_from(sorted(servers.items)))
+        items = {server_id: server for server_id, server in servers.items.items() if server_id != broken}
+        return replace(snapshot, servers=replace(servers, items=items, unreadable={**servers.unreadable, broken: "?"}))
+    if what == "an answer" and answers:
+        asked = draw(st.sampled_from(sorted(answers)))
+        return replace(snapshot, confirmations={**answers, asked: Unknown("timeout")})
+    match what:
+        case "servers":
+            arrived = dict(sorted(servers.items.items())[: draw(st.integers(0, len(servers)))])
+            return replace(snapshot, servers=incomplete(replace(servers, items=arrived)))
+        case "nodes":
+            names = sorted(snapshot.nodes.items)[: draw(st.integers(0, len(snapshot.nodes)))]
+            arrived_nodes = {name: snapshot.nodes.items[name] for name in names}
+            return replace(snapshot, nodes=incomplete(replace(snapshot.nodes, items=arrived_nodes)))
+        case "network":
+            return replace(snapshot, network=Unknown("429"))
+        case "cluster":
+            return replace(snapshot, cluster_uid=Unknown("403"))
+    return replace(snapshot, confirmations={})
+
+
+_NONE = timedelta(0)
+choices = st.builds(
+    Settings,
+    address_family=some(*AddressFamily),
+    zone_labels=st.booleans(),
+    network=some(None, "1", "1", "1", "2", "private", "\u00b2", "1" * 5000),
+    policy=some(*[Policy.SYNC] * 6, *Policy),
+    controllers=some(
+        *[frozenset(Controller)] * 9, frozenset(), frozenset({Controller.NODE}), frozenset({Controller.LIFECYCLE})
+    ),
+    ignore_nodes=some(None, None, None, *map(parse_selector, ("example.com/spare", "team in (mine,ours)"))),
+    mirror_labels=some(None, None, "mirror"),
+    keep_internal_ips=st.booleans(),
+    waits=some(Waits(), Waits(), Waits(_NONE, _NONE, _NONE), Waits(timedelta(minutes=5), _NONE, timedelta(1))),
+)
+deciding = st.one_of(
+    choices,
+    *[choices.map(lambda some: replace(some, policy=Policy.SYNC, controllers=frozenset(Controller), network="1"))] * 3,
+)
+"""Choices, most of which leave the decision to the rules."""
+
+
+def shuffled(draw: Callable[[st.SearchStrategy[Any]], Any], section: Section[K, V]) -> Section[K, V]:
+    """The same reading, arrived in another order."""
+    items = dict(draw(st.permutations(list(section.items.items()))))
+    unreadable = dict(draw(st.permutations(list(section.unreadable.items()))))
+    return replace(section, items=items, unreadable=unreadable)

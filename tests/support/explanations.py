@@ -1,0 +1,172 @@
+"""Explanations that people see, by name: of Nodes in every stage of their life, from worlds made of builders."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Network
+
+from desired.diff import compute_plan
+from desired.explanation.node import explain, why_no_node
+from desired.judgement import judge
+from desired.section import Absent, Present
+from desired.selector import parse_selector
+from desired.settings import Settings
+from desired.snapshot import AddressType, Condition, NodeAddress, Readiness, ServerStatus, Snapshot, Taint
+from reconciler.result import Cost, Explained, Report
+from tests.builders import (
+    NOW,
+    SERVER_LABELS,
+    a_joining_node,
+    a_lost_node,
+    a_network,
+    a_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    servers_of,
+)
+
+COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
+BORN = NOW - timedelta(days=30)
+CONTROL = a_settled_node("control-1", 9, created_at=BORN)
+CONTROL_SERVER = a_server(9, "control-1")
+NO_API = (
+    "Kubernetes API server https://10.0.0.1:6443 does not answer: connection refused; check that it is up and that the"
+    " kubeconfig has its address"
+)
+
+
+def explained(
+    snapshot: Snapshot, settings: Settings | None = None, name: str = "web-1", *, approved: tuple[str, ...] = ()
+) -> Explained:
+    """What ``reconcile explain node`` says of a Node of this world."""
+    settings = settings or Settings()
+    plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
+    report = Report(snapshot=snapshot, cost=COST)
+    node = snapshot.node(f"node/{name}")
+    if node is None:
+        return Explained(f"node/{name}", replace(report, errors=(why_no_node(name, snapshot),)))
+    return Explained(node.key, report, explain(node, snapshot, settings, plan))
+
+
+def _settled() -> Explained:
+    node = a_settled_node(
+        created_at=BORN,
+        labels={**SERVER_LABELS, "example.com/team": "blue"},
+        taints=(Taint("dedicated", "NoSchedule", "web"),),
+        conditions=(
+            Condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+            Condition("Ready", "True", "KubeletReady", NOW - timedelta(days=3)),
+            Condition("NetworkUnavailable", "False", "RouteCreated"),
+        ),
+    )
+    return explained(a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]))
+
+
+def _drifted() -> Explained:
+    """A server that was resized and is off; labels of a person; addresses of all kinds; an autoscaler's taint."""
+    labels = {key: value for key, value in SERVER_LABELS.items() if key != "beta.kubernetes.io/instance-type"}
+    labels |= {"node.kubernetes.io/instance-type": "cx22", "topology.kubernetes.io/zone": "rack-7"}
+    labels |= {"servers.example.com/old": "x", "example.com/team": "blue"}
+    node = a_settled_node(
+        labels=labels,
+        ready=Readiness.UNKNOWN,
+        ready_since=NOW - timedelta(minutes=5),
+        created_at=NOW - timedelta(days=1),
+        provided_node_ip="10.0.0.2",
+        addresses=(
+            NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2"),
+            NodeAddress(AddressType.INTERNAL_IP, "10.9.9.9"),
+            NodeAddress(AddressType.HOSTNAME, "old-name"),
+            NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.1"),
+            NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1"),
+        ),
+        taints=(Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule", "1782907200"),),
+    )
+    server = a_server(
+        status=ServerStatus.OFF,
+        ipv6=IPv6Network("2001:db8:1::/64"),
+        private_ips=((4, IPv4Address("10.0.0.2")),),
+        labels={"role": "web"},
+    )
+    snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER, server], network=Present(a_network()))
+    return explained(snapshot, Settings(network="private", mirror_labels="servers.example.com"))
+
+
+def _unreadable() -> Explained:
+    why = "server 1 could not be read: Object missing required field `server_type`"
+    section = replace(servers_of(CONTROL_SERVER), expected=2, unreadable={1: why}, unreadable_names={1: "web-1"})
+    return explained(a_snapshot([CONTROL, a_settled_node(created_at=BORN)], servers_section=section))
+
+
+def _waiting() -> Explained:
+    lost = a_lost_node(ready_since=NOW - timedelta(seconds=5))
+    return explained(a_snapshot([CONTROL, lost], [CONTROL_SERVER]))
+
+
+def _two_lost() -> Snapshot:
+    """Two of three servers vanished at once, and one came back under the name of a lost Node."""
+    nodes = [CONTROL, a_lost_node(), a_lost_node("web-2", 2)]
+    servers = [CONTROL_SERVER, a_server(7, "web-1")]
+    return a_snapshot(nodes, servers, confirmations={1: Absent(), 2: Absent()})
+
+
+def _approved() -> Explained:
+    snapshot = _two_lost()
+    (hold,) = judge(compute_plan(snapshot, Settings()), snapshot, Settings()).holds
+    return explained(snapshot, approved=(hold.hash,))
+
+
+EXPLANATIONS: Mapping[str, Explained] = {
+    "settled": _settled(),
+    "drifted": _drifted(),
+    "joining": explained(
+        a_snapshot(
+            [
+                CONTROL,
+                a_joining_node(
+                    addresses=(NodeAddress("InternalIP", "10.0.0.9"), NodeAddress("Hostname", "web-1")),
+                    conditions=(),
+                ),
+            ],
+            [CONTROL_SERVER, a_server()],
+        )
+    ),
+    "unmatched": explained(
+        a_snapshot(
+            [CONTROL, a_settled_node("web-1", 1), a_joining_node("web1")],
+            [CONTROL_SERVER, a_server(), a_server(2, "web-2")],
+        ),
+        name="web1",
+    ),
+    "foreign": explained(
+        a_snapshot([CONTROL, a_node(provider_id="aws:///eu-central-1a/i-1", labels=SERVER_LABELS)], [CONTROL_SERVER])
+    ),
+    "ignored": explained(
+        a_snapshot([CONTROL, a_settled_node(labels={**SERVER_LABELS, "lab": "yes"})], [CONTROL_SERVER, a_server()]),
+        Settings(ignore_nodes=parse_selector("lab=yes")),
+    ),
+    "unclaimed": explained(a_snapshot([CONTROL, a_node()], [CONTROL_SERVER, a_server()])),
+    "ambiguous": explained(
+        a_snapshot(
+            [CONTROL, a_settled_node(created_at=BORN), a_settled_node("web-old", 1, created_at=BORN)],
+            [CONTROL_SERVER, a_server()],
+        )
+    ),
+    "malformed": explained(a_snapshot([CONTROL, a_node(provider_id="hcloud://web-1")], [CONTROL_SERVER, a_server()])),
+    "robot": explained(a_snapshot([CONTROL, a_node(provider_id="hrobot://7")], [CONTROL_SERVER])),
+    "unreadable": _unreadable(),
+    "waiting": _waiting(),
+    "held": explained(_two_lost()),
+    "approved": _approved(),
+    "deleting": explained(
+        a_snapshot(
+            [CONTROL, a_lost_node(deleted_at=NOW - timedelta(minutes=9), finalizers=("example.com/drain",))],
+            [CONTROL_SERVER],
+        )
+    ),
+    "elsewhere": explained(a_snapshot([CONTROL, a_joining_node()], [a_server()])),
+    "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), name="web-2"),
+    "no_api": Explained("node/web-1", Report(errors=(NO_API,), cost=Cost(kubernetes=5))),
+}
+"""Name → explanation; the golden files are named ``explain_<name>``."""

@@ -1,0 +1,134 @@
+"""The rules of the reference, nodes-and-routes.md: which of them have cases in ``tests/unit/desired``, and why not.
+
+A test says which rules it is a case of, ``@covers("W-13", "4.5")``. ``test_reference_rules`` holds these marks against
+the two tables here, so that no rule about Nodes is forgotten and none is claimed that does not exist.
+"""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HERE: Mapping[str, str] = {
+    "1.1": "controllers are switched on and off one by one",
+    "2.1": "the grammar of providerIDs",
+    "2.2": "which server a Node is, by providerID or by name",
+    "3.1": "labels derived from a server",
+    "3.2": "addresses of a cloud server",
+    "4.2": "tainted Nodes are initialised, others are not",
+    "4.3": "what initialisation changes",
+    "4.4": "labels at initialisation",
+    "4.5": "deprecated and stable label keys are kept in step",
+    "4.6": "how --node-ip orders and narrows addresses, and when they count as changed",
+    "4.7": "addresses are kept true, and never dropped for want of knowledge",
+    "5.1": "what readiness has to say",
+    "5.2": "a Node without a server is deleted, once",
+    "5.3": "the shutdown taint among other taints",
+    "5.4": "which states of a server are shut down",
+    "I-1": "a Node without a known server waits",
+    "I-2": "a Node always gets a providerID",
+    "I-3": "--node-ip is validated before anything is applied",
+    "I-4": "providerID, labels and taints change together",
+    "I-5": "addresses belong to the initialisation",
+    "G-1": "no subset of providerID, labels and taint removal is ever planned",
+    "G-3": "a Node goes only when its server is proven absent and it is not Ready",
+    "W-1": "a Node without a providerID of ours is never deleted",
+    "W-2": "the wrong project, or many losses at once, need a person",
+    "W-3": "absence is confirmed by a look-up by id",
+    "W-4": "no wait, however short, makes a server absent",
+    "W-5": "nothing is absent from part of a list",
+    "W-12": "addresses come with the initialisation and not after it",
+    "W-13": "labels follow the server for ever",
+    "W-14": "addresses are compared exactly, in their order",
+    "W-15": "a Node that cannot join is told why",
+    "W-16": "a --node-ip that fits nothing is told with its cause",
+    "W-17": "an InternalIP that goes away is told, or kept when asked",
+    "W-23": "a deletion is of one Node in one state",
+    "W-26": "only a server on which a deletion hangs is asked for by id",
+    "W-27": "the shutdown taint follows the server both ways",
+    "W-28": "a malformed providerID is never an absent server",
+}
+"""Rules about the Nodes of cloud servers that the core decides, or has a share in: each has a case."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "ST-1": "process: tests/unit/reconciler/test_flags.py",
+    "ST-2": "process: tests/unit/reconciler/test_config.py",
+    "ST-3": "process: metrics",
+    "ST-4": "reading: tests/unit/reconciler/test_observe_hetzner.py",
+    "ST-5": "routes: the metadata service is not asked",
+    "ST-6": "process: no check at the start, see tests/unit/reconciler/test_cycle_trouble.py",
+    "ST-7": "process: the cluster has an id, that of kube-system",
+    "ST-8": "process: leader election",
+    "ST-9": "process: health",
+    "ST-10": "process: leader election",
+    "ST-11": "routes",
+    "I-6": "events: tests/unit/reconciler/test_announcements.py",
+    "SC-1": "no cache: one list a pass, see tests/unit/reconciler/test_cycle.py",
+    "SC-2": "no cache",
+    "SC-3": "no cache",
+    "SC-4": "no cache",
+    "SC-5": "no cache",
+    "SC-6": "no cache",
+    "SC-7": "no cache: tests/unit/reconciler/test_cycle_trouble.py",
+    "SC-8": "no cache",
+    "G-2": "turned round, addresses go first: tests/unit/actuators/test_nodes.py; the rest is about routes",
+    "G-4": "routes",
+    "G-5": "lanes: tests/unit/actuators/test_apply.py",
+    "G-6": "routes",
+    "G-7": "routes",
+    "W-6": "routes",
+    "W-7": "routes",
+    "W-8": "routes",
+    "W-9": "routes",
+    "W-10": "routes",
+    "W-11": "routes",
+    "W-18": "no cache: one list a pass, see tests/unit/reconciler/test_cycle.py",
+    "W-19": "client: tests/unit/actuators/test_retry.py",
+    "W-20": "Robot",
+    "W-21": "Robot",
+    "W-22": "Robot",
+    "W-24": "Robot; addresses of the cloud: tests/unit/reconciler/test_observe_hetzner.py",
+    "W-25": "Robot",
+    "W-29": "routes",
+    "W-30": "process: tests/unit/reconciler/test_stopping.py",
+    "W-31": "process: health",
+    "W-32": "routes",
+}
+"""Every other rule, with the reason why it has no case in ``tests/unit/desired``."""
+
+
+def covers(*ids: str) -> Callable[[F], F]:
+    """A mark on a test: it is a case of these rules.
+
+    It changes nothing about the test, and is read from the source: ids are written out, as strings.
+    """
+    del ids
+    return lambda test: test
+
+
+def rules_covered_in(folder: Path) -> Mapping[str, tuple[str, ...]]:
+    """Id of each rule that a test in ``folder`` is a case of → those tests, as ``file::test``.
+
+    Raises ValueError for a mark that says nothing: on what is no test, without ids, or with ids that are no literals.
+    """
+    covered: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                for rule in _rules_of(node, path):
+                    covered.setdefault(rule, []).append(f"{path.name}::{node.name}")
+    return {rule: tuple(tests) for rule, tests in covered.items()}
+
+
+def _rules_of(function: ast.FunctionDef, path: Path) -> Iterator[str]:
+    for decorator in function.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Name("covers"), args=args):
+                ids = [arg.value for arg in args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+                if not ids or len(ids) < len(args) or not function.name.startswith("test_"):
+                    raise ValueError(
+                        f"{path.name}:{decorator.lineno}: a mark belongs on a test and names ids as strings"
+                    )
+                yield from ids

@@ -1,0 +1,269 @@
+"""Deleting a Node whose server is gone: only the very Node that was judged, and only while everything still holds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import Answer
+from actuators.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.nodes import delete
+from desired.change import Change
+from desired.snapshot import Snapshot
+from tests.builders import a_change, a_lost_node, a_settled_node, a_snapshot, an_identity
+from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.passes import planned
+from tests.support.simulators import Simulation, ago
+
+NODES = "/api/v1/nodes"
+NODE = f"{NODES}/web-1"
+LIMITED = "may-everything-but-delete"
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """A silent Node whose server is gone, and one in order."""
+    return simulate(
+        nodes=[settled_node("web-1", 1, "Unknown", since=ago(300)), settled_node("web-2", 2)],
+        project={"servers": [server(2, "web-2")]},
+        kubernetes_tokens={"admin": None, LIMITED: ["get", "list", "patch"]},
+    )
+
+
+def lost(sim: Simulation) -> tuple[Change, Snapshot]:
+    """The deletion that the world asks for, and the snapshot from which it was planned."""
+    return planned(sim, "node.delete")
+
+
+def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
+    """Give the change to its actuator."""
+    delete(sim.kubernetes_writer(), sim.kubernetes_reader(), sim.hetzner_reader(), change, snapshot)
+
+
+def report_ready(sim: Simulation) -> None:
+    """What a kubelet does that is back."""
+    sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [condition("Ready", "True")]}})
+
+
+def register_again(sim: Simulation) -> str:
+    """What a kubelet does after somebody deleted its Node; returns the new Node's uid."""
+    uid = str(sim.nodes()["web-1"]["metadata"]["uid"])
+    version = str(sim.nodes()["web-1"]["metadata"]["resourceVersion"])
+    sim.kubernetes_writer().delete(NODE, uid=uid, version=version)
+    sim.kubernetes_writer().create(NODES, joining_node("web-1"))
+    sim.kubernetes_proxy.journal.clear()
+    return str(sim.nodes()["web-1"]["metadata"]["uid"])
+
+
+def test_a_lost_node_is_deleted(sim: Simulation) -> None:
+    """The Node goes, and no other; it costs one question to each API and one write."""
+    others = {name: node for name, node in sim.nodes().items() if name != "web-1"}
+
+    carry_out(sim, *lost(sim))
+
+    assert sim.nodes() == others
+    assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/servers/1"]
+    assert [(entry.method, entry.path) for entry in sim.sent_to_kubernetes()] == [("GET", NODE), ("DELETE", NODE)]
+
+
+def test_a_node_without_any_condition(sim: Simulation) -> None:
+    """A Node of which its kubelet never said anything does not report."""
+    sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": None}})
+
+    carry_out(sim, *lost(sim))
+
+    assert "web-1" not in sim.nodes()
+
+
+def test_a_server_that_is_there_after_all(sim: Simulation) -> None:
+    """A server that can be found by its id ends it before the cluster is even asked."""
+    change, snapshot = lost(sim)
+    sim.hetzner.replace_world({"servers": [server(1, "web-1"), server(2, "web-2")]})
+
+    with pytest.raises(Broken, match=r"server 1, which was nowhere, is there after all$"):
+        carry_out(sim, change, snapshot)
+
+    assert "web-1" in sim.nodes()
+    assert sim.sent_to_kubernetes() == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        pytest.param({"kind": "reset"}, Transient, id="no connection"),
+        pytest.param({"kind": "status", "code": 500, "body": "<html>"}, Transient, id="down"),
+        pytest.param({"kind": "status", "code": 401, "body": "<html>"}, Denied, id="a wrong token"),
+        pytest.param(
+            {"kind": "status", "code": 403, "body": {"error": {"code": "forbidden", "message": "no"}}},
+            Denied,
+            id="no permission",
+        ),
+        pytest.param({"kind": "status", "code": 429, "body": "<html>"}, Throttled, id="throttled"),
+        pytest.param({"kind": "status", "code": 404, "body": "<html>"}, Broken, id="a proxy's 404 is no absence"),
+        pytest.param({"kind": "status", "code": 404, "body": {"detail": "no"}}, Broken, id="nor is another API's"),
+        pytest.param({"kind": "status", "code": 404}, Broken, id="nor one without a word"),
+        pytest.param({"kind": "status", "code": 200, "body": "<html>"}, Broken, id="a page of HTML"),
+    ],
+)
+def test_a_server_of_which_nothing_is_known(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
+    """Nothing but the API's own word for absence lets the Node go."""
+    change, snapshot = lost(sim)
+    sim.spoil_hetzner(**fault, count=None)
+
+    with pytest.raises(ApiError) as raised:
+        carry_out(sim, change, snapshot)
+
+    assert type(raised.value) is expected
+    assert "web-1" in sim.nodes()
+    assert sim.sent_to_kubernetes() == []
+
+
+def test_a_kubelet_that_reports_again(sim: Simulation) -> None:
+    """A Node that is Ready by now is not even asked to go."""
+    change, snapshot = lost(sim)
+    report_ready(sim)
+    sim.kubernetes_proxy.journal.clear()
+
+    with pytest.raises(Conflict, match=r"^Node web-1 is Ready again$"):
+        carry_out(sim, change, snapshot)
+
+    assert "web-1" in sim.nodes()
+    assert sim.written() == []
+
+
+@pytest.mark.parametrize("body", ["<html>", {"status": {"conditions": 5}}, {"status": {"conditions": [{}]}}])
+def test_a_node_that_cannot_be_read(sim: Simulation, body: Any) -> None:
+    """When the last look tells nothing, the Node stays."""
+    change, snapshot = lost(sim)
+    sim.spoil_kubernetes("status", path=NODE, method="GET", code=200, body=body)
+
+    with pytest.raises(Broken, match=r"^the API server's Node web-1 could not be read: "):
+        carry_out(sim, change, snapshot)
+
+    assert "web-1" in sim.nodes()
+
+
+def test_a_node_that_was_registered_again(sim: Simulation) -> None:
+    """Another Node under the same name is not the one that was judged: Conflict, and it stays."""
+    change, snapshot = lost(sim)
+    uid = register_again(sim)
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    assert sim.nodes()["web-1"]["metadata"]["uid"] == uid
+
+
+def test_a_node_that_moved_on(sim: Simulation) -> None:
+    """Whatever somebody wrote meanwhile may change the judgement: Conflict, and the Node stays."""
+    change, snapshot = lost(sim)
+    sim.kubernetes_writer().patch(NODE, {"metadata": {"annotations": {"example.com/keep": "yes"}}})
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    assert "web-1" in sim.nodes()
+
+
+class _Meanwhile:
+    """A reader of the cluster; right after its answer something happens."""
+
+    def __init__(self, sim: Simulation, happens: Callable[[Simulation], Any]) -> None:
+        self._sim = sim
+        self._happens = happens
+
+    def get(self, path: str) -> Answer:
+        """The true answer, which is old news by the time that it arrives."""
+        answer = self._sim.kubernetes_reader().get(path)
+        self._happens(self._sim)
+        return answer
+
+
+@pytest.mark.parametrize(
+    "happens", [pytest.param(report_ready, id="Ready"), pytest.param(register_again, id="registered again")]
+)
+def test_what_happens_after_the_last_look(sim: Simulation, happens: Callable[[Simulation], Any]) -> None:
+    """The deletion itself carries what was judged, so that nothing slips in between the last look and it."""
+    change, snapshot = lost(sim)
+
+    with pytest.raises(Conflict):
+        delete(
+            sim.kubernetes_writer(),
+            _Meanwhile(sim, happens),  # type: ignore[arg-type]
+            sim.hetzner_reader(),
+            change,
+            snapshot,
+        )
+
+    assert "web-1" in sim.nodes()
+
+
+def test_a_node_that_is_gone_already(sim: Simulation) -> None:
+    """Whoever deleted it, it is done."""
+    change, snapshot = lost(sim)
+    sim.kubernetes.replace_world({"nodes": []})
+
+    carry_out(sim, change, snapshot)
+
+    assert sim.written() == []
+
+
+@pytest.mark.parametrize("spoilt", ["executed_then_504", "executed_then_reset"])
+def test_a_deletion_whose_answer_is_lost(sim: Simulation, spoilt: str) -> None:
+    """A deletion that was carried out unanswered is repeated, finds nothing, and is done."""
+    change, snapshot = lost(sim)
+    sim.spoil_kubernetes(spoilt, method="DELETE")
+
+    carry_out(sim, change, snapshot)
+
+    assert "web-1" not in sim.nodes()
+    assert len(sim.sent_to_kubernetes("DELETE")) == 2
+
+
+def hold_back(sim: Simulation) -> None:
+    """Give the Node a finalizer."""
+    sim.kubernetes_writer().patch(NODE, {"metadata": {"finalizers": ["example.com/drain"]}})
+
+
+def test_a_node_with_a_finalizer(sim: Simulation) -> None:
+    """The Node was asked to go, which is all that can be done: it lingers until its finalizer is gone."""
+    hold_back(sim)
+
+    carry_out(sim, *lost(sim))
+
+    assert sim.nodes()["web-1"]["metadata"]["deletionTimestamp"] == ago(0)
+
+
+def test_a_finalizer_and_a_lost_answer(sim: Simulation) -> None:
+    """The second try meets the Node as the first one left it: a Conflict, and nothing is asked for twice."""
+    hold_back(sim)
+    change, snapshot = lost(sim)
+    sim.spoil_kubernetes("executed_then_504", method="DELETE")
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    assert sim.nodes()["web-1"]["metadata"]["deletionTimestamp"] == ago(0)
+
+
+def test_no_right_to_delete(sim: Simulation) -> None:
+    """Without the verb the Node stays, and the error names what is missing."""
+    change, snapshot = lost(sim)
+    limited = sim.kubernetes_writer(LIMITED)
+
+    with pytest.raises(Denied, match='cannot delete resource "nodes"'):
+        delete(limited, sim.kubernetes_reader(), sim.hetzner_reader(), change, snapshot)
+
+    assert "web-1" in sim.nodes()
+
+
+@pytest.mark.parametrize("before", [an_identity(), {}, ()], ids=["an identity", "labels", "addresses"])
+def test_only_losses_are_deletions(sim: Simulation, before: Any) -> None:
+    """A change that proves nothing is a mistake of ours: it asks nothing and writes nothing."""
+    change = a_change("node/web-1", "node.delete", before=before)
+
+    with pytest.raises(TypeError, match=r"^node/web-1: node\.delete from \w+ to NoneType$"):
+        carry_out(sim, change, a_snapshot([a_lost_node(), a_settled_node("web-2", 2)]))
+
+    assert sim.sent_to_hetzner() == []
+    assert sim.sent_to_kubernetes() == []

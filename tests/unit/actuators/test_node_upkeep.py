@@ -1,0 +1,247 @@
+"""Keeping a settled Node true: what the API server has after each write, what is kept, and whom it yields to."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.errors import Conflict, NotFound
+from actuators.nodes import write_addresses, write_labels, write_shutdown_taint
+from desired.change import Change
+from desired.diff import compute_plan
+from desired.settings import AddressFamily, Settings
+from desired.snapshot import Snapshot
+from reconciler.observe.world import observe_world
+from tests.builders import a_change, a_settled_node, a_snapshot, an_identity
+from tests.support.objects import server, settled_node
+from tests.support.passes import planned
+from tests.support.simulators import Simulation
+
+NODE = "/api/v1/nodes/web-1"
+SETTINGS = Settings(mirror_labels="servers.example.com", address_family=AddressFamily.DUALSTACK)
+ACTUATORS = {
+    "node.labels": write_labels,
+    "node.addresses": write_addresses,
+    "node.shutdown_taint": write_shutdown_taint,
+}
+SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
+OTHERS = [
+    {"key": "zone-b", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+    {"key": "a", "value": "b", "effect": "NoSchedule"},
+    {"key": SHUTDOWN["key"], "effect": "NoExecute"},
+]
+"""Of other people, the last one although its key is ours."""
+SERVER = server(
+    1,
+    "web-1",
+    status="off",
+    labels={"role": "worker"},
+    public_net={"ipv4": {"ip": "198.51.0.2"}, "ipv6": {"ip": "2001:db8:1::/64"}},
+)
+
+
+def drifted() -> dict[str, Any]:
+    """A Node that differs from ``SERVER`` in all three ways, with labels and taints of others."""
+    node = settled_node("web-1", 1)
+    labels = node["metadata"]["labels"]
+    labels["node.kubernetes.io/instance-type"] = labels["beta.kubernetes.io/instance-type"] = "cx22"
+    labels["servers.example.com/gone"] = "long-ago"
+    del labels["topology.kubernetes.io/zone"]
+    node["metadata"]["annotations"] = {"alpha.kubernetes.io/provided-node-ip": "2001:db8:1::7,198.51.0.2"}
+    node["spec"]["taints"] = OTHERS
+    node["status"]["addresses"] = [
+        {"type": "InternalIP", "address": "10.0.0.9"},
+        {"type": "ExternalIP", "address": "198.51.100.9"},
+        {"type": "Hostname", "address": "web-1"},
+    ]
+    return node
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """One Node that has drifted, and its server, which is switched off."""
+    return simulate(nodes=[drifted()], project={"servers": [SERVER]})
+
+
+def wanted(sim: Simulation, kind: str) -> tuple[Change, Snapshot]:
+    """The change of this kind that the world asks for, and the snapshot from which it was planned."""
+    return planned(sim, kind, SETTINGS)
+
+
+def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
+    """Give the change to its actuator."""
+    ACTUATORS[change.kind](sim.kubernetes_writer(), change, snapshot)
+
+
+def change_taints(sim: Simulation, *taints: dict[str, str]) -> None:
+    """Make these the Node's taints, as somebody else would."""
+    sim.kubernetes_writer().patch(NODE, {"spec": {"taints": list(taints)}})
+
+
+def without_version(node: dict[str, Any]) -> dict[str, Any]:
+    """The Node without what every write changes."""
+    unversioned = {key: value for key, value in node["metadata"].items() if key != "resourceVersion"}
+    return {**node, "metadata": unversioned}
+
+
+def test_labels_are_written(sim: Simulation) -> None:
+    """Missing keys come, wrong values are corrected, a mirrored key without its label goes, and nothing else moves."""
+    before = sim.nodes()["web-1"]
+
+    carry_out(sim, *wanted(sim, "node.labels"))
+
+    after = sim.nodes()["web-1"]
+    assert after["metadata"]["labels"] == {
+        "kubernetes.io/hostname": "web-1",
+        "example.com/team": "blue",
+        "beta.kubernetes.io/instance-type": "cpx32",
+        "node.kubernetes.io/instance-type": "cpx32",
+        "failure-domain.beta.kubernetes.io/zone": "fsn1-dc14",
+        "topology.kubernetes.io/zone": "fsn1-dc14",
+        "failure-domain.beta.kubernetes.io/region": "fsn1",
+        "topology.kubernetes.io/region": "fsn1",
+        "instance.hetzner.cloud/provided-by": "cloud",
+        "servers.example.com/role": "worker",
+    }
+    after["metadata"]["labels"] = before["metadata"]["labels"]
+    assert without_version(after) == without_version(before)
+
+
+def test_a_label_that_somebody_writes_meanwhile_survives(sim: Simulation) -> None:
+    """Labels have a key each: what others write in between is no conflict, and stays."""
+    change, snapshot = wanted(sim, "node.labels")
+    sim.kubernetes_writer().patch(NODE, {"metadata": {"labels": {"example.com/team": "red", "example.com/new": "x"}}})
+
+    carry_out(sim, change, snapshot)
+
+    labels = sim.nodes()["web-1"]["metadata"]["labels"]
+    assert (labels["example.com/team"], labels["example.com/new"]) == ("red", "x")
+    assert labels["node.kubernetes.io/instance-type"] == "cpx32"
+
+
+def test_addresses_are_written(sim: Simulation) -> None:
+    """The whole list is replaced, in the order that the rules give it, with two of one type; nothing else moves."""
+    before = sim.nodes()["web-1"]
+
+    carry_out(sim, *wanted(sim, "node.addresses"))
+
+    after = sim.nodes()["web-1"]
+    assert after["status"]["addresses"] == [
+        {"type": "ExternalIP", "address": "2001:db8:1::7"},
+        {"type": "ExternalIP", "address": "198.51.0.2"},
+        {"type": "Hostname", "address": "web-1"},
+    ]
+    after["status"]["addresses"] = before["status"]["addresses"]
+    assert without_version(after) == without_version(before)
+
+
+def test_the_shutdown_taint_is_added(sim: Simulation) -> None:
+    """It comes after the taints of others, which keep their order and their times."""
+    carry_out(sim, *wanted(sim, "node.shutdown_taint"))
+
+    assert sim.nodes()["web-1"]["spec"]["taints"] == [*OTHERS, SHUTDOWN]
+
+
+@pytest.mark.parametrize(
+    ("taints", "left"),
+    [
+        pytest.param([OTHERS[0], SHUTDOWN, *OTHERS[1:]], OTHERS, id="from between others"),
+        pytest.param([{**SHUTDOWN, "value": "true"}], None, id="the only one, with a value"),
+    ],
+)
+def test_the_shutdown_taint_is_removed(
+    sim: Simulation, taints: list[dict[str, str]], left: list[dict[str, str]] | None
+) -> None:
+    """When the server runs again the taint goes, and those of others stay as they are."""
+    change_taints(sim, *taints)
+    sim.change_server(1, status="running")
+
+    carry_out(sim, *wanted(sim, "node.shutdown_taint"))
+
+    assert sim.nodes()["web-1"]["spec"].get("taints") == left
+
+
+def test_nothing_is_left_after_all_three(sim: Simulation) -> None:
+    """Carried out one after another, each from a fresh look, the writes leave a Node that needs nothing."""
+    for kind in ACTUATORS:
+        carry_out(sim, *wanted(sim, kind))
+
+    assert compute_plan(observe_world(sim.eyes(), SETTINGS).snapshot, SETTINGS).changes == ()
+
+
+@pytest.mark.parametrize("kind", ["node.addresses", "node.shutdown_taint"])
+def test_lists_are_not_written_over_somebody_elses(sim: Simulation, kind: str) -> None:
+    """A list is written as a whole, so that any write in between makes it a Conflict and the Node stays as it is."""
+    change, snapshot = wanted(sim, kind)
+    sim.kubernetes_writer().patch(NODE, {"metadata": {"labels": {"example.com/team": "red"}}})
+    before = sim.nodes()
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    assert sim.nodes() == before
+
+
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_another_node_under_the_same_name(sim: Simulation, kind: str) -> None:
+    """A Node that was deleted and registered anew is another one: Conflict, and it is left alone."""
+    change, snapshot = wanted(sim, kind)
+    again = drifted()
+    again["metadata"] |= {"uid": "another", "resourceVersion": snapshot.nodes.items["web-1"].resource_version}
+    sim.kubernetes.replace_world({"nodes": [again]})
+    before = sim.nodes()
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    assert sim.nodes() == before
+
+
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_a_node_that_is_gone(sim: Simulation, kind: str) -> None:
+    """A Node that was deleted meanwhile is not found, and does not come back."""
+    change, snapshot = wanted(sim, kind)
+    sim.kubernetes.replace_world({"nodes": []})
+
+    with pytest.raises(NotFound):
+        carry_out(sim, change, snapshot)
+
+    assert sim.nodes() == {}
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_a_write_whose_answer_is_lost(sim: Simulation, kind: str, lost: str) -> None:
+    """A write that was carried out unanswered is repeated without harm: as it was, or as a Conflict."""
+    change, snapshot = wanted(sim, kind)
+    sim.spoil_kubernetes(lost, method="PATCH")
+
+    if kind == "node.labels":
+        carry_out(sim, change, snapshot)
+    else:
+        with pytest.raises(Conflict):
+            carry_out(sim, change, snapshot)
+
+    now = compute_plan(observe_world(sim.eyes(), SETTINGS).snapshot, SETTINGS)
+    assert kind not in {change.kind for change in now.changes}
+
+
+@pytest.mark.parametrize(
+    ("actuator", "sides", "said"),
+    [
+        pytest.param(write_labels, (an_identity(), {}), "from NodeIdentity to dict", id="labels from an identity"),
+        pytest.param(write_labels, ({}, None), "from dict to NoneType", id="labels to nothing"),
+        pytest.param(write_addresses, ((), True), "from tuple to bool", id="addresses to a switch"),
+        pytest.param(write_shutdown_taint, (True, None), "from bool to NoneType", id="a taint to nothing"),
+        pytest.param(write_shutdown_taint, (False, ()), "from bool to tuple", id="a taint to an empty list"),
+    ],
+)
+def test_sides_of_another_kind(sim: Simulation, actuator: Any, sides: tuple[Any, Any], said: str) -> None:
+    """A change of another shape is a mistake of ours: it says which, and writes nothing."""
+    before, after = sides
+    change = a_change("node/web-1", "node.labels", before=before, after=after)
+
+    with pytest.raises(TypeError, match=f"^node/web-1: node.labels {said}$"):
+        actuator(sim.kubernetes_writer(), change, a_snapshot([a_settled_node()]))
+
+    assert sim.written() == []

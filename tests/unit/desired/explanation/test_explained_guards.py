@@ -1,0 +1,271 @@
+"""What each guard says of one Node: of its planned changes, and of its deletion if its server went."""
+
+from collections.abc import Collection
+from datetime import timedelta
+
+import pytest
+
+from desired.change import Hold, Plan, Verdict
+from desired.diff import compute_plan
+from desired.explanation.guards import _OF_DELETIONS, Word, guard_words, words_on_deletion
+from desired.guards import GUARDS, Facts
+from desired.judgement import judge
+from desired.kinds import KINDS
+from desired.section import Absent
+from desired.settings import Policy, Settings
+from desired.snapshot import Node, Readiness, Snapshot
+from tests.builders import (
+    NOW,
+    a_change,
+    a_joining_node,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    incomplete,
+    servers_of,
+)
+
+BORN = NOW - timedelta(days=30)
+CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9, created_at=BORN), a_server(9, "control-1")
+SETTLED = a_settled_node(created_at=BORN)
+LOST, LOST_TOO = a_lost_node(), a_lost_node("web-2", 2)
+PASSES = Word("incomplete-snapshot", Verdict.ALLOWED)
+POLICY = Word("policy", Verdict.ALLOWED)
+ANCHOR = Word("project-anchor", Verdict.ALLOWED, "", "1", "1")
+WEB_2_AND_THE_REST = [CONTROL_SERVER, a_server(2, "web-2")]
+WHY_HELD = (
+    "the servers of 2 of 3 Nodes are gone, and nobody announced it: cordon Nodes before their servers are deleted."
+    " Approve if it was meant; what is not Ready for 30 minutes counts as announced"
+)
+
+
+def said(
+    node: Node, snapshot: Snapshot, settings: Settings | None = None, approved: Collection[str] = ()
+) -> tuple[Word, ...]:
+    """What the guards say of the Node's changes."""
+    settings = settings or Settings()
+    plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
+    return guard_words(node, Facts(plan, snapshot, settings), plan.holds)
+
+
+def proof(why: str, due_in_s: float | None) -> Word:
+    """An absence that is not proven yet."""
+    return Word("absence-proof", Verdict.WAITING, why, due_in_s=due_in_s)
+
+
+def losses(value: int, limit: int = 1) -> Word:
+    """So many lost Nodes let pass."""
+    return Word("node-blast-radius", Verdict.ALLOWED, "", str(value), str(limit))
+
+
+def test_nothing_is_said_of_a_node_without_changes() -> None:
+    """No guard looks at a Node of which nothing is wanted."""
+    assert said(SETTLED, a_snapshot([SETTLED, LOST_TOO], [a_server()])) == ()
+
+
+@pytest.mark.parametrize(
+    ("node", "settings", "expected"),
+    [
+        pytest.param(a_joining_node(), Settings(), (PASSES, ANCHOR, POLICY), id="joining"),
+        pytest.param(
+            a_settled_node(labels={}),
+            Settings(),
+            (PASSES, Word("project-anchor", Verdict.ALLOWED, "", "2", "1"), POLICY),
+            id="labels",
+        ),
+        pytest.param(
+            a_joining_node(),
+            Settings(policy=Policy.OBSERVE),
+            (PASSES, ANCHOR, Word("policy", Verdict.WAITING, "policy observe does not apply it")),
+            id="observed-only",
+        ),
+        pytest.param(
+            a_settled_node(labels={}, addresses=()),
+            Settings(policy=Policy.OBSERVE),
+            (
+                PASSES,
+                Word("project-anchor", Verdict.ALLOWED, "", "2", "1"),
+                Word("policy", Verdict.WAITING, "policy observe does not apply it"),
+            ),
+            id="said-once-of-several-changes",
+        ),
+    ],
+)
+def test_words_on_writes(node: Node, settings: Settings, expected: tuple[Word, ...]) -> None:
+    """Of a change that deletes nothing the rules that look at deletions say nothing."""
+    assert said(node, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            a_snapshot([CONTROL, LOST], [CONTROL_SERVER], confirmations={1: Absent()}),
+            (PASSES, ANCHOR, Word("absence-proof", Verdict.ALLOWED), losses(1), POLICY),
+            id="proven",
+        ),
+        pytest.param(
+            a_snapshot([CONTROL, LOST], [CONTROL_SERVER]),
+            (PASSES, ANCHOR, proof("server 1 has not been asked for by its id yet", 5.0), losses(1), POLICY),
+            id="nobody-asked",
+        ),
+        pytest.param(
+            a_snapshot([CONTROL, LOST], [CONTROL_SERVER], taken_at=NOW - timedelta(minutes=4, seconds=50)),
+            (PASSES, ANCHOR, proof("the Node has to be not Ready for 20 s", 10.0), losses(1), POLICY),
+            id="not-silent-for-long",
+        ),
+    ],
+)
+def test_words_on_a_deletion(snapshot: Snapshot, expected: tuple[Word, ...]) -> None:
+    """Of a deletion every rule has a word, those that let pass with what they measured."""
+    assert said(LOST, snapshot) == expected
+
+
+def test_a_violated_anchor() -> None:
+    """A rule that holds has its reason, its measure and the hold that a person may approve."""
+    node = a_joining_node()
+    snapshot = a_snapshot([CONTROL, node], [a_server()])
+    word = said(node, snapshot)[1]
+
+    assert (word.rule, word.verdict, word.value, word.limit) == ("project-anchor", Verdict.HELD, "0", "1")
+    assert word.hold is not None
+    assert (word.hold.keys, word.hold.why) == (("node/web-1",), word.why)
+
+
+def test_an_undetermined_anchor() -> None:
+    """What the anchor says for want of servers is the word of the rule about incomplete snapshots."""
+    node = a_joining_node(provider_id="hcloud://1")
+    snapshot = a_snapshot([CONTROL, node], servers_section=incomplete(servers_of(a_server()), "429"))
+    words = {word.rule: word for word in said(node, snapshot)}
+
+    assert words["incomplete-snapshot"].verdict is Verdict.WAITING
+    assert words["project-anchor"].verdict is Verdict.ALLOWED
+
+
+def test_a_hold_and_its_approval() -> None:
+    """A hold over several Nodes is the word on each of them; once it is approved the word is that it lets pass."""
+    snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
+    (held,) = (word for word in said(LOST, snapshot) if word.rule == "node-blast-radius")
+    assert held.hold is not None
+    assert (held.verdict, held.why, held.value, held.limit) == (Verdict.HELD, WHY_HELD, "2", "1")
+    assert (held.due_in_s, held.hold.keys) == (1500.0, ("node/web-1", "node/web-2"))
+
+    (passed,) = (w for w in said(LOST, snapshot, approved=[held.hold.hash]) if w.rule == "node-blast-radius")
+    assert passed.hold is not None
+    assert (passed.verdict, passed.hold.approved) == (Verdict.ALLOWED, True)
+
+
+def test_the_approval_of_another_hold() -> None:
+    """A hold of the same rule over other changes lets nothing of this Node pass."""
+    snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
+    other = Hold("sha256:0123456789abcdef", "node-blast-radius", "2", "1", ("node/web-1",), "", approved=True)
+    words = guard_words(LOST, Facts(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
+    (held,) = (word for word in words if word.rule == "node-blast-radius")
+
+    assert (held.verdict, held.hold) == (Verdict.HELD, None)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()]),
+            (PASSES, ANCHOR, proof("the Node has to be not Ready for 20 s", 20.0), losses(1), POLICY),
+            id="settled",
+        ),
+        pytest.param(
+            a_snapshot([SETTLED], [a_server()]),
+            (
+                PASSES,
+                Word(
+                    "project-anchor",
+                    Verdict.HELD,
+                    "no Node is Ready and nothing of this cluster was found in the project that the token belongs to",
+                    "0",
+                    "1",
+                ),
+                proof("the Node has to be not Ready for 20 s", 20.0),
+                Word(
+                    "node-blast-radius",
+                    Verdict.HELD,
+                    "the only Node's server is gone, and nobody announced it: cordon Nodes before their servers are"
+                    " deleted. Approve if it was meant; what is not Ready for 30 minutes counts as announced",
+                    "1",
+                    "0",
+                    1800.0,
+                ),
+                POLICY,
+            ),
+            id="the-only-node",
+        ),
+        pytest.param(
+            a_snapshot([CONTROL, SETTLED, LOST_TOO], [CONTROL_SERVER, a_server()]),
+            (
+                PASSES,
+                ANCHOR,
+                proof("the Node has to be not Ready for 20 s", 20.0),
+                Word("node-blast-radius", Verdict.HELD, WHY_HELD, "2", "1", 1500.0),
+                POLICY,
+            ),
+            id="the-second-one-lost",
+        ),
+        pytest.param(
+            a_snapshot([CONTROL, SETTLED], servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),
+            (
+                Word("incomplete-snapshot", Verdict.WAITING, "the list of servers is incomplete: 429"),
+                ANCHOR,
+                proof("the Node has to be not Ready for 20 s", 20.0),
+                losses(0),
+                POLICY,
+            ),
+            id="a-gap-in-the-list",
+        ),
+    ],
+)
+def test_words_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: tuple[Word, ...]) -> None:
+    """What would stand in the way if the server went now and the kubelet fell silent with it."""
+    assert words_on_deletion(SETTLED, 1, snapshot, Settings()) == expected
+
+
+def test_a_server_that_could_not_be_read_is_supposed_to_be_gone() -> None:
+    """The question is what happens once the server is known to be gone, so it is no gap that it is not known now."""
+    servers = servers_of(CONTROL_SERVER)
+    unreadable = type(servers)(servers.items, unreadable={1: "no type"})
+    words = words_on_deletion(SETTLED, 1, a_snapshot([CONTROL, SETTLED], servers_section=unreadable), Settings())
+
+    assert losses(1) in words
+
+
+def test_a_silent_node_keeps_its_clock() -> None:
+    """A Node that is not Ready already has waited for as long as it is."""
+    node = a_lost_node()
+    words = words_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings())
+
+    assert proof("server 1 has not been asked for by its id yet", 5.0) in words
+
+
+def test_no_second_deletion() -> None:
+    """A Node whose deletion was asked for is not deleted again."""
+    node = a_lost_node(deleted_at=NOW)
+
+    assert words_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER]), Settings()) == ()
+
+
+def test_the_world_is_only_supposed() -> None:
+    """Asking what would be changes nothing of what is."""
+    snapshot = a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
+    words_on_deletion(SETTLED, 1, snapshot, Settings())
+
+    assert snapshot == a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
+    assert snapshot.nodes.items["web-1"].ready is Readiness.TRUE
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("node.") and name != "node.delete"])
+@pytest.mark.parametrize("rule", sorted(_OF_DELETIONS))
+def test_rules_that_look_at_deletions_only(rule: str, kind: str) -> None:
+    """A rule that is left out where nothing is deleted has nothing to say there, whatever the world is like."""
+    snapshot = a_snapshot([LOST, LOST_TOO])
+    findings = GUARDS[rule](Facts(Plan((a_change(kind=kind),)), snapshot, Settings()))
+
+    assert [finding for finding in findings if finding.keys] == []

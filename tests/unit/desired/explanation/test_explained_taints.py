@@ -1,0 +1,293 @@
+"""What each taint and condition of a Node means, and what becomes of the taints."""
+
+from datetime import timedelta
+
+import pytest
+
+from desired.explanation.fact import Fact, Rule
+from desired.explanation.stage import Stage
+from desired.explanation.taints import explain_conditions, explain_taints
+from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
+from desired.nodes import desired_nodes
+from desired.settings import Controller, Settings, Waits
+from desired.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
+from tests.builders import NOW, UNINITIALIZED, a_joining_node, a_node, a_server, a_settled_node, a_snapshot
+
+OFF, RUNNING = a_server(status=ServerStatus.OFF), a_server()
+SHUTDOWN = Taint(TAINT_SHUTDOWN, "NoSchedule")
+NO_LIFECYCLE = Settings(controllers=frozenset({Controller.NODE}))
+NO_NODE = Settings(controllers=frozenset({Controller.LIFECYCLE}))
+
+
+def tainted(*taints: Taint) -> Node:
+    """A settled Node with these taints."""
+    return a_settled_node(taints=taints)
+
+
+@pytest.mark.parametrize(
+    ("node", "server", "stage", "settings", "expected"),
+    [
+        pytest.param(tainted(), RUNNING, Stage.SETTLED, Settings(), [], id="none"),
+        pytest.param(
+            a_joining_node(),
+            RUNNING,
+            Stage.JOINING,
+            Settings(),
+            [
+                Fact(
+                    TAINT_UNINITIALIZED,
+                    "true:NoSchedule",
+                    None,
+                    Rule.UNINITIALISED,
+                    "goes away as the Node is initialised",
+                )
+            ],
+            id="joining",
+        ),
+        pytest.param(
+            a_joining_node(taints=(UNINITIALIZED, Taint(TAINT_UNINITIALIZED, "NoExecute"))),
+            RUNNING,
+            Stage.JOINING,
+            Settings(),
+            [
+                Fact(TAINT_UNINITIALIZED, value, None, Rule.UNINITIALISED, "goes away as the Node is initialised")
+                for value in ("true:NoSchedule", "NoExecute")
+            ],
+            id="joining-with-two-of-them",
+        ),
+        pytest.param(
+            a_joining_node("web2"),
+            RUNNING,
+            Stage.UNMATCHED,
+            Settings(),
+            [
+                Fact(
+                    TAINT_UNINITIALIZED,
+                    "true:NoSchedule",
+                    "true:NoSchedule",
+                    Rule.UNINITIALISED,
+                    "keeps pods away: the Node has no server",
+                )
+            ],
+            id="a-node-without-a-server-cannot-join",
+        ),
+        pytest.param(
+            a_joining_node(),
+            RUNNING,
+            Stage.JOINING,
+            NO_NODE,
+            [
+                Fact(
+                    TAINT_UNINITIALIZED,
+                    "true:NoSchedule",
+                    "true:NoSchedule",
+                    Rule.UNINITIALISED,
+                    "keeps pods away: --controllers leaves cloud-node out",
+                )
+            ],
+            id="initialising-is-left-to-others",
+        ),
+        pytest.param(
+            tainted(),
+            OFF,
+            Stage.SETTLED,
+            Settings(),
+            [Fact(TAINT_SHUTDOWN, None, "NoSchedule", Rule.SHUTDOWN, "server 1 is off")],
+            id="the-server-is-off",
+        ),
+        pytest.param(
+            tainted(SHUTDOWN),
+            OFF,
+            Stage.SETTLED,
+            Settings(),
+            [Fact(TAINT_SHUTDOWN, "NoSchedule", "NoSchedule", Rule.SHUTDOWN, "server 1 is off")],
+            id="the-server-is-off-and-the-taint-is-there",
+        ),
+        pytest.param(
+            tainted(Taint(TAINT_SHUTDOWN, "NoSchedule", "x")),
+            OFF,
+            Stage.SETTLED,
+            Settings(),
+            [Fact(TAINT_SHUTDOWN, "x:NoSchedule", "x:NoSchedule", Rule.SHUTDOWN, "server 1 is off")],
+            id="the-server-is-off-and-the-taint-is-there-with-a-value",
+        ),
+        pytest.param(
+            tainted(SHUTDOWN),
+            RUNNING,
+            Stage.SETTLED,
+            Settings(),
+            [Fact(TAINT_SHUTDOWN, "NoSchedule", None, Rule.SHUTDOWN, "server 1 is running")],
+            id="the-server-runs-again",
+        ),
+        pytest.param(
+            tainted(SHUTDOWN),
+            a_server(status=ServerStatus.STARTING),
+            Stage.SETTLED,
+            Settings(),
+            [Fact(TAINT_SHUTDOWN, "NoSchedule", "NoSchedule", Rule.SHUTDOWN, "stays as it is: server 1 is starting")],
+            id="the-server-is-on-its-way",
+        ),
+        pytest.param(
+            tainted(SHUTDOWN),
+            RUNNING,
+            Stage.SETTLED,
+            NO_LIFECYCLE,
+            [
+                Fact(
+                    TAINT_SHUTDOWN,
+                    "NoSchedule",
+                    "NoSchedule",
+                    Rule.SHUTDOWN,
+                    "stays as it is: --controllers leaves cloud-node-lifecycle out",
+                )
+            ],
+            id="the-shutdown-taint-is-left-to-others",
+        ),
+        pytest.param(
+            a_joining_node(taints=(SHUTDOWN, UNINITIALIZED)),
+            RUNNING,
+            Stage.JOINING,
+            Settings(),
+            [
+                Fact(
+                    TAINT_SHUTDOWN,
+                    "NoSchedule",
+                    "NoSchedule",
+                    Rule.SHUTDOWN,
+                    "stays as it is: the Node is not initialised yet",
+                ),
+                Fact(
+                    TAINT_UNINITIALIZED,
+                    "true:NoSchedule",
+                    None,
+                    Rule.UNINITIALISED,
+                    "goes away as the Node is initialised",
+                ),
+            ],
+            id="the-shutdown-taint-of-a-joining-node",
+        ),
+        pytest.param(
+            tainted(Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule", "1"), Taint(TAINT_KARPENTER_DISRUPTED, "NoSchedule")),
+            RUNNING,
+            Stage.SETTLED,
+            Settings(),
+            [
+                Fact(key, value, value, Rule.ANNOUNCING, "announces that the Node goes away")
+                for key, value in (
+                    (TAINT_CLUSTER_AUTOSCALER, "1:NoSchedule"),
+                    (TAINT_KARPENTER_DISRUPTED, "NoSchedule"),
+                )
+            ],
+            id="announced-by-an-autoscaler",
+        ),
+        pytest.param(
+            tainted(Taint("dedicated", "NoExecute", "db"), Taint(TAINT_SHUTDOWN, "NoExecute")),
+            OFF,
+            Stage.SETTLED,
+            NO_LIFECYCLE,
+            [
+                Fact("dedicated", "db:NoExecute", "db:NoExecute", Rule.FOREIGN, "not ours, left alone"),
+                Fact(TAINT_SHUTDOWN, "NoExecute", "NoExecute", Rule.FOREIGN, "not ours, left alone"),
+            ],
+            id="somebody-elses",
+        ),
+    ],
+)
+def test_taints(node: Node, server: Server, stage: Stage, settings: Settings, expected: list[Fact]) -> None:
+    """Each taint is told with what it means and whether it goes; one that comes stands last."""
+    wanted, _ = desired_nodes(a_snapshot([node], [server]), settings)
+
+    assert list(explain_taints(node, wanted.get(node.name), stage, settings)) == expected
+
+
+SILENT = "without a server the Node is deleted after 20 s of it; after 30 min it counts as announced"
+FIVE_AGO = NOW - timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("node", "deletable", "expected"),
+    [
+        pytest.param(
+            a_node(ready_since=FIVE_AGO),
+            True,
+            [
+                Fact(
+                    "Ready",
+                    "True",
+                    "True",
+                    Rule.READY,
+                    "since 2026-07-01 11:55:00 UTC; the Node is not deleted while it says so",
+                )
+            ],
+            id="ready",
+        ),
+        pytest.param(
+            a_node(ready=Readiness.UNKNOWN, ready_since=FIVE_AGO),
+            True,
+            [Fact("Ready", "Unknown", "Unknown", Rule.READY, f"since 2026-07-01 11:55:00 UTC; {SILENT}")],
+            id="silent",
+        ),
+        pytest.param(
+            a_node(ready=Readiness.MISSING),
+            True,
+            [
+                Fact(
+                    "Ready",
+                    None,
+                    None,
+                    Rule.READY,
+                    f"not written yet, which counts as not Ready since the Node's creation; {SILENT}",
+                )
+            ],
+            id="not-written-yet",
+        ),
+        pytest.param(
+            a_node(ready=Readiness.FALSE, ready_since=FIVE_AGO),
+            False,
+            [
+                Fact(
+                    "Ready",
+                    "False",
+                    "False",
+                    Rule.READY,
+                    "since 2026-07-01 11:55:00 UTC; nothing that is done here hangs on it",
+                )
+            ],
+            id="a-node-that-is-never-deleted",
+        ),
+        pytest.param(
+            a_node(conditions=(Condition("NetworkUnavailable", "True"), Condition("DiskPressure", "False"))),
+            False,
+            [
+                Fact(
+                    "Ready",
+                    None,
+                    None,
+                    Rule.READY,
+                    "not written yet, which counts as not Ready since the Node's creation; nothing that is done here"
+                    " hangs on it",
+                ),
+                Fact(
+                    "NetworkUnavailable",
+                    "True",
+                    "True",
+                    Rule.FOREIGN,
+                    "not ours, left alone: this version keeps no routes",
+                ),
+                Fact("DiskPressure", "False", "False", Rule.FOREIGN, "not ours, left alone"),
+            ],
+            id="somebody-elses",
+        ),
+    ],
+)
+def test_conditions(node: Node, deletable: bool, expected: list[Fact]) -> None:
+    """Ready is told with what hangs on it, whether it is there or not; every other condition is somebody else's."""
+    assert list(explain_conditions(node, Waits(), deletable=deletable)) == expected
+
+
+def test_the_waits_are_those_that_were_set() -> None:
+    """What hangs on Ready is told with the operator's own waits."""
+    waits = Waits(not_ready_for=timedelta(seconds=90), given_up_after=timedelta(hours=1))
+    (fact,) = explain_conditions(a_node(ready=Readiness.FALSE), waits, deletable=True)
+
+    assert "deleted after 90 s of it; after 60 min" in fact.source

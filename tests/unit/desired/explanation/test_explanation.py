@@ -1,0 +1,205 @@
+"""Everything that decides on one Node, put together: an explanation says what a plan does, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from desired.anchor import Anchor
+from desired.blast_radius import NodeLosses
+from desired.change import NodeIdentity, Note, NoteKind, Verdict
+from desired.diff import compute_plan
+from desired.explanation.fact import Fact, Rule
+from desired.explanation.node import Explanation, explain, why_no_node
+from desired.explanation.stage import Stage
+from desired.guards import GUARDS
+from desired.judgement import judge
+from desired.section import Section
+from desired.selector import parse_selector
+from desired.settings import Controller, Settings
+from desired.snapshot import Node, NodeAddress, Snapshot, Taint
+from tests.builders import (
+    NOW,
+    a_joining_node,
+    a_lost_node,
+    a_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    incomplete,
+    nodes_of,
+)
+from tests.support.explanations import EXPLANATIONS
+
+CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
+FOUND = {name: found.explanation for name, found in EXPLANATIONS.items() if found.explanation is not None}
+
+
+def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> Explanation:
+    """What there is to say of the Node."""
+    settings = settings or Settings()
+    return explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings))
+
+
+def stands(facts: tuple[Fact, ...]) -> dict[str, str]:
+    """Key → value of what is there and ours."""
+    return {fact.subject: fact.value for fact in facts if fact.value is not None and fact.rule is not Rule.FOREIGN}
+
+
+def comes(facts: tuple[Fact, ...]) -> dict[str, str]:
+    """Key → value of what should be there and is ours."""
+    return {fact.subject: fact.wanted for fact in facts if fact.wanted is not None and fact.rule is not Rule.FOREIGN}
+
+
+def addresses(facts: tuple[Fact, ...]) -> set[NodeAddress]:
+    """The addresses that should be there."""
+    return {NodeAddress(fact.subject, fact.wanted) for fact in facts if fact.wanted is not None}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_facts_agree_with_the_plan(name: str) -> None:
+    """What is said to change is what the planned changes change, and the rest is said to stay."""
+    found = FOUND[name]
+    changes = {change.kind: change for change in found.changes}
+    before_labels, after_labels = stands(found.labels), stands(found.labels)
+    after_addresses = {NodeAddress(fact.subject, fact.value) for fact in found.addresses if fact.value is not None}
+    for change in found.changes:
+        match change.before, change.after:
+            case NodeIdentity() as before, NodeIdentity() as after:
+                before_labels, after_labels = dict(before.labels), dict(after.labels)
+                after_addresses = set(after.addresses)
+            case Mapping() as before, Mapping() as after:
+                before_labels, after_labels = dict(before), dict(after)
+            case _, tuple() as after:
+                after_addresses = set(after)
+
+    assert (stands(found.labels), comes(found.labels)) == (before_labels, after_labels)
+    assert addresses(found.addresses) == after_addresses
+    tainting = not changes.keys().isdisjoint({"node.initialise", "node.shutdown_taint"})
+    assert any(fact.value != fact.wanted for fact in found.taints) is tainting
+
+
+def test_everything_that_can_be_said_has_a_case() -> None:
+    """Each stage, rule, guard and verdict is among the situations that people see in the golden files."""
+    facts = [f for found in FOUND.values() for f in (*found.labels, *found.addresses, *found.taints, *found.conditions)]
+    words = [word for found in FOUND.values() for word in (*found.guards, *found.on_deletion)]
+
+    assert {found.stage for found in FOUND.values()} == set(Stage)
+    assert {fact.rule for fact in facts} == set(Rule)
+    assert {word.rule for word in words} == GUARDS.keys()
+    assert {word.verdict for word in words} == {Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD}
+
+
+def test_changes_are_those_of_the_judged_plan() -> None:
+    """Each change of the Node has its verdict, and no change of another Node is told."""
+    node, other = a_settled_node(labels={}, addresses=()), a_settled_node("web-2", 2, labels={})
+    found = explained(node, a_snapshot([node, other], [a_server(), a_server(2, "web-2")]))
+
+    assert [change.key for change in found.changes] == ["node/web-1/addresses", "node/web-1/labels"]
+
+
+def test_measures() -> None:
+    """The state that guards measure is told as it is, with how the Node was announced."""
+    lost, gone = a_lost_node(unschedulable=True), a_lost_node("web-2", 2)
+    found = explained(lost, a_snapshot([CONTROL, lost, gone], [CONTROL_SERVER]))
+
+    assert found.announced == "it is cordoned"
+    assert found.anchor == Anchor(total=1, found=1, unknown=0)
+    assert found.losses == NodeLosses(3, frozenset({"node/web-2"}))
+
+
+def test_a_node_that_was_given_up() -> None:
+    """How long a Node has been silent counts by the waits that were set."""
+    lost = a_lost_node(ready_since=NOW - timedelta(minutes=31))
+
+    assert explained(lost, a_snapshot([lost])).announced == "it has not been Ready since 2026-07-01 11:29 UTC"
+
+
+@pytest.mark.parametrize(
+    ("node", "settings", "supposed"),
+    [
+        pytest.param(a_settled_node(), Settings(), True, id="settled"),
+        pytest.param(a_joining_node(provider_id="hcloud://1"), Settings(), True, id="joining-by-its-provider-id"),
+        pytest.param(a_joining_node(), Settings(), False, id="joining-by-its-name"),
+        pytest.param(a_settled_node(provider_id="aws://1"), Settings(), False, id="another-cloud"),
+        pytest.param(a_settled_node(provider_id="hrobot://1"), Settings(), False, id="robot"),
+        pytest.param(a_node(), Settings(), False, id="unclaimed"),
+        pytest.param(a_lost_node(server_id=3), Settings(), False, id="its-deletion-is-planned"),
+        pytest.param(a_settled_node(server_id=3), Settings(), True, id="ready-without-its-server"),
+        pytest.param(a_settled_node(deleted_at=NOW), Settings(), False, id="its-deletion-was-asked-for"),
+        pytest.param(
+            a_settled_node(labels={"lab": "yes"}), Settings(ignore_nodes=parse_selector("lab=yes")), False, id="ignored"
+        ),
+        pytest.param(a_settled_node(), Settings(controllers=frozenset({Controller.NODE})), False, id="left-to-others"),
+    ],
+)
+def test_who_may_be_deleted(node: Node, settings: Settings, supposed: bool) -> None:
+    """What guards would say of a deletion is told of every Node that could come to that, and of no other."""
+    found = explained(node, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), settings)
+
+    assert bool(found.on_deletion) is supposed
+
+
+def test_notes() -> None:
+    """Notes on the Node are told, and those that explain every verdict; those on other Nodes are not."""
+    node, other = (a_joining_node(name, provider_id="hcloud://x") for name in ("gpu", "tpu"))
+    found = explained(node, a_snapshot([CONTROL, node, other], [a_server()]))
+
+    assert [(note.key, note.kind) for note in found.notes] == [
+        ("node/gpu", NoteKind.MALFORMED),
+        ("project/cloud", NoteKind.ANCHOR),
+    ]
+
+
+def test_notes_on_approvals() -> None:
+    """A word on an approval that does not count reaches whoever asks about one of the Nodes."""
+    node = a_settled_node()
+    snapshot = a_snapshot([node], [a_server()])
+    plan = compute_plan(snapshot, Settings())
+    note = Note("plan", NoteKind.APPROVAL, "the approval of sha256:0123456789abcdef by somebody has expired")
+
+    assert explain(node, snapshot, Settings(), replace(plan, notes=(note,))).notes == (note,)
+
+
+def test_nothing_is_asked_of_other_nodes() -> None:
+    """The order in which the world was read, and what else is in it, changes nothing of a settled Node's facts."""
+    node = a_settled_node(taints=(Taint("a", "NoSchedule"),))
+    alone = explained(node, a_snapshot([node], [a_server()]))
+    among = explained(node, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]))
+
+    assert (alone.labels, alone.addresses, alone.taints) == (among.labels, among.addresses, among.taints)
+
+
+BROKEN: Section[str, Node] = Section({}, unreadable={"web-2": "the API server's Node could not be read: no uid"})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        pytest.param(nodes_of(), "the cluster has no Node 'web-2'", id="no-nodes-at-all"),
+        pytest.param(
+            nodes_of(a_node("web-1"), a_node("db-1")), "the cluster has no Node 'web-2'; nearest: web-1", id="near"
+        ),
+        pytest.param(
+            incomplete(nodes_of(), "1 Nodes could not be read, not even their names"),
+            "the cluster has no Node 'web-2', but 1 Nodes could not be read, not even their names",
+            id="a-gap-in-the-list",
+        ),
+        pytest.param(
+            BROKEN,
+            "Node 'web-2' cannot be explained: the API server's Node could not be read: no uid",
+            id="unreadable",
+        ),
+    ],
+)
+def test_no_node(nodes: Section[str, Node], why: str) -> None:
+    """A name that no Node has is answered with the names that come near, or why it cannot be told."""
+    assert why_no_node("web-2", a_snapshot(nodes_section=nodes)) == why
+
+
+def test_a_server_without_a_node() -> None:
+    """Where a server has the name, its kubelet has not registered: that is what somebody looks for."""
+    why = why_no_node("web-2", a_snapshot(servers=[a_server(2, "web-2")]))
+
+    assert why == "the cluster has no Node 'web-2'; server 2 has the name: its kubelet has not registered here"

@@ -1,0 +1,96 @@
+"""Whether a Node's going was announced, and how: design section 6, ``node-blast-radius``."""
+
+from datetime import timedelta
+
+import pytest
+
+from desired.announced import is_announced, why_announced
+from desired.snapshot import Node, Readiness, Taint
+from tests.builders import NOW, a_settled_node
+
+HALF_AN_HOUR = timedelta(minutes=30)
+SECOND = timedelta(seconds=1)
+AUTOSCALER = Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule", "1780000000")
+KARPENTER = Taint("karpenter.sh/disrupted", "NoSchedule")
+
+GIVEN_UP = "it has not been Ready since 2026-07-01 11:30 UTC"
+
+
+def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, age: timedelta = timedelta(days=1)) -> Node:
+    """A Node of that age that is as Ready as it is for so long."""
+    return a_settled_node(ready=ready, ready_since=NOW - for_, created_at=NOW - age)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        pytest.param(a_settled_node(), None, id="settled"),
+        pytest.param(a_settled_node(unschedulable=True), "it is cordoned", id="cordoned"),
+        pytest.param(a_settled_node(deleted_at=NOW), "it is being deleted", id="being-deleted"),
+        pytest.param(
+            a_settled_node(taints=(AUTOSCALER,)),
+            "it has the taint ToBeDeletedByClusterAutoscaler",
+            id="cluster-autoscaler",
+        ),
+        pytest.param(a_settled_node(taints=(KARPENTER,)), "it has the taint karpenter.sh/disrupted", id="karpenter"),
+        pytest.param(
+            a_settled_node(taints=(Taint("team", "NoSchedule"), Taint("karpenter.sh/disrupted", "NoExecute", "x"))),
+            "it has the taint karpenter.sh/disrupted",
+            id="any-effect-and-value-among-others",
+        ),
+        pytest.param(
+            a_settled_node(taints=(KARPENTER, AUTOSCALER)),
+            "it has the taint ToBeDeletedByClusterAutoscaler",
+            id="both-taints-in-any-order",
+        ),
+        pytest.param(
+            a_settled_node(taints=(AUTOSCALER, KARPENTER)),
+            "it has the taint ToBeDeletedByClusterAutoscaler",
+            id="both-taints-in-the-other-order",
+        ),
+        pytest.param(a_settled_node(taints=(Taint("team", "NoSchedule"),)), None, id="another-taint"),
+        pytest.param(
+            a_settled_node(taints=(Taint("DeletionCandidateOfClusterAutoscaler", "PreferNoSchedule"),)),
+            None,
+            id="a-candidate-is-not-chosen-yet",
+        ),
+        pytest.param(
+            a_settled_node(taints=(Taint("node.kubernetes.io/unreachable", "NoExecute"),)), None, id="unreachable"
+        ),
+        pytest.param(silent(HALF_AN_HOUR), GIVEN_UP, id="silent-for-long-enough"),
+        pytest.param(silent(HALF_AN_HOUR, Readiness.FALSE), GIVEN_UP, id="not-ready-for-long-enough"),
+        pytest.param(silent(HALF_AN_HOUR - SECOND), None, id="silent-for-a-second-less"),
+        pytest.param(silent(timedelta(days=1), Readiness.TRUE), None, id="ready-for-long"),
+        pytest.param(
+            a_settled_node(ready=Readiness.MISSING, created_at=NOW - HALF_AN_HOUR), GIVEN_UP, id="never-reported"
+        ),
+        pytest.param(
+            a_settled_node(ready=Readiness.FALSE, created_at=NOW - HALF_AN_HOUR), GIVEN_UP, id="no-time-of-transition"
+        ),
+        pytest.param(a_settled_node(ready=Readiness.MISSING, created_at=NOW), None, id="not-reported-yet"),
+        pytest.param(silent(-timedelta(hours=1)), None, id="transition-in-the-future"),
+        pytest.param(
+            a_settled_node(unschedulable=True, deleted_at=NOW, taints=(AUTOSCALER,)),
+            "it is being deleted",
+            id="the-strongest-word-first",
+        ),
+    ],
+)
+def test_why_announced(node: Node, expected: str | None) -> None:
+    """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
+    assert why_announced(node, NOW, HALF_AN_HOUR) == expected
+    assert is_announced(node, NOW, HALF_AN_HOUR) is (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("node", "given_up_after", "expected"),
+    [
+        pytest.param(silent(timedelta(minutes=5)), timedelta(minutes=5), True, id="five-minutes"),
+        pytest.param(silent(timedelta(hours=1)), timedelta(hours=2), False, id="two-hours"),
+        pytest.param(silent(timedelta(0)), timedelta(0), True, id="at-once"),
+        pytest.param(silent(timedelta(0), Readiness.TRUE), timedelta(0), False, id="at-once-but-ready"),
+    ],
+)
+def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
+    """How long a silent Node has to be silent is up to the operator."""
+    assert is_announced(node, NOW, given_up_after) is expected

@@ -1,0 +1,132 @@
+"""The two rules about deletions of Nodes, one by one: design section 6, ``absence-proof``, ``node-blast-radius``."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from desired.blast_radius import NodeLosses
+from desired.change import Change, Plan, Verdict
+from desired.guards import Facts, Finding, absence_proof, explain_losses, node_blast_radius
+from desired.section import Absent, Unknown
+from desired.settings import Settings
+from desired.snapshot import Node, Snapshot
+from tests.builders import (
+    NOW,
+    a_change,
+    a_fleet,
+    a_loss,
+    a_lost_node,
+    a_settled_node,
+    a_snapshot,
+    an_identity,
+)
+from tests.support.reference_rules import covers
+
+DELETE = a_change("node/old", "node.delete")
+INITIALISE = a_change("node/web-1", "node.initialise")
+WHOLE = a_snapshot()
+
+
+def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> Facts:
+    """What a guard sees."""
+    return Facts(Plan(tuple(changes)), snapshot, Settings())
+
+
+IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))
+
+
+@covers("W-3")
+@pytest.mark.parametrize(
+    ("change", "snapshot", "expected"),
+    [
+        pytest.param(DELETE, a_snapshot(confirmations={1: Absent()}), [], id="proven"),
+        pytest.param(DELETE, WHOLE, [("server 1 has not been asked for by its id yet", 5.0)], id="not-asked"),
+        pytest.param(
+            DELETE,
+            a_snapshot(confirmations={1: Unknown("500")}),
+            [("the list of servers lacks 1, and asking for it alone failed: 500", None)],
+            id="asked-in-vain",
+        ),
+        pytest.param(
+            a_change("node/old", "node.delete", before=a_loss(IN_TEN_SECONDS)),
+            a_snapshot(confirmations={1: Absent()}),
+            [("the Node has to be older than 120 s", 10.0)],
+            id="too-young",
+        ),
+        pytest.param(
+            a_change("node/old", "node.delete", before=an_identity()),
+            a_snapshot(confirmations={1: Absent()}),
+            [("nothing proves that its server is gone", None)],
+            id="no-proof-at-all",
+        ),
+        pytest.param(INITIALISE, WHOLE, [], id="no-deletion"),
+        pytest.param(a_change("load_balancer/ns/a", "lb.delete"), WHOLE, [], id="deletion-of-something-else"),
+    ],
+)
+def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[str, float | None]]) -> None:
+    """The deletion of a Node waits for its proof, and one without any proof for ever."""
+    assert list(absence_proof(facts([change], snapshot))) == [
+        Finding("absence-proof", Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
+    ]
+
+
+CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
+LAST = "no Node of the control plane would be left; deleting the last one is always for a person to approve"
+HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker", 2)
+READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
+
+
+def loss_of(*keys: str, nodes: int, lost: set[str]) -> Finding:
+    """The finding that too many are lost."""
+    why = explain_losses(NodeLosses(nodes, frozenset(lost)), Settings())
+    return Finding("node-blast-radius", Verdict.HELD, keys, why, str(len(lost)), "1", 1500.0)
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            a_fleet(HEAD, WORKER, *READY, gone=[1, 2]),
+            [loss_of("node/head", "node/worker", nodes=5, lost={"node/head", "node/worker"})],
+            id="too-many-and-the-last-one-in-one-hold",
+        ),
+        pytest.param(
+            a_fleet(replace(HEAD, unschedulable=True), WORKER, *READY, gone=[1, 2, 3]),
+            [loss_of("node/head", "node/worker", nodes=5, lost={"node/worker", "node/n-3"})],
+            id="too-many-and-the-last-one-announced",
+        ),
+        pytest.param(
+            a_fleet(HEAD, WORKER, *READY, a_settled_node("head-2", 9, labels=CONTROL_PLANE), gone=[2, 3]),
+            [loss_of("node/worker", nodes=6, lost={"node/worker", "node/n-3"})],
+            id="too-many-and-one-of-them-is-not-to-be-deleted",
+        ),
+        pytest.param(
+            a_fleet(HEAD, *READY, gone=[1]),
+            [Finding("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "0", "1")],
+            id="the-last-one-alone",
+        ),
+        pytest.param(
+            a_fleet(WORKER, *READY, gone=[2]),
+            [Finding("node-blast-radius", Verdict.HELD, (), LAST, "0", "1")],
+            id="few-enough",
+        ),
+    ],
+)
+def test_node_blast_radius(snapshot: Snapshot, expected: list[Finding]) -> None:
+    """What is lost beyond the limit is held as one, and the last Node of the control plane with it or on its own."""
+    gone = [node.key for node in (HEAD, WORKER) if isinstance(snapshot.servers.find(server_of(node)), Absent)]
+    changes = [a_change(key, "node.delete") for key in gone]
+    assert list(node_blast_radius(facts([*changes, INITIALISE], snapshot))) == expected
+
+
+def server_of(node: Node) -> int:
+    """The id of the server behind a Node of the cloud."""
+    return int((node.provider_id or "").removeprefix("hcloud://"))
+
+
+def test_losses_without_a_deletion_hold_nothing() -> None:
+    """Where no Node is to be deleted there is nothing to hold, however many are lost."""
+    assert list(node_blast_radius(facts([INITIALISE], a_fleet(HEAD, WORKER, *READY, gone=[1, 2])))) == []

@@ -1,0 +1,153 @@
+"""Deletions of Nodes that a person has to approve, and what an approval of them is worth: design section 6."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.blast_radius import NodeLosses
+from desired.change import Hold, Plan, Ruling, Verdict
+from desired.diff import compute_plan
+from desired.guards import explain_losses
+from desired.judgement import judge
+from desired.section import Present
+from desired.settings import Settings, Waits
+from desired.snapshot import Snapshot
+from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node
+from tests.support.reference_rules import covers
+
+
+def losing(*gone: int, lost: Mapping[str, Any] | None = None, **overrides: Any) -> Snapshot:
+    """Five Nodes, of which those whose servers are ``gone`` are silent and have ``lost`` fields."""
+    nodes = [a_lost_node(f"n-{i}", i, **lost or {}) if i in gone else a_settled_node(f"n-{i}", i) for i in range(1, 6)]
+    return a_fleet(*nodes, gone=gone, **overrides)
+
+
+TWO = losing(1, 2)
+BOTH = ("node/n-1", "node/n-2")
+
+
+def judged(snapshot: Snapshot, *approved: str) -> Plan:
+    """The plan for this world under all rules."""
+    return judge(compute_plan(snapshot, Settings()), snapshot, Settings(), approved)
+
+
+def the_hold(snapshot: Snapshot) -> Hold:
+    """The world's one hold."""
+    (hold,) = judged(snapshot).holds
+    return hold
+
+
+def rulings(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Key → verdict and rule."""
+    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+
+
+@covers("W-2")
+def test_what_a_hold_says() -> None:
+    """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
+    why = explain_losses(NodeLosses(5, frozenset(BOTH)), Settings())
+    assert the_hold(TWO) == Hold(the_hold(TWO).hash, "node-blast-radius", "2", "1", BOTH, why)
+    assert [change.ruling for change in judged(TWO).changes] == [
+        Ruling(Verdict.HELD, "node-blast-radius", why, due_in_s=25 * 60.0)
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("losses", "settings", "start", "minutes"),
+    [
+        pytest.param(NodeLosses(1, frozenset("a")), Settings(), "the only Node's server is gone", "30", id="one-node"),
+        pytest.param(
+            NodeLosses(10, frozenset("abc")), Settings(), "the servers of 3 of 10 Nodes are gone", "30", id="some"
+        ),
+        pytest.param(
+            NodeLosses(3, frozenset("abc")),
+            Settings(waits=Waits(given_up_after=timedelta(seconds=90))),
+            "the servers of 3 of 3 Nodes are gone",
+            "1.5",
+            id="all-and-another-wait",
+        ),
+    ],
+)
+def test_explain_losses(losses: NodeLosses, settings: Settings, start: str, minutes: str) -> None:
+    """A loss is told in numbers, with what to do before the next one, and how it ends without anybody."""
+    assert explain_losses(losses, settings) == (
+        f"{start}, and nobody announced it: cordon Nodes before their servers are deleted. Approve if it was meant;"
+        f" what is not Ready for {minutes} minutes counts as announced"
+    )
+
+
+def test_no_time_is_told_when_none_helps() -> None:
+    """Time makes nothing of Nodes that are lost and report, so it does not free the last one of the control plane."""
+    head = a_lost_node("n-1", 1, unschedulable=True, labels={"node-role.kubernetes.io/control-plane": ""})
+    ready = [a_settled_node(f"n-{i}", i) for i in range(2, 8)]
+    (change,) = judged(a_fleet(head, *ready, gone=[1, 2, 3])).changes
+    assert (change.ruling.verdict, change.ruling.due_in_s) == (Verdict.HELD, None)
+
+
+def test_an_approved_hold_lets_its_deletions_pass() -> None:
+    """What a person has approved goes, and the hold is still shown."""
+    plan = judged(TWO, the_hold(TWO).hash)
+    assert plan.holds == (replace(the_hold(TWO), approved=True),)
+    assert rulings(plan) == dict.fromkeys(BOTH, (Verdict.ALLOWED, None))
+
+
+@covers("W-3")
+@pytest.mark.parametrize(
+    ("snapshot", "doubt"),
+    [
+        pytest.param(losing(1, 2, confirmations={}), "server 1 has not been asked for by its id yet", id="not-asked"),
+        pytest.param(losing(1, 2, lost={"created_at": NOW}), "the Node has to be older than 120 s", id="too-young"),
+    ],
+)
+def test_an_approved_hold_leaves_the_proof_to_be_had(snapshot: Snapshot, doubt: str) -> None:
+    """An approval speaks for the number of Nodes, and proves nothing of any one of them."""
+    plan = judged(snapshot, the_hold(snapshot).hash)
+    assert rulings(plan) == dict.fromkeys(BOTH, (Verdict.WAITING, "absence-proof"))
+    assert plan.by_key["node/n-1"].ruling.why == doubt
+
+
+def test_losing_all_of_an_unwitnessed_project_takes_two_approvals() -> None:
+    """That no Node is Ready, and nothing of the cluster was found, is another question than how many are lost."""
+    everything = losing(1, 2, 3, 4, 5)
+    losses, anchor = judged(everything).holds
+    assert (losses.rule, anchor.rule) == ("node-blast-radius", "project-anchor")
+    assert {*rulings(judged(everything, anchor.hash)).values()} == {(Verdict.HELD, "node-blast-radius")}
+    assert {*rulings(judged(everything, losses.hash)).values()} == {(Verdict.HELD, "project-anchor")}
+    assert {*rulings(judged(everything, anchor.hash, losses.hash)).values()} == {(Verdict.ALLOWED, None)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(a_fleet(*reversed([*TWO.nodes]), gone=[2, 1]), id="in-another-order"),
+        pytest.param(replace(TWO, taken_at=NOW + timedelta(minutes=1)), id="later"),
+        pytest.param(replace(TWO, confirmations={}), id="proven-or-not"),
+        pytest.param(
+            a_fleet(*TWO.nodes, a_lost_node("n-9", 9, unschedulable=True), gone=[1, 2, 9]), id="another-is-announced"
+        ),
+        pytest.param(a_fleet(*TWO.nodes, a_settled_node("n-9", 9), gone=[1, 2]), id="another-has-joined"),
+    ],
+)
+def test_the_same_hold(other: Snapshot) -> None:
+    """An approval fits as long as the same Nodes are held for the same loss, whatever else happens."""
+    assert the_hold(other).hash == the_hold(TWO).hash
+
+
+@covers("W-23")
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(losing(1, 2, 3), id="one-more"),
+        pytest.param(losing(1, 3), id="another-one"),
+        pytest.param(losing(1, 2, lost={"uid": "registered-anew"}), id="registered-anew"),
+        pytest.param(losing(1, 2, lost={"created_at": NOW - timedelta(hours=1)}), id="created-anew"),
+        pytest.param(losing(1, 2, lost={"ready_since": NOW - timedelta(minutes=1)}), id="ready-in-between"),
+        pytest.param(losing(1, 2, cluster_uid=Present("another")), id="of-another-cluster"),
+    ],
+)
+def test_another_hold(other: Snapshot) -> None:
+    """An approval does not fit when the Nodes that are held, or what is known of them, have changed."""
+    assert the_hold(other).hash != the_hold(TWO).hash

@@ -1,0 +1,319 @@
+"""What a joining Node becomes: nodes-and-routes 4.3, 4.4 and 4.6, edge cases 1 to 9, W-12, W-15 to W-17."""
+
+from ipaddress import IPv4Address, IPv6Network
+
+import pytest
+
+from desired.addresses import UnusableNodeIP, choose_addresses
+from desired.change import NodeIdentity, Note, NoteKind
+from desired.joining import (
+    JoiningNode,
+    current_identity,
+    desired_addresses,
+    is_joining,
+    joining_node,
+    lost_addresses,
+)
+from desired.matching import Matched
+from desired.section import Absent, Present, Unknown
+from desired.settings import AddressFamily, Settings
+from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Taint
+from tests.builders import (
+    NOW,
+    SERVER_LABELS,
+    UNINITIALIZED,
+    WEB_1_ADDRESSES,
+    a_dual_stack_server,
+    a_joining_node,
+    a_network,
+    a_node,
+    a_server,
+    a_snapshot,
+)
+from tests.support.reference_rules import covers
+
+KEY = "node/web-1"
+DEFAULT, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
+KEEP = Settings(keep_internal_ips=True)
+BEFORE, AFTER = Taint("a", "NoExecute", "1", "2026-07-01T00:00:00Z"), Taint("b", "NoSchedule")
+ZONE, PROVIDED_BY = "topology.kubernetes.io/zone", "instance.hetzner.cloud/provided-by"
+NO_ZONE_LABELS = {key: value for key, value in SERVER_LABELS.items() if not key.endswith("/zone")}
+
+H, E4 = WEB_1_ADDRESSES
+E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
+I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
+VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
+DNS = (NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan"), NodeAddress(AddressType.EXTERNAL_DNS, "web-1.example.com"))
+
+
+@covers("4.3")
+@pytest.mark.parametrize(
+    ("taints", "expected"),
+    [
+        pytest.param((UNINITIALIZED,), True, id="as-the-kubelet-sets-it"),
+        pytest.param((Taint(UNINITIALIZED.key, "NoExecute"),), True, id="other-effect-and-no-value"),
+        pytest.param((BEFORE, UNINITIALIZED), True, id="among-others"),
+        pytest.param((BEFORE,), False, id="other-taints-only"),
+        pytest.param((Taint("x", "NoSchedule", UNINITIALIZED.key),), False, id="the-key-as-a-value"),
+        pytest.param((), False, id="no-taints"),
+    ],
+)
+def test_is_joining(taints: tuple[Taint, ...], expected: bool) -> None:
+    """The key of the uninitialised taint alone tells a joining Node, with any value and effect."""
+    assert is_joining(a_node(taints=taints)) is expected
+
+
+def test_current_identity() -> None:
+    """The identity before initialisation has the owned labels only and all the rest as it stands."""
+    labels = {ZONE: "mine", "team": "red", "srv.example.com/team": "blue"}
+    node = a_joining_node(taints=(BEFORE, UNINITIALIZED), addresses=WEB_1_ADDRESSES, labels=labels)
+
+    def identity(*owned: str) -> NodeIdentity:
+        return NodeIdentity(None, {key: labels[key] for key in owned}, (BEFORE, UNINITIALIZED), WEB_1_ADDRESSES)
+
+    assert current_identity(node, DEFAULT) == identity(ZONE)
+    assert current_identity(node, MIRROR) == identity(ZONE, "srv.example.com/team")
+
+
+@covers("3.1", "4.3", "4.4", "I-2", "I-4", "W-12")
+@pytest.mark.parametrize(
+    ("node", "settings", "provider_id", "labels", "taints"),
+    [
+        pytest.param(a_joining_node(), DEFAULT, "hcloud://1", SERVER_LABELS, (), id="fresh"),
+        pytest.param(
+            a_joining_node(provider_id="hcloud://1"), DEFAULT, "hcloud://1", SERVER_LABELS, (), id="provider-id-preset"
+        ),
+        pytest.param(
+            a_joining_node(provider_id="hcloud://01"),
+            DEFAULT,
+            "hcloud://01",
+            SERVER_LABELS,
+            (),
+            id="provider-id-is-never-rewritten",
+        ),
+        pytest.param(
+            a_joining_node(taints=(BEFORE, UNINITIALIZED, AFTER, Taint(UNINITIALIZED.key, "NoExecute", "other"))),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS,
+            (BEFORE, AFTER),
+            id="every-uninitialised-taint-goes-and-the-others-keep-their-order",
+        ),
+        pytest.param(
+            a_joining_node(labels=dict.fromkeys(SERVER_LABELS, "wrong")),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS | {PROVIDED_BY: "wrong"},
+            (),
+            id="wrong-labels-are-overwritten-but-for-provided-by",
+        ),
+        pytest.param(
+            a_joining_node(labels={"team": "red"}),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS,
+            (),
+            id="labels-of-others-are-left-out",
+        ),
+        pytest.param(
+            a_joining_node(),
+            Settings(zone_labels=False),
+            "hcloud://1",
+            NO_ZONE_LABELS,
+            (),
+            id="zone-labels-disabled",
+        ),
+        pytest.param(
+            a_joining_node(labels={ZONE: "mine"}),
+            Settings(zone_labels=False),
+            "hcloud://1",
+            NO_ZONE_LABELS | {ZONE: "mine"},
+            (),
+            id="an-owned-label-without-a-value-of-ours-stays",
+        ),
+        pytest.param(
+            a_joining_node(labels={"srv.example.com/gone": "x"}),
+            MIRROR,
+            "hcloud://1",
+            SERVER_LABELS | {"srv.example.com/team": "red"},
+            (),
+            id="the-servers-labels-are-mirrored-at-once",
+        ),
+        pytest.param(
+            a_joining_node(ready=Readiness.TRUE, unschedulable=True, deleted_at=NOW),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS,
+            (),
+            id="readiness-cordon-and-deletion-are-not-considered",
+        ),
+    ],
+)
+def test_joining_node(
+    node: Node, settings: Settings, provider_id: str, labels: dict[str, str], taints: tuple[Taint, ...]
+) -> None:
+    """Initialisation gives providerID, labels and addresses together, and takes the uninitialised taints away."""
+    server = a_server(labels={"team": "red"})
+    joining, _ = joining_node(node, Matched(server, "name"), a_snapshot(), settings)
+    assert joining == JoiningNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")
+
+
+@covers("4.4")
+@pytest.mark.parametrize(
+    ("node", "server", "notes"),
+    [
+        pytest.param(a_joining_node(), a_server(), (), id="nothing-to-say"),
+        pytest.param(a_joining_node(labels={PROVIDED_BY: "cloud"}), a_server(), (), id="as-we-would-set-it"),
+        pytest.param(
+            a_joining_node(labels={PROVIDED_BY: "robot"}),
+            a_server(),
+            (Note(KEY, NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),),
+            id="provided-by-of-another",
+        ),
+        pytest.param(
+            a_joining_node(labels={PROVIDED_BY: "robot"}),
+            a_server(type="a b"),
+            (
+                Note(KEY, NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),
+                Note(
+                    KEY,
+                    NoteKind.UNUSABLE_LABEL,
+                    "'a b' can be no label's value: node.kubernetes.io/instance-type stays as it is",
+                ),
+            ),
+            id="a-value-that-no-label-may-have",
+        ),
+    ],
+)
+def test_notes_of_a_joining_node(node: Node, server: Server, notes: tuple[Note, ...]) -> None:
+    """Labels that stay although ours differ, and values that cannot be written, are spoken of."""
+    joining, found = joining_node(node, Matched(server, "name"), a_snapshot(), DEFAULT)
+    assert (joining is not None, found) == (True, notes)
+
+
+@covers("3.2", "4.6", "I-5")
+@pytest.mark.parametrize(
+    ("node", "server", "network", "settings", "expected"),
+    [
+        pytest.param(
+            a_joining_node(),
+            a_dual_stack_server(),
+            a_network(),
+            Settings(address_family=AddressFamily.DUALSTACK),
+            (H, E4, E6, I4),
+            id="dual-stack-with-network",
+        ),
+        pytest.param(a_joining_node(), a_dual_stack_server(), None, DEFAULT, (H, E4), id="no-network-configured"),
+        pytest.param(
+            a_joining_node(addresses=(VPN, *DNS)), a_server(), None, DEFAULT, (H, E4), id="what-the-kubelet-says-goes"
+        ),
+        pytest.param(
+            a_joining_node(provided_node_ip="203.0.113.1"),
+            a_server(),
+            None,
+            DEFAULT,
+            (E4, H),
+            id="node-ip-reorders-the-addresses",
+        ),
+        pytest.param(
+            a_joining_node(provided_node_ip="2001:db8:1::77"),
+            a_server(ipv4=None, ipv6=IPv6Network("2001:db8:1::/64")),
+            None,
+            Settings(address_family=AddressFamily.IPV6),
+            (NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::77"), H),
+            id="node-ip-is-another-host-of-the-servers-network",
+        ),
+        pytest.param(
+            a_joining_node(addresses=(VPN, *DNS)), a_server(), None, KEEP, (H, E4, VPN), id="internal-ips-kept"
+        ),
+        pytest.param(
+            a_joining_node(addresses=(VPN,), provided_node_ip="100.64.0.1"),
+            a_server(),
+            None,
+            KEEP,
+            (VPN, H, E4),
+            id="an-internal-ip-that-is-kept-may-be-the-node-ip",
+        ),
+        pytest.param(
+            a_joining_node(addresses=(VPN,)),
+            a_server(private_ips=((4, IPv4Address("10.0.0.2")),)),
+            a_network(),
+            KEEP,
+            (H, E4, I4),
+            id="with-a-network-the-cloud-alone-knows",
+        ),
+    ],
+)
+def test_desired_addresses(
+    node: Node, server: Server, network: Network | None, settings: Settings, expected: tuple[NodeAddress, ...]
+) -> None:
+    """Addresses follow family, network and ``--node-ip``; without a network a kubelet's may be kept (W-17)."""
+    assert desired_addresses(node, server, a_snapshot(network=Present(network)), settings) == expected
+    joining, _ = joining_node(node, Matched(server, "name"), a_snapshot(network=Present(network)), settings)
+    assert joining is not None
+    assert joining.identity.addresses == expected
+
+
+@covers("I-1", "W-15")
+@pytest.mark.parametrize(
+    ("network", "why"),
+    [
+        pytest.param(Unknown("429"), "429", id="network-unreadable"),
+        pytest.param(
+            Absent(),
+            "the project has no network 'private', so the private addresses are unknown",
+            id="network-not-in-the-project",
+        ),
+    ],
+)
+def test_unknown_network(network: Absent | Unknown, why: str) -> None:
+    """While the network that decides the private addresses is not known, a Node waits instead of getting wrong ones."""
+    snapshot, settings = a_snapshot(network=network), Settings(network="private", keep_internal_ips=True)
+    found = joining_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings)
+    assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
+
+
+@covers("I-3", "4.6", "W-15", "W-16")
+@pytest.mark.parametrize("annotation", ["", "10.0.0.2", "10.0.0.2, 2001::1", "0.0.0.0", "2001:db8:1::1"])
+def test_unusable_node_ip(annotation: str) -> None:
+    """A node IP that does not fit leaves the whole Node as it is, and the note has cause and remedy."""
+    chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
+    assert isinstance(chosen, UnusableNodeIP)
+    node = a_joining_node(provided_node_ip=annotation, labels={PROVIDED_BY: "robot"})
+    found = joining_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT)
+    assert found == (None, (Note(KEY, NoteKind.UNUSABLE_NODE_IP, chosen.why),))
+
+
+NO_NETWORK = ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
+
+
+@covers("W-17")
+@pytest.mark.parametrize(
+    ("addresses", "network", "lost"),
+    [
+        pytest.param((), None, (), id="nothing-reported"),
+        pytest.param(WEB_1_ADDRESSES, None, (), id="all-kept"),
+        pytest.param((NodeAddress(AddressType.INTERNAL_IP, E4.address),), None, (), id="kept-under-another-type"),
+        pytest.param((VPN,), None, (f"InternalIP 100.64.0.1 goes away{NO_NETWORK}",), id="private-without-a-network"),
+        pytest.param((VPN,), "private", ("InternalIP 100.64.0.1 goes away",), id="private-of-another-network"),
+        pytest.param(
+            (NodeAddress(AddressType.EXTERNAL_IP, "198.51.100.7"), NodeAddress(AddressType.INTERNAL_IP, "fd00::9")),
+            None,
+            ("ExternalIP 198.51.100.7 goes away", f"InternalIP fd00::9 goes away{NO_NETWORK}"),
+            id="several-in-the-kubelets-order",
+        ),
+        pytest.param(
+            (NodeAddress(AddressType.HOSTNAME, "other"), *DNS, NodeAddress("Odd", "y")),
+            None,
+            (),
+            id="names-are-no-addresses",
+        ),
+    ],
+)
+def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: str | None, lost: tuple[str, ...]) -> None:
+    """Each IP address that the kubelet reported and the cloud does not know is a consequence, with its cause."""
+    node, settings = a_joining_node(addresses=addresses), Settings(network=network)
+    assert lost_addresses(node, WEB_1_ADDRESSES, settings) == lost
+    joining, _ = joining_node(node, Matched(a_server(), "name"), a_snapshot(), settings)
+    assert joining is not None
+    assert joining.consequences == lost

@@ -1,0 +1,126 @@
+"""Which command and which mode a run has: who wins when several are asked for, and what each needs to be known."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from desired.settings import Settings, Waits
+from reconciler.config import Config, ConfigurationError, Mode, load_config
+from reconciler.flags import Command, Output
+
+TOKEN = "T0k3n".ljust(64, "x")
+
+
+def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
+    """The configuration of a run."""
+    return load_config(Command.RUN, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
+
+
+@pytest.mark.parametrize(
+    ("flags", "mode"),
+    [({}, Mode.LOOP), ({"--once": "true"}, Mode.ONCE), ({"--dry-run": "true"}, Mode.DRY_RUN)],
+)
+def test_modes(flags: dict[str, str], mode: Mode) -> None:
+    """Without a flag a run goes on for ever."""
+    assert load(flags).mode is mode
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "mode"),
+    [
+        pytest.param({"--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="a dry run in a cron shell"),
+        pytest.param({"--once": "true"}, {"RECONCILER_DRY_RUN": "true"}, Mode.ONCE, id="once in a careful shell"),
+        pytest.param({}, {"RECONCILER_DRY_RUN": "true"}, Mode.DRY_RUN, id="the environment alone"),
+        pytest.param({"--once": "false"}, {"RECONCILER_ONCE": "true"}, Mode.LOOP, id="switched off"),
+        pytest.param(
+            {"--dry-run": "false"},
+            {"RECONCILER_ONCE": "true"},
+            Mode.ONCE,
+            id="a mode that is not asked for wins nothing",
+        ),
+        pytest.param(
+            {"--once": "false", "--dry-run": "true"}, {"RECONCILER_ONCE": "true"}, Mode.DRY_RUN, id="both said"
+        ),
+    ],
+)
+def test_the_command_lines_mode_overrules_the_environments(
+    flags: dict[str, str], environ: dict[str, str], mode: Mode
+) -> None:
+    """Who asks for a mode gets it, whatever other mode the environment has."""
+    assert load(flags, **environ).mode is mode
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ"),
+    [
+        pytest.param({"--dry-run": "true", "--once": "true"}, {}, id="on the command line"),
+        pytest.param({}, {"RECONCILER_DRY_RUN": "true", "RECONCILER_ONCE": "true"}, id="in the environment"),
+    ],
+)
+def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], environ: dict[str, str]) -> None:
+    """Where neither overrules the other, nothing is guessed."""
+    with pytest.raises(ConfigurationError) as raised:
+        load(flags, **environ)
+
+    assert raised.value.lines == ("--dry-run and --once exclude each other",)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "expected"),
+    [
+        pytest.param({}, {}, "", id="none"),
+        pytest.param({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file", id="another cluster"),
+        pytest.param({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file", id="from the environment"),
+        pytest.param({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'", id="quoted for the shell"),
+        pytest.param(
+            {"--leader-elect-resource-namespace": "ops"},
+            {},
+            "--leader-elect-resource-namespace ops",
+            id="another namespace",
+        ),
+        pytest.param({"--leader-elect-resource-namespace": "kube-system"}, {}, "", id="the default, spelt out"),
+        pytest.param(
+            {"--leader-elect-resource-namespace": "ops", "--kubeconfig": "f"},
+            {},
+            "--kubeconfig f --leader-elect-resource-namespace ops",
+            id="both",
+        ),
+    ],
+)
+def test_flags_of_the_approve_command(flags: dict[str, str], environ: dict[str, str], expected: str) -> None:
+    """What ``reconcile approve`` needs to reach the same ConfigMap is what this run was given, quoted."""
+    assert load(flags, **environ).approve_flags == expected
+
+
+def test_approving_needs_no_token() -> None:
+    """``approve`` talks to the cluster alone: neither the token nor any of Hetzner's variables is looked at."""
+    config = load_config(
+        Command.APPROVE, {"--kubeconfig": "f"}, {"HCLOUD_DEBUG": "nonsense", "RECONCILER_REQUEST_TIMEOUT": "3s"}
+    )
+
+    assert (config.kubeconfig, config.request_timeout_s, config.lease_namespace) == ("f", 3.0, "kube-system")
+
+
+def test_explaining_looks_only() -> None:
+    """``explain`` plans as a run of the same settings does, and never writes, whatever mode the environment has."""
+    environ = {
+        "HCLOUD_TOKEN": TOKEN,
+        "HCLOUD_NETWORK": "net",
+        "RECONCILER_ONCE": "true",
+        "RECONCILER_ONLY": "node/other",
+        "RECONCILER_DELETE_MIN_AGE": "5s",
+    }
+
+    config = load_config(Command.EXPLAIN, {"--output": "json"}, environ)
+
+    assert (config.mode, config.output, config.token) == (Mode.DRY_RUN, Output.JSON, TOKEN)
+    assert config.settings == Settings(network="net", waits=Waits(age=timedelta(seconds=5)))
+
+
+def test_explaining_needs_a_token() -> None:
+    """Without the project's token nothing can be explained."""
+    with pytest.raises(ConfigurationError) as raised:
+        load_config(Command.EXPLAIN, {}, {})
+
+    assert raised.value.lines[0].startswith('environment variable "HCLOUD_TOKEN" is required')

@@ -1,0 +1,339 @@
+"""Whole passes over Nodes whose servers are gone: what goes, what waits for how long, what it costs, what is said."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied, Failed
+from desired.change import NoteKind, Verdict
+from desired.settings import Policy, Settings, Waits
+from reconciler.loop import Pace, is_news, said
+from reconciler.result import Report, Result
+from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.passes import Run
+from tests.support.simulators import Simulation, ago
+
+NODE = "/api/v1/nodes/web-1"
+CONFLICT = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
+REFUSED = {"kind": "Status", "reason": "Forbidden", "message": "may not delete nodes"}
+DELETING = ("DeletingNode", "Deleting node web-1 because it does not exist in the cloud provider")
+
+Lose = Callable[..., Run]
+
+
+@pytest.fixture
+def lose(simulate: Callable[..., Simulation]) -> Lose:
+    """Makes a run in which the servers of ``lost`` Nodes are gone, beside ``kept`` ones in order."""
+
+    def start(lost: Sequence[dict[str, Any]] = (), kept: int = 3, **run: Any) -> Run:
+        keep = {200 + number: f"keep-{number}" for number in range(kept)}
+        nodes = [*lost, *(settled_node(name, number) for number, name in keep.items())]
+        project = {"servers": [server(number, name) for number, name in keep.items()]}
+        return Run(simulate(nodes=nodes, project=project), **run)
+
+    return start
+
+
+def silent(number: int = 1, seconds: float = 300.0, **spec: Any) -> dict[str, Any]:
+    """A Node that has not reported for so long, an hour old."""
+    node = settled_node(f"web-{number}", number, "Unknown", since=ago(seconds))
+    node["spec"] |= spec
+    return node
+
+
+def left(run: Run) -> list[str]:
+    """Names of the Nodes that are there, but for those in order."""
+    return [name for name in run.sim.nodes() if not name.startswith("keep-")]
+
+
+def asked(run: Run) -> list[str]:
+    """What was asked of Hetzner since the last call."""
+    paths = sorted(entry.path.removeprefix("/v1/") for entry in run.sim.sent_to_hetzner())
+    run.sim.hetzner_proxy.journal.clear()
+    return paths
+
+
+def announced(run: Run) -> list[tuple[str, str]]:
+    """Reason and text of the events of the run."""
+    return [(event.reason, event.message) for event in run.ears.events]
+
+
+def verdicts(report: Report) -> list[tuple[str, Verdict, str | None]]:
+    """Key, verdict and rule of what was not to be applied."""
+    return [
+        (line.change.key, line.change.ruling.verdict, line.change.ruling.rule)
+        for line in report.lines
+        if line.outcome is None
+    ]
+
+
+def test_a_lost_node(lose: Lose) -> None:
+    """It goes in one pass, which costs the list and two questions by id, and an event says so in HCCM's words."""
+    run = lose([silent()])
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert [(line.change.key, line.outcome) for line in report.lines] == [("node/web-1", Applied())]
+    assert sorted(run.sim.nodes()) == ["keep-0", "keep-1", "keep-2"]
+    assert asked(run) == ["servers", "servers/1", "servers/1"]
+    assert announced(run) == [DELETING]
+    assert run.converge().lines == ()
+    assert asked(run) == ["servers"]
+
+
+def test_a_dry_run_deletes_nothing(lose: Lose) -> None:
+    """It asks for the proof as a pass does, and says what would go."""
+    run = lose([silent()])
+
+    report = run.plan()
+
+    assert (report.result, left(run)) == (Result.CHANGES, ["web-1"])
+    assert asked(run) == ["servers", "servers/1"]
+    assert {entry.method for entry in run.sim.sent_to_kubernetes()} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("node", "waits", "due_in_s"),
+    [
+        pytest.param(silent(seconds=8), Waits(), 12.0, id="silent for eight seconds"),
+        pytest.param(silent(seconds=8), Waits(not_ready_for=timedelta(seconds=9)), 1.0, id="as was asked for"),
+        pytest.param(silent(), Waits(age=timedelta(seconds=3645)), 45.0, id="too young"),
+        pytest.param(silent(seconds=15), Waits(age=timedelta(seconds=3645)), 45.0, id="the longer wait of two"),
+    ],
+)
+def test_a_deletion_that_waits(lose: Lose, node: dict[str, Any], waits: Waits, due_in_s: float) -> None:
+    """The report says when it is due, the loop wakes up then, and then it is done; until then nobody is asked."""
+    run = lose([node], settings=Settings(waits=waits))
+
+    early = run.converge()
+    run.sim.clock.advance(due_in_s - 1)
+    later = run.converge()
+
+    assert [line.change.ruling.due_in_s for line in early.lines] == [due_in_s]
+    assert verdicts(later) == [("node/web-1", Verdict.WAITING, "absence-proof")]
+    assert Pace(60.0, draw=lambda: 0.0).pause_s(early, 0) == due_in_s
+    assert not is_news(later, said(early))
+    assert (left(run), asked(run), announced(run)) == (["web-1"], ["servers", "servers"], [])
+
+    run.sim.clock.advance(1)
+    assert run.converge().result is Result.NO_CHANGES
+    assert left(run) == []
+
+
+def test_a_held_deletion(lose: Lose) -> None:
+    """Two at once are held, and nobody is asked twice; who approves it while the loop runs, lets them go."""
+    run = lose([silent(1), silent(2)])
+
+    report = run.converge()
+
+    (hold,) = report.holds
+    assert report.result is Result.REFUSED
+    assert (hold.rule, hold.keys, hold.value, hold.limit) == (
+        "node-blast-radius",
+        ("node/web-1", "node/web-2"),
+        "2",
+        "1",
+    )
+    assert [reason for reason, _ in announced(run)] == ["ChangeHeld", "ChangeHeld"]
+    assert asked(run) == ["servers", "servers/1", "servers/2"]
+    for _ in range(3):
+        run.sim.clock.advance(60)
+        assert not is_news(run.converge(), said(report))
+    assert (left(run), asked(run)) == (["web-1", "web-2"], ["servers"] * 3)
+
+    run.approve(hold.hash)
+    assert run.converge().result is Result.NO_CHANGES
+    assert left(run) == []
+
+
+def test_a_hold_that_resolves_itself(lose: Lose) -> None:
+    """Who was silent for half an hour is given up, and the loop wakes up for that."""
+    run = lose([silent(1), silent(2, seconds=600)])
+
+    held = run.converge()
+    assert Pace(3600.0, draw=lambda: 0.0).pause_s(held, 0) == 1200.0
+
+    run.sim.clock.advance(1200)
+    assert run.converge().result is Result.NO_CHANGES
+    assert left(run) == []
+
+
+def test_twelve_announced_nodes(lose: Lose) -> None:
+    """Ten are asked for in a pass, and go; the rest are due in a moment, and go in the next one."""
+    run = lose([silent(number, unschedulable=True) for number in range(1, 13)])
+
+    first = run.converge()
+
+    assert verdicts(first) == [
+        ("node/web-11", Verdict.WAITING, "absence-proof"),
+        ("node/web-12", Verdict.WAITING, "absence-proof"),
+    ]
+    assert left(run) == ["web-11", "web-12"]
+    assert asked(run) == sorted(["servers", *(f"servers/{number}" for number in range(1, 11) for _ in "ab")])
+    assert Pace(60.0, draw=lambda: 0.0).pause_s(first, 0) == 5.0
+
+    assert run.converge().result is Result.NO_CHANGES
+    assert left(run) == []
+    assert asked(run) == ["servers", "servers/11", "servers/11", "servers/12", "servers/12"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "gone"),
+    [
+        pytest.param(Settings(), ["web-1", "web-2"], id="all"),
+        pytest.param(Settings(policy=Policy.UPSERT), [], id="without removals"),
+        pytest.param(Settings(policy=Policy.OBSERVE), [], id="observing"),
+        pytest.param(Settings(only=("node/web-2",)), ["web-2"], id="only one of them"),
+        pytest.param(Settings(only=("node/keep-1",)), [], id="only another one"),
+    ],
+)
+def test_which_nodes_go(lose: Lose, settings: Settings, gone: list[str]) -> None:
+    """Settings say what is removed, and what is not is said to wait, or to be left out."""
+    run = lose([silent(1, unschedulable=True), silent(2, unschedulable=True)], settings=settings)
+
+    report = run.converge()
+
+    assert left(run) == [name for name in ("web-1", "web-2") if name not in gone]
+    assert sorted(event.node.name for event in run.ears.events) == gone
+    if settings.policy is not Policy.SYNC:
+        assert [rule for _, _, rule in verdicts(report)] == ["policy", "policy"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param({"kind": "status", "code": 503, "body": "<html>"}, id="down"),
+        pytest.param({"kind": "status", "code": 404, "body": "<html>"}, id="a proxy's 404"),
+        pytest.param({"kind": "reset"}, id="no connection"),
+    ],
+)
+def test_a_server_of_which_nothing_is_known(lose: Lose, fault: dict[str, Any]) -> None:
+    """While nobody can say by id that it is gone, its Node stays, and the question is put again after half a minute."""
+    run = lose([silent()])
+    run.sim.spoil_hetzner(**fault, path="/v1/servers/", count=None)
+
+    assert verdicts(run.converge()) == [("node/web-1", Verdict.WAITING, "absence-proof")]
+    asked(run)
+    run.sim.clock.advance(29)
+    run.converge()
+    assert (left(run), asked(run), announced(run)) == (["web-1"], ["servers"], [])
+
+    run.sim.hetzner_proxy.clear_faults()
+    run.sim.clock.advance(1)
+    run.converge()
+    assert left(run) == []
+
+
+def test_a_conflict_is_planned_again(lose: Lose) -> None:
+    """A Node that somebody has written to meanwhile is judged again, and goes in the same pass."""
+    run = lose([silent()])
+    run.sim.spoil_kubernetes("status", method="DELETE", code=409, body=CONFLICT)
+
+    report = run.converge()
+
+    assert (report.result, left(run), run.ears.begun) == (Result.NO_CHANGES, [], 2)
+    assert announced(run) == [DELETING]
+
+
+def just_before_the_writes(run: Run, happens: Callable[[Simulation], Any]) -> None:
+    """Let something happen once, between the plan and what is done about it."""
+    begin, todo = run.ears.begin, [happens]
+
+    def begin_after_it(changes: Any) -> None:
+        while todo:
+            todo.pop()(run.sim)
+        begin(changes)
+
+    run.ears.begin = begin_after_it  # type: ignore[method-assign]
+
+
+def report_ready(sim: Simulation) -> None:
+    """The kubelet is back."""
+    sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [condition("Ready", "True")]}})
+
+
+def register_again(sim: Simulation) -> None:
+    """Somebody deletes the Node, and a machine registers under its name."""
+    metadata = sim.nodes()["web-1"]["metadata"]
+    writer = sim.kubernetes_writer()
+    writer.delete(NODE, uid=metadata["uid"], version=metadata["resourceVersion"])
+    writer.create("/api/v1/nodes", joining_node("web-1"))
+
+
+@pytest.mark.parametrize(
+    ("happens", "note"),
+    [
+        pytest.param(report_ready, "and its kubelet reports Ready", id="Ready again"),
+        pytest.param(register_again, "no server of the project is named 'web-1'", id="registered again"),
+    ],
+)
+def test_what_changes_between_plan_and_deletion(lose: Lose, happens: Callable[[Simulation], Any], note: str) -> None:
+    """The Node stays, the next round sees why, and nobody is told that it was deleted."""
+    run = lose([silent()])
+    just_before_the_writes(run, happens)
+
+    report = run.converge()
+
+    assert (report.result, report.lines, left(run)) == (Result.NO_CHANGES, (), ["web-1"])
+    (said_of_it,) = report.notes
+    assert note in said_of_it.text
+    assert "DeletingNode" not in {reason for reason, _ in announced(run)}
+
+
+def test_a_server_that_comes_to_light(lose: Lose) -> None:
+    """A server that is there after all keeps its Node: a failure in this pass, asked for once, in order in the next."""
+    run = lose([silent()])
+    project = run.sim.hetzner.world()["hetzner"]
+    back = {**project, "servers": [*project["servers"], server(1, "web-1")]}
+    just_before_the_writes(run, lambda sim: sim.hetzner.replace_world(back))
+
+    first = run.converge()
+
+    why = "Hetzner contradicts itself: server 1, which was nowhere, is there after all"
+    assert [line.outcome for line in first.lines] == [Failed(why)]
+    assert asked(run) == ["servers", "servers/1", "servers/1"]
+    assert run.converge().result is Result.NO_CHANGES
+    assert left(run) == ["web-1"]
+    assert announced(run) == [("DeletingNodeFailed", f"Failed deleting node web-1: {why}")]
+
+
+def test_a_deletion_that_fails(lose: Lose) -> None:
+    """It stays with its Node, an event says why in HCCM's words, and everything else goes on."""
+    run = lose([silent(1, unschedulable=True), silent(2, unschedulable=True)])
+    run.sim.spoil_kubernetes("status", method="DELETE", path=f"{NODE}$", code=403, body=REFUSED, count=None)
+
+    report = run.converge()
+
+    why = f"Kubernetes API server: DELETE {NODE} answers 403 may not delete nodes"
+    assert report.result is Result.PARTIAL
+    assert [line.outcome for line in report.lines] == [Failed(why), Applied()]
+    assert left(run) == ["web-1"]
+    assert ("DeletingNodeFailed", f"Failed deleting node web-1: {why}") in announced(run)
+    assert [reason for reason, _ in announced(run)].count("DeletingNode") == 1
+
+
+def test_a_node_that_lingers(lose: Lose) -> None:
+    """A Node with a finalizer is asked to go once; from then on it is noted, which makes no result worse."""
+    node = silent()
+    node["metadata"]["finalizers"] = ["example.com/drain"]
+    run = lose([node])
+
+    first = run.converge()
+    second = run.converge()
+
+    assert [(line.change.key, line.outcome) for line in first.lines] == [("node/web-1", Applied())]
+    assert second.lines == ()
+    for report in (first, second):
+        assert report.result is Result.NO_CHANGES
+        assert [(note.key, note.kind) for note in report.notes] == [("node/web-1", NoteKind.DELETING)]
+        assert "waits for finalizers example.com/drain" in report.notes[0].text
+    assert len(run.sim.sent_to_kubernetes("DELETE")) == 1
+    assert announced(run) == [DELETING]
+    assert asked(run) == ["servers", "servers", "servers/1", "servers/1"]
+
+    run.sim.kubernetes_writer().patch(NODE, {"metadata": {"finalizers": None}})
+    assert run.converge().notes == ()
+    assert left(run) == []

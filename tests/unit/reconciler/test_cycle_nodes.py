@@ -1,0 +1,178 @@
+"""Whole passes over settled Nodes: what follows their servers, at which price, and what is left alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied
+from desired.selector import parse_selector
+from desired.settings import Controller, Policy, Settings
+from reconciler.result import Result
+from tests.support.objects import server, settled_node
+from tests.support.passes import Run
+from tests.support.simulators import Simulation
+
+RESIZED = {"server_type": "cpx42"}
+SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
+
+
+@pytest.fixture
+def settled(simulate: Callable[..., Simulation]) -> Run:
+    """Three Nodes in order, and their servers."""
+    names = {number: f"web-{number}" for number in (1, 2, 3)}
+    nodes = [settled_node(name, number) for number, name in names.items()]
+    return Run(simulate(nodes=nodes, project={"servers": [server(number, name) for number, name in names.items()]}))
+
+
+def asked(run: Run) -> list[str]:
+    """What was asked of Hetzner since the last call."""
+    paths = [entry.path for entry in run.sim.sent_to_hetzner()]
+    run.sim.hetzner_proxy.journal.clear()
+    return paths
+
+
+def types(run: Run) -> list[str]:
+    """The instance type of each Node."""
+    return [node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in run.sim.nodes().values()]
+
+
+def test_nothing_to_do(settled: Run) -> None:
+    """Nodes in order cost one list of each API and the cluster's identity, and no write."""
+    report = settled.converge()
+
+    assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
+    assert (report.cost.kubernetes, asked(settled)) == (2, ["/v1/servers"])
+    assert settled.sim.written() == []
+    assert settled.ears.events == []
+
+
+def test_resized_servers(settled: Run) -> None:
+    """The labels of resized servers follow in the next pass, with one PATCH a Node and no question beyond the list."""
+    for number in (1, 3):
+        settled.sim.change_server(number, **RESIZED)
+
+    report = settled.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert types(settled) == ["cpx42", "cpx32", "cpx42"]
+    written = {(entry.method, entry.path) for entry in settled.sim.written()}
+    assert written == {("PATCH", "/api/v1/nodes/web-1"), ("PATCH", "/api/v1/nodes/web-3")}
+    assert len(settled.sim.written()) == 2
+    assert asked(settled) == ["/v1/servers"]
+    assert settled.ears.events == []
+
+
+def test_everything_at_once(settled: Run) -> None:
+    """Labels, addresses and taint of one Node are mended in one pass, and the next one has nothing to do."""
+    address = {"public_net": {"ipv4": {"ip": "192.0.2.4"}}}
+    settled.sim.change_server(1, **RESIZED, **address, status="off")
+
+    report = settled.converge()
+
+    node = settled.sim.nodes()["web-1"]
+    assert report.result is Result.NO_CHANGES
+    assert {line.change.key: line.outcome for line in report.lines} == {
+        "node/web-1/addresses": Applied(),
+        "node/web-1/labels": Applied(),
+        "node/web-1/shutdown": Applied(),
+    }
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "cpx42"
+    assert node["status"]["addresses"][1] == {"type": "ExternalIP", "address": "192.0.2.4"}
+    assert node["spec"]["taints"] == [SHUTDOWN]
+    assert settled.converge().lines == ()
+
+
+def test_off_and_on_again(settled: Run) -> None:
+    """The taint follows the server's state both ways, whatever its kubelet says; a state in between moves nothing."""
+    seen = []
+    for status in ("off", "starting", "running", "stopping"):
+        settled.sim.change_server(2, status=status)
+        assert settled.converge().result is Result.NO_CHANGES
+        seen.append(settled.sim.nodes()["web-2"]["spec"].get("taints", []))
+
+    assert seen == [[SHUTDOWN], [SHUTDOWN], [], []]
+
+
+def test_a_renamed_server(settled: Run) -> None:
+    """The id is the identity: the Node stays, and its host name follows."""
+    settled.sim.change_server(1, name="other")
+
+    assert settled.converge().result is Result.NO_CHANGES
+    assert settled.sim.nodes()["web-1"]["status"]["addresses"][0] == {"type": "Hostname", "address": "other"}
+
+
+@pytest.mark.parametrize("status", ["Unknown", "False"])
+def test_silent_nodes_cost_nothing(simulate: Callable[..., Simulation], status: str) -> None:
+    """A hundred Nodes that are not Ready and whose servers live cost the pages of the list, and nothing is written."""
+    names = {number: f"web-{number}" for number in range(1, 101)}
+    nodes = [settled_node(name, number, status) for number, name in names.items()]
+    run = Run(simulate(nodes=nodes, project={"servers": [server(number, name) for number, name in names.items()]}))
+
+    report = run.converge()
+
+    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
+    assert asked(run) == ["/v1/servers", "/v1/servers"]
+    assert run.sim.written() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(Settings(), ["cpx42", "cpx42", "cpx42"], id="all"),
+        pytest.param(Settings(policy=Policy.UPSERT), ["cpx42", "cpx42", "cpx42"], id="without removals"),
+        pytest.param(Settings(policy=Policy.OBSERVE), ["cpx32", "cpx32", "cpx32"], id="observing"),
+        pytest.param(Settings(only=("node/web-2",)), ["cpx32", "cpx42", "cpx32"], id="one Node"),
+        pytest.param(Settings(only=("node/web-2/labels",)), ["cpx32", "cpx42", "cpx32"], id="one part of a Node"),
+        pytest.param(Settings(only=("node/web-2/shutdown",)), ["cpx32", "cpx32", "cpx32"], id="another part of it"),
+        pytest.param(
+            Settings(ignore_nodes=parse_selector("example.com/keep")), ["cpx42", "cpx42", "cpx32"], id="ignored"
+        ),
+        pytest.param(
+            Settings(controllers=frozenset(Controller) - {Controller.NODE}),
+            ["cpx32", "cpx32", "cpx32"],
+            id="controller off",
+        ),
+    ],
+)
+def test_which_nodes_follow(settled: Run, settings: Settings, expected: list[str]) -> None:
+    """Settings say which Nodes, or parts of them, are kept true."""
+    label: Any = {"metadata": {"labels": {"example.com/keep": ""}}}
+    settled.sim.kubernetes_writer().patch("/api/v1/nodes/web-3", label)
+    for number in (1, 2, 3):
+        settled.sim.change_server(number, **RESIZED)
+    settled.settings = settings
+
+    settled.converge()
+
+    assert types(settled) == expected
+
+
+def test_a_network_that_cannot_be_read(settled: Run) -> None:
+    """What hangs on the network stays as it is, and the rest is kept true: no address goes for want of an answer."""
+    settled.sim.change_server(1, **RESIZED, public_net={"ipv4": {"ip": "192.0.2.4"}})
+    before = settled.sim.nodes()["web-1"]["status"]["addresses"]
+    settled.settings = Settings(network="net")
+    settled.sim.spoil_hetzner("status", path="/v1/networks", code=503, body="<html>", count=None)
+
+    report = settled.converge()
+
+    assert report.result is Result.INCOMPLETE
+    assert types(settled) == ["cpx42", "cpx32", "cpx32"]
+    assert settled.sim.nodes()["web-1"]["status"]["addresses"] == before
+
+
+def test_a_gap_in_the_list(simulate: Callable[..., Simulation]) -> None:
+    """Nodes whose servers arrived are kept true; those of the missing page are left exactly as they are."""
+    names = {number: f"web-{number}" for number in (1, 60)}
+    servers = [server(number, f"web-{number}", **RESIZED, status="off") for number in range(1, 61)]
+    run = Run(simulate(nodes=[settled_node(name, n) for n, name in names.items()], project={"servers": servers}))
+    before = run.sim.nodes()["web-60"]
+    run.sim.spoil_hetzner("status", code=503, query="page=2&", body="<html>", count=None)
+
+    report = run.converge()
+
+    assert report.result is Result.INCOMPLETE
+    assert types(run) == ["cpx42", "cpx32"]
+    assert run.sim.nodes()["web-1"]["spec"]["taints"] == [SHUTDOWN]
+    assert run.sim.nodes()["web-60"] == before

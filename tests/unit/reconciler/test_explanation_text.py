@@ -1,0 +1,181 @@
+"""What people read of one Node: golden files, the page that shows them, and nothing that a terminal would obey."""
+
+import io
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desired.change import Note, NoteKind
+from desired.explanation.fact import Fact, Rule
+from desired.explanation.stage import Stage
+from reconciler.flags import Output
+from reconciler.report.explanation_json import explanation_as_json
+from reconciler.report.explanation_text import render_explanation
+from reconciler.report.terminal import Writer
+from reconciler.report.text_report import Tone
+from reconciler.result import Explained
+from tests.support.explanations import EXPLANATIONS
+
+GOLDEN = Path(__file__).parent / "golden"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "explain.md"
+EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Terminal(io.StringIO):
+    """A stream that says a person is looking."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+def written(explained: Explained, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
+    """What reaches the stream."""
+    stream = stream or io.StringIO()
+    Writer(output, stream).write(explained)
+    return stream.getvalue()
+
+
+def changed(explained: Explained, **members: Any) -> Explained:
+    """The same with other members of the explanation."""
+    assert explained.explanation is not None
+    return replace(explained, explanation=replace(explained.explanation, **members))
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_golden_explanations(name: str) -> None:
+    """Each reads exactly as its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
+    file = GOLDEN / f"explain_{name}.txt"
+    text = written(EXPLANATIONS[name])
+    if "UPDATE_GOLDEN" in os.environ:
+        file.write_text(text, "utf-8")
+
+    assert text == file.read_text("utf-8")
+
+
+def test_the_page_shows_what_is_printed() -> None:
+    """Each example of docs/explain.md is what the command prints; ``UPDATE_DOCS=1`` writes them anew."""
+    page = PAGE.read_text("utf-8")
+    now = EXAMPLE.sub(lambda found: found[1] + written(EXPLANATIONS[found["name"]]) + found[4], page)
+    if "UPDATE_DOCS" in os.environ:
+        PAGE.write_text(now, "utf-8")
+
+    assert len(EXAMPLE.findall(page)) == page.count("<!-- example") > 0
+    assert PAGE.read_text("utf-8") == now
+
+
+def test_the_page_names_every_word() -> None:
+    """The tables of docs/explain.md have a row for each stage and each rule, and none for what does not exist."""
+    rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
+
+    assert rows == [*Stage, *Rule]
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+@pytest.mark.parametrize("output", [Output.TEXT, Output.AUTO])
+def test_no_escapes_in_pipes(name: str, output: Output) -> None:
+    """What does not go to a terminal has no escape byte, and no blank at the end of a line."""
+    text = written(EXPLANATIONS[name], output)
+
+    assert "\x1b" not in text
+    assert not re.search(r"[ \t]$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_a_terminal_shows_the_same_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With colours taken away a terminal shows what a pipe gets, unwrapped however narrow it is."""
+    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = written(EXPLANATIONS[name], Output.AUTO, Terminal())
+
+    assert "\x1b[" in shown
+    assert ESCAPES.sub("", shown) == written(EXPLANATIONS[name])
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_text_and_json_tell_the_same(name: str) -> None:
+    """Stage, sentence, every fact and every word of a guard that machines get, people get as well."""
+    document, text = explanation_as_json(EXPLANATIONS[name]), written(EXPLANATIONS[name])
+    rows = [row for part in ("labels", "addresses", "taints", "conditions") for row in document[part]]
+
+    told = [f"{document['key']}  {document['stage']}", document["why"]] if document["stage"] else document["errors"]
+    assert all(words in text for words in told)
+    for row in rows:
+        assert re.search(rf" {re.escape(row['subject'])} .*{re.escape(row['source'])}$", text, re.MULTILINE), row
+    for word in document["guards"]:
+        assert f" {word['rule']} " in text
+        assert word["why"] is None or word["why"] in text
+
+
+def test_a_hold_is_shown_with_its_command() -> None:
+    """What holds is told with all that it holds and what to type, with the flags that this run was given."""
+    held = EXPLANATIONS["held"]
+    assert held.explanation is not None
+    hold = next(word.hold for word in held.explanation.guards if word.hold)
+    text = written(replace(held, report=replace(held.report, approve_flags="--kubeconfig f")))
+
+    assert "        changes: node/web-1, node/web-2\n" in text
+    assert f"        to let exactly these pass once: reconcile approve {hold.hash} --kubeconfig f\n" in text
+
+
+def test_an_approved_hold_asks_for_nothing() -> None:
+    """What was approved passes, says so, and is not offered to be approved again."""
+    text = written(EXPLANATIONS["approved"])
+
+    assert "      node-blast-radius    passes, as it was approved, measured 2, limit 1" in text
+    assert "reconcile approve" not in text
+
+
+FOREIGN = "a\x1b[31m\nb\u202e"
+
+
+def test_control_characters_are_made_visible() -> None:
+    """Text from elsewhere cannot move the cursor, change colours or begin a line of its own."""
+    fact = Fact(FOREIGN, FOREIGN, None, Rule.SERVER, FOREIGN)
+    note = Note("node/web-1", NoteKind.UNKNOWN, FOREIGN)
+    spoiled = changed(EXPLANATIONS["settled"], why=FOREIGN, labels=(fact,), notes=(note,))
+    shown = r"a\x1b[31m\nb\u202e"
+
+    assert f"  - {shown}  {shown} -> (none)  {shown}\n" in written(spoiled)
+    assert f"  {shown}\n" in written(spoiled)
+
+
+def test_columns_are_aligned() -> None:
+    """Values stand below each other, whatever is in them; one that is far too long only pushes its own line."""
+    rows = ("a", "\x1b", "x" * 60)
+    facts = tuple(Fact(row, row, row, Rule.FOREIGN, "END") for row in rows)
+    lines = written(changed(EXPLANATIONS["settled"], labels=facts)).splitlines()
+    short, escaped, long = (line.index("END") for line in lines if line.endswith("END"))
+
+    assert short == escaped == 4 + 48 + 2 + 48 + 2 < long
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "line", "tone"),
+    [
+        pytest.param("x", "x", "    key  x  why", Tone.PLAIN, id="right"),
+        pytest.param("", "", '    key  ""  why', Tone.PLAIN, id="right-and-empty"),
+        pytest.param(None, "x", "  + key  (none) -> x  why", Tone.ADD, id="comes"),
+        pytest.param("x", "y", "  ~ key  x -> y  why", Tone.MODIFY, id="changes"),
+        pytest.param("x", None, "  - key  x -> (none)  why", Tone.REMOVE, id="goes"),
+    ],
+)
+def test_marks(value: str | None, wanted: str | None, line: str, tone: Tone) -> None:
+    """A fact that differs from what should be has the mark of a plan, and its colour."""
+    fact = Fact("key", value, wanted, Rule.SERVER, "why")
+    lines = list(render_explanation(changed(EXPLANATIONS["settled"], labels=(fact,))))
+
+    assert [(found.text, found.tone) for found in lines if found.text.endswith("why")] == [(line, tone)]
+
+
+def test_a_note_is_not_told_twice() -> None:
+    """The note that the first sentence tells already is left out below."""
+    assert "Notes" not in written(EXPLANATIONS["unmatched"])
+    assert "Notes" in written(EXPLANATIONS["drifted"])
