@@ -107,7 +107,9 @@ def delete(
     except NotFound:
         pass
     else:
-        raise Broken(f"Hetzner contradicts itself: server {proof.server_id}, which was nowhere, is there after all")
+        raise Broken(
+            f"Hetzner contradicts itself: its list lacks server {proof.server_id}, and a GET by its id finds it"
+        )
     try:
         _require_silence(cluster.get(_path(node)), node)
         writer.delete(_path(node), uid=proof.node_uid, version=node.resource_version)

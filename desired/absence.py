@@ -7,6 +7,7 @@ what the list knows (nodes-and-routes W-1 to W-4).
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from desired.announced import is_announced
 from desired.ownership import cloud_nodes
 from desired.section import Absent, Unknown
 from desired.settings import Controller, Settings, Waits
@@ -36,8 +37,8 @@ class Doubt:
     due_in_s: float | None
 
 
-def absence_proof(node: Node, server_id: int) -> AbsenceProof:
-    """The proof for ``node`` as it stands."""
+def proof_of_absence(node: Node, server_id: int) -> AbsenceProof:
+    """What is known of ``node`` as it stands."""
     return AbsenceProof(server_id, node.uid, node.created_at, node.ready_since)
 
 
@@ -60,18 +61,25 @@ def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt 
 def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...]:
     """Ids of servers to ask for one by one: those on whose absence alone the deletion of a Node hangs.
 
-    The Nodes that were the first to stop being Ready come first.
+    Those that ``--only`` names come first, then those that were announced, as these may go without a person's word;
+    among them the ones that were the first to stop being Ready.
     """
     if Controller.LIFECYCLE not in settings.controllers:
         return ()
+    only, given_up_after = settings.only, settings.waits.given_up_after
     wanted = {
-        server_id: node.ready_since
+        server_id: (
+            node.key not in only,
+            not is_announced(node, snapshot.taken_at, given_up_after),
+            node.ready_since,
+            server_id,
+        )
         for node, server_id in cloud_nodes(snapshot, settings)
         if is_departing(node)
         and isinstance(snapshot.servers.find(server_id), Absent)
-        and _wait_for(absence_proof(node, server_id), snapshot.taken_at, settings.waits) is None
+        and _wait_for(proof_of_absence(node, server_id), snapshot.taken_at, settings.waits) is None
     }
-    return tuple(sorted(wanted, key=lambda server_id: (wanted[server_id], server_id)))
+    return tuple(sorted(wanted, key=lambda server_id: wanted[server_id]))
 
 
 def is_departing(node: Node) -> bool:

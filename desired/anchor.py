@@ -33,11 +33,18 @@ class Anchor:
     total: int
     found: int
     unknown: int
+    unreadable: int = 0
+    """Nodes that arrived and could not be read: they may be Ready, and not found."""
 
     @property
     def needed(self) -> int:
         """At least half of them have to be found."""
         return (self.total + 1) // 2
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether at least half are found even if nothing unreadable is: what a removal needs."""
+        return self.found >= (self.total + self.unreadable + 1) // 2
 
     @property
     def state(self) -> AnchorState:
@@ -64,7 +71,7 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
                 pass
             case _:
                 unknown += 1
-    return Anchor(total, found, unknown)
+    return Anchor(total, found, unknown, len(snapshot.nodes.unreadable))
 
 
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:

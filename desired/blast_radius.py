@@ -20,6 +20,14 @@ class NodeLosses:
     nodes: int
     lost: frozenset[str]
     """Keys."""
+    unreadable: int = 0
+    """Nodes that arrived and could not be read, or whose servers could not: they may be lost as well, so that knowing
+    less never lets more go."""
+
+    @property
+    def value(self) -> int:
+        """What is measured: how many are lost, at worst."""
+        return len(self.lost) + self.unreadable
 
     @property
     def limit(self) -> int:
@@ -36,7 +44,8 @@ def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
         for node, server_id in ours
         if isinstance(snapshot.servers.find(server_id), Absent) and not is_announced(node, now, given_up_after)
     )
-    return NodeLosses(len(ours), frozenset(lost))
+    unreadable = sum(server_id in snapshot.servers.unreadable for _, server_id in ours) + len(snapshot.nodes.unreadable)
+    return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
 
 
 def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> float | None:
@@ -55,7 +64,8 @@ def is_control_plane(node: Node) -> bool:
 
 
 def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
-    """Keys of the control plane's Nodes when the server of each one is absent, announced or not; else empty.
+    """Keys of the control plane's Nodes when each one has lost its server, announced or not, or is being deleted; else
+    empty.
 
     A Node that is ignored, another cloud's, or of which nothing is known counts as one that stays.
     """
@@ -64,5 +74,6 @@ def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[s
         for node, server_id in cloud_nodes(snapshot, settings)
         if isinstance(snapshot.servers.find(server_id), Absent)
     }
-    members = {node.key for node in snapshot.nodes if is_control_plane(node)}
-    return frozenset(members) if members <= absent else frozenset()
+    members = {node.key: node for node in snapshot.nodes if is_control_plane(node)}
+    stays = any(node.key not in absent and node.deleted_at is None for node in members.values())
+    return frozenset() if stays else frozenset(members)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from desired.absence import absence_proof, is_departing
+from desired.absence import is_departing, proof_of_absence
 from desired.change import LostNode, Note, NoteKind
 from desired.joining import current_identity
 from desired.matching import Gone
@@ -20,10 +20,12 @@ class DepartingNode:
 def departing_node(node: Node, gone: Gone, settings: Settings) -> tuple[DepartingNode | None, tuple[Note, ...]]:
     """The Node as one to be deleted; None, with a note that says why, while it is not to be."""
     if is_departing(node):
-        return DepartingNode(LostNode(current_identity(node, settings), absence_proof(node, gone.server_id))), ()
+        return DepartingNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server_id))), ()
     missing = f"no server of the project has the id {gone.server_id}"
     if node.deleted_at is None:
         why = f"{missing}, and its kubelet reports Ready: nothing is done while it does"
+        if gone.namesake is not None:
+            why += f"; server {gone.namesake} has its name: delete the Node, so that the kubelet there registers anew"
         return None, (Note(node.key, NoteKind.UNMATCHED, why),)
     return None, (Note(node.key, NoteKind.DELETING, f"{missing}; the Node {asked_to_go(node)}"),)
 

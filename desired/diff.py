@@ -1,19 +1,19 @@
 """What is there against what should be there: changes and notes, the same for every order of the input."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from desired.change import Change, Plan
 from desired.departing import DepartingNode
 from desired.joining import JoiningNode, current_identity
 from desired.kinds import Verb
-from desired.labels import owned_labels
+from desired.labels import OWNED_LABELS, owned_labels
 from desired.nodes import DesiredNode
 from desired.section import Unmanaged
 from desired.settings import Settings
 from desired.settled import SettledNode
 from desired.shutdown import has_shutdown_taint
-from desired.snapshot import Node, Snapshot
+from desired.snapshot import Node, Server, Snapshot
 from desired.state import DesiredState, compute_desired
 
 
@@ -68,9 +68,19 @@ def _labels(node: Node, wanted: SettledNode, settings: Settings) -> Iterator[Cha
             verb=Verb.MODIFY,
             before=before,
             after=wanted.labels,
-            reason=f"differs from server {wanted.server.id}, a {wanted.server.type} in {wanted.server.location}",
+            reason=_why_labels(before, wanted.labels, wanted.server),
             owner=node.key,
+            consequences=tuple(
+                f"label {key} goes away: it is below the domain of --mirror-labels, and the server has none such"
+                for key in sorted(before.keys() - wanted.labels.keys())
+            ),
         )
+
+
+def _why_labels(before: Mapping[str, str], after: Mapping[str, str], server: Server) -> str:
+    if any(before.get(key) != after.get(key) for key in OWNED_LABELS):
+        return f"differs from server {server.id}, a {server.type} in {server.location}"
+    return f"differs from the labels of server {server.id}"
 
 
 def _addresses(node: Node, wanted: SettledNode) -> Iterator[Change]:

@@ -64,6 +64,12 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
     """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it."""
     anchor = anchor_of_cloud(facts.snapshot, facts.settings)
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
+    removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
+    if anchor.unreadable and not anchor.is_certain:
+        why = (
+            f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
+        )
+        yield Finding("incomplete-snapshot", Verdict.WAITING, removals, why)
     match anchor.state:
         case AnchorState.VIOLATED:
             yield Finding(
@@ -79,7 +85,6 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
             why += f" {anchor.needed} needed were found)"
             yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
         case AnchorState.NONE:
-            removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
             if removals and not witnesses(facts.snapshot, facts.settings):
                 why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
                 yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
@@ -107,19 +112,21 @@ def node_blast_radius(facts: Facts) -> Iterator[Finding]:
     losses = cloud_losses(facts.snapshot, facts.settings)
     members = last_of_control_plane(facts.snapshot, facts.settings)
     last = {key for key in deletions if key in members}
-    if len(losses.lost) > losses.limit:
+    final = "no Node of the control plane would be left, and that is always for a person to approve"
+    if losses.value > losses.limit:
+        why = explain_losses(losses) + (f"; {final}" if last else f"; {explain_easing(facts.settings)}")
         yield Finding(
             "node-blast-radius",
             Verdict.HELD,
             tuple(sorted({*(key for key in deletions if key in losses.lost), *last})),
-            explain_losses(losses, facts.settings),
-            str(len(losses.lost)),
+            why,
+            str(losses.value),
             str(losses.limit),
-            due_in_s=eases_in_s(losses, facts.snapshot, facts.settings),
+            due_in_s=None if last else eases_in_s(losses, facts.snapshot, facts.settings),
         )
-    else:
-        why = "no Node of the control plane would be left; deleting the last one is always for a person to approve"
-        yield Finding("node-blast-radius", Verdict.HELD, tuple(sorted(last)), why, "0", "1")
+    elif last:
+        limit = str(len(members) - 1)
+        yield Finding("node-blast-radius", Verdict.HELD, tuple(sorted(last)), final, str(len(last)), limit)
 
 
 def policy(facts: Facts) -> Iterator[Finding]:
@@ -157,14 +164,20 @@ def explain_violation(anchor: Anchor) -> str:
     )
 
 
-def explain_losses(losses: NodeLosses, settings: Settings) -> str:
-    """What it means that so many servers are gone, and how it ends."""
-    gone, nodes, minutes = len(losses.lost), losses.nodes, settings.waits.given_up_after.total_seconds() / 60
+def explain_losses(losses: NodeLosses) -> str:
+    """What it means that so many servers are gone, and what to do."""
+    gone, nodes = len(losses.lost), losses.nodes
     of_them = "the only Node's server is" if nodes == 1 else f"the servers of {gone} of {nodes} Nodes are"
+    doubt = f" (and {losses.unreadable} more could not be read)" if losses.unreadable else ""
     return (
-        f"{of_them} gone, and nobody announced it: cordon Nodes before their servers are deleted. Approve if it was"
-        f" meant; what is not Ready for {minutes:g} minutes counts as announced"
+        f"{of_them} gone{doubt}, and nobody announced it: cordon Nodes before their servers are deleted, and approve"
+        " these if it was meant"
     )
+
+
+def explain_easing(settings: Settings) -> str:
+    """How a hold ends by itself."""
+    return f"what is not Ready for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
 
 
 def anchor_notes(snapshot: Snapshot, settings: Settings) -> tuple[Note, ...]:

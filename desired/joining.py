@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import assert_never
 
-from desired.addresses import UnusableNodeIP, choose_addresses, cloud_addresses, with_internal_ips
+from desired.addresses import UnusableNodeIP
 from desired.change import NodeIdentity, Note, NoteKind
-from desired.labels import NodeLabels, joining_labels, owned_labels
+from desired.labels import joining_labels, owned_labels
 from desired.matching import Ambiguous, Foreign, Gone, Malformed, Matched, Miss, Unmatched, Unsupported
 from desired.names import TAINT_UNINITIALIZED
+from desired.node_fields import desired_addresses, lost_addresses, notes_on_labels
 from desired.provider_id import CloudID, format_provider_id
-from desired.section import Absent, Unknown
+from desired.section import Unknown
 from desired.settings import Settings
-from desired.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
+from desired.snapshot import Node, Server, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +62,6 @@ def joining_node(
     return JoiningNode(identity, match.server, match.by, lost), notes_on_labels(node, labels)
 
 
-def desired_addresses(
-    node: Node, server: Server, snapshot: Snapshot, settings: Settings
-) -> tuple[NodeAddress, ...] | UnusableNodeIP | Unknown:
-    """The addresses of ``node`` on ``server``, in their order; Unknown while the network is."""
-    match snapshot.network:
-        case Unknown():
-            return snapshot.network
-        case Absent():
-            return Unknown(f"the project has no network {settings.network!r}, so the private addresses are unknown")
-    network = snapshot.network.value
-    offered = cloud_addresses(server, settings.address_family, network)
-    if settings.keep_internal_ips and network is None:
-        offered = with_internal_ips(offered, node.addresses)
-    return choose_addresses(offered, node.provided_node_ip, server.ipv6)
-
-
 def note_on_miss(node: Node, miss: Miss) -> Note:
     """Why a joining Node is not initialised, and what a person can do about it."""
     match miss:
@@ -84,9 +69,8 @@ def note_on_miss(node: Node, miss: Miss) -> Note:
             nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
             remedy = "a Node joins when its name is its server's, or with the kubelet's --provider-id"
             return Note(node.key, NoteKind.UNMATCHED, f"{why}{nearest}; {remedy}")
-        case Gone(server_id, candidates):
-            nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
-            why = f"no server of the project has the id {server_id}{nearest}"
+        case Gone(server_id):
+            why = f"no server of the project has the id {server_id}"
             return Note(node.key, NoteKind.UNMATCHED, f"{why}; delete the Node if its server is gone for good")
         case Ambiguous(why):
             return Note(node.key, NoteKind.AMBIGUOUS, f"{why}; delete the stale Node, or rename one of them")
@@ -100,21 +84,3 @@ def note_on_miss(node: Node, miss: Miss) -> Note:
             return Note(node.key, NoteKind.UNKNOWN, why)
         case _:
             assert_never(miss)
-
-
-def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Settings) -> tuple[str, ...]:
-    """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back (W-17)."""
-    kept = {address.address for address in addresses}
-    why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
-    return tuple(
-        f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
-        for address in node.addresses
-        if address.type in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP) and address.address not in kept
-    )
-
-
-def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
-    """What there is to know about a Node's labels: values that stay, and values that no label may have."""
-    kept = (Note(node.key, NoteKind.KEPT, why) for why in labels.kept)
-    unusable = (Note(node.key, NoteKind.UNUSABLE_LABEL, why) for why in labels.unusable)
-    return (*kept, *unusable)

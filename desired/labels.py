@@ -68,10 +68,13 @@ def owned_labels(labels: Mapping[str, str], settings: Settings) -> Mapping[str, 
 def joining_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
     """The owned labels of a Node on ``server`` that has ``current`` labels and is about to be initialised.
 
-    Instance type, zone and region are overwritten, a ``provided-by`` that somebody set is kept. What the server has no
-    value for stays as it is.
+    Instance type, zone and region are overwritten, a ``provided-by`` that somebody set is kept. Where the server has no
+    value the deprecated key is brought in step with the stable one, and nothing is added.
     """
-    labels = {key: value for keys, value in _pairs(server, settings) if is_label_value(value) for key in keys if value}
+    labels: dict[str, str] = {}
+    for keys, value in _pairs(server, settings):
+        chosen = _usable(value) or _in_step(*keys, current)
+        labels |= dict.fromkeys(keys, chosen) if chosen else {}
     return _complete(labels, (), server, current, settings)
 
 
@@ -80,20 +83,31 @@ def settled_labels(server: Server, current: Mapping[str, str], settings: Setting
 
     The instance type follows the server. A zone or region that somebody set stays; the stable key decides for its
     deprecated twin, unless it is missing: then the twin does, which HCCM took for the truth. What is missing on both
-    comes from the server.
+    comes from the server; where that has no value, nothing is added.
     """
     labels: dict[str, str] = {}
     kept: list[str] = []
     for (beta, stable), value in _pairs(server, settings):
-        if not value or not is_label_value(value):
-            continue
-        chosen = current.get(stable) or current.get(beta) or value
-        if stable in LABEL_INSTANCE_TYPE:
-            chosen = value
-        if chosen != value:
-            kept.append(f"label {stable} is {chosen!r} where the server has {value!r}; kept")
-        labels |= {beta: chosen, stable: chosen}
+        wanted = _usable(value)
+        chosen = current.get(stable) or current.get(beta) or wanted
+        if not wanted:
+            chosen = _in_step(beta, stable, current)
+        elif stable in LABEL_INSTANCE_TYPE:
+            chosen = wanted
+        if wanted not in ("", chosen):
+            kept.append(f"label {stable} is {chosen!r} where the server has {wanted!r}; kept")
+        labels |= dict.fromkeys((beta, stable), chosen) if chosen else {}
     return _complete(labels, tuple(kept), server, current, settings)
+
+
+def _usable(value: str) -> str:
+    """``value``, or "" when no label may have it."""
+    return value if is_label_value(value) else ""
+
+
+def _in_step(beta: str, stable: str, current: Mapping[str, str]) -> str:
+    """The value of both keys where the server has none: the stable key's; "" when there is no twin to keep in step."""
+    return current.get(stable) or current[beta] if beta in current else ""
 
 
 def label_origins(server: Server, settings: Settings) -> Mapping[str, LabelOrigin]:
@@ -136,6 +150,8 @@ def _complete(
     if provided_by != _PROVIDED_BY:
         kept += (f"label {LABEL_PROVIDED_BY} is {provided_by!r} where {_PROVIDED_BY!r} is expected; kept",)
     mirrored, unusable = _mirrored(server, settings.mirror_labels)
+    if "labels" in server.missing:
+        mirrored = {key: value for key, value in owned_labels(current, settings).items() if key not in OWNED_LABELS}
     unusable += tuple(
         f"{value!r} can be no label's value: {stable} stays as it is"
         for (_, stable), value in _pairs(server, settings)

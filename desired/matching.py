@@ -14,9 +14,9 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _CANDIDATES = 3
-_THOROUGH_SEARCHES = 20
-"""For so many misses of a snapshot all names are searched. Similarity costs microseconds a pair, and thousands of Nodes
-may miss at once when the token is wrong."""
+_MOST_COMPARISONS = 20_000
+"""So many pairs of names of a snapshot are compared, in searches through all names. Similarity costs twenty
+microseconds a pair, and thousands of Nodes may miss at once."""
 _NEIGHBOURS = 16
 """After that, how far to each side of a missed name the search goes, in alphabetical order."""
 
@@ -42,8 +42,8 @@ class Gone:
     """The Node's providerID names a server that a complete list lacks."""
 
     server_id: int
-    candidates: tuple[str, ...] = ()
-    """Servers with names like the Node's, in case that it was replaced."""
+    namesake: int | None = None
+    """Id of another server with the Node's very name, as when a machine was made anew; None when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Matcher:
         self._by_name = _grouped((server.name, server) for server in servers)
         self._unreadable = _grouped((servers.unreadable_names.get(key), key) for key in servers.unreadable)
         self._names = sorted(self._by_name)
-        self._searches = 0
+        self._searches_left = max(1, _MOST_COMPARISONS // (len(self._names) or 1))
         claims = ((parse_provider_id(node.provider_id), node) for node in nodes if node.provider_id)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         self._claimed = _grouped((claim.server_id, node) for claim, node in claims if isinstance(claim, CloudID))
@@ -117,7 +117,8 @@ class Matcher:
             case Present(server):
                 return Matched(server, "providerID")
             case Absent():
-                return Gone(server_id, self._nearest(node.name))
+                namesakes = self._by_name.get(node.name, ())
+                return Gone(server_id, namesakes[0].id if namesakes else None)
             case unknown:
                 return unknown
 
@@ -145,8 +146,8 @@ class Matcher:
     def _nearest(self, name: str) -> tuple[str, ...]:
         """The names that look most like ``name``: a prefix, a domain or a typing error is the usual cause of a miss."""
         host = name.split(".", 1)[0]
-        self._searches += 1
-        if self._searches <= _THOROUGH_SEARCHES:
+        self._searches_left -= 1
+        if self._searches_left >= 0:
             near, related = self._names, [n for n in self._names if _are_related(host, n)]
         else:
             place = bisect(self._names, host)

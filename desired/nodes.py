@@ -44,4 +44,6 @@ def _desired_node(
         if joining:
             return joining_node(node, match, snapshot, settings)
         return settled_node(node, match.server, snapshot, settings)
-    return None, (note_on_miss(node, match),) if joining else notes_on_unmanaged(node, match, snapshot.servers)
+    return None, (note_on_miss(node, match),) if joining else notes_on_unmanaged(
+        node, match, list_of_servers_is_whole=snapshot.servers.complete
+    )

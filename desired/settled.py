@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from desired.addresses import UnusableNodeIP
 from desired.change import Note, NoteKind
-from desired.joining import desired_addresses, lost_addresses, notes_on_labels
 from desired.labels import settled_labels
 from desired.matching import Ambiguous, Foreign, Malformed, Miss
-from desired.section import UNMANAGED, Section, Unknown, Unmanaged
+from desired.node_fields import desired_addresses, lost_addresses, notes_on_labels
+from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.settings import Controller, Settings
 from desired.shutdown import is_shut_down
 from desired.snapshot import Node, NodeAddress, Server, Snapshot
@@ -44,16 +44,18 @@ def settled_node(
         case UnusableNodeIP(why):
             notes += (Note(node.key, NoteKind.UNUSABLE_NODE_IP, f"{why}; the addresses stay as they are"),)
             return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
-        case Unknown():
+        case Unknown(why):
+            if server.missing:  # a network that could not be read is told once, and not on each Node
+                notes += (Note(node.key, NoteKind.UNKNOWN, why),)
             return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
     return SettledNode(server, labels.labels, addresses, shut_down, lost_addresses(node, addresses, settings)), notes
 
 
-def notes_on_unmanaged(node: Node, miss: Miss, servers: Section[int, Server]) -> tuple[Note, ...]:
+def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool) -> tuple[Note, ...]:
     """Why nothing is kept true on a Node without the uninitialised taint; empty when it has no server that could say.
 
-    A gap in the list of servers is told once, with the list, and not on each Node; a server that arrived and could not
-    be read is told on its own.
+    A gap in the list of servers is told once, with the list, and not on each Node; in a whole list a server is unknown
+    when it arrived and could not be read, which is told on its own.
     """
     match miss:
         case Foreign(why):
@@ -62,7 +64,7 @@ def notes_on_unmanaged(node: Node, miss: Miss, servers: Section[int, Server]) ->
             return (Note(node.key, NoteKind.MALFORMED, f"{why}; left alone"),)
         case Ambiguous(why):
             return (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; both are left alone, delete the stale one"),)
-        case Unknown(why) if why in servers.unreadable.values():
+        case Unknown(why) if list_of_servers_is_whole:
             return (Note(node.key, NoteKind.UNKNOWN, why),)
     return ()
 

@@ -145,6 +145,8 @@ class Server:
     """(network id, main private address) of each attachment, in the order of the API; alias addresses are left out."""
     labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     """The server's labels in the project, for those who want them mirrored."""
+    missing: frozenset[str] = frozenset()
+    """Fields that the API's answer lacked, ``private_net``: what they would say is not known. Null is an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,8 @@ def converge(looking: Looking, acting: Acting) -> Report:
             written |= _apply(todo, judged, observation.snapshot, acting)
             observation = observe_nodes_again(looking.eyes, observation)
             judged = _judge(looking, observation.snapshot)
-        acting.events.announce(tuple(warnings(judged.plan, observation.snapshot)), observation.snapshot.taken_at)
+        events = tuple(warnings(judged.plan, observation.snapshot, looking.approve_flags))
+        acting.events.announce(events, observation.snapshot.taken_at)
     except ApiError as error:
         report = Report(lines=_lines(None, written), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)
@@ -216,10 +217,11 @@ def _withdraw(todo: Sequence[Change], hold: Hold, why: str) -> dict[str, tuple[C
 def _is_done_with(change: Change, written: Mapping[str, tuple[Change, Outcome]]) -> bool:
     """Whether this pass has tried a change of this key and kind: only one that was overtaken is worth another round.
 
-    An applied one is settling; a failed one has had all its retries, and is for a later pass.
+    An applied one is settling; a failed one, and one that an API asks to wait for, is for a later pass.
     """
     done, outcome = written.get(change.key, (None, None))
-    return done is not None and done.kind == change.kind and not isinstance(outcome, Pending)
+    overtaken = isinstance(outcome, Pending) and not outcome.retry_after_s
+    return done is not None and done.kind == change.kind and not overtaken
 
 
 def _report(

@@ -14,7 +14,7 @@ from desired.selector import is_label_key
 from desired.settings import Controller
 
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
-_RESERVED_PREFIX = re.compile(r"(^|\.)(kubernetes|k8s)\.io$|^instance\.hetzner\.cloud$", re.ASCII)
+_RESERVED_PREFIX = re.compile(r"(^|\.)(kubernetes\.io|k8s\.io|hetzner\.cloud)$", re.ASCII)
 
 CONTROLLERS = {
     "cloud-node-controller": Controller.NODE,
@@ -63,7 +63,7 @@ def parse_label_prefix(text: str) -> str:
     if not is_label_key(f"{prefix}/x") or "." not in prefix:
         raise ValueError("expect a domain such as servers.example.com, as the prefix of label keys")
     if _RESERVED_PREFIX.search(prefix):
-        raise ValueError("expect a domain of your own: kubernetes.io, k8s.io and instance.hetzner.cloud are taken")
+        raise ValueError("expect a domain of your own: kubernetes.io, k8s.io and hetzner.cloud are taken")
     return prefix
 
 

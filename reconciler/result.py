@@ -151,3 +151,8 @@ def summary(report: Report) -> Mapping[str, int]:
         "applied": len(report.outcomes(Applied)),
         "failed": len(report.outcomes(Failed)),
     }
+
+
+def approve_command(hold: Hold, flags: str) -> str:
+    """What a person types to let a hold pass; ``flags`` are those that name the cluster, if any were given."""
+    return f"reconcile approve {hold.hash} {flags}".rstrip()

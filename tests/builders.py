@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
-from desired.absence import absence_proof
+from desired.absence import proof_of_absence
 from desired.change import Change, LostNode, NodeIdentity, State
 from desired.kinds import KINDS, Verb
 from desired.names import TAINT_UNINITIALIZED
@@ -159,7 +159,7 @@ def a_loss(node: Node | None = None, server_id: int = 1) -> LostNode:
     """The left side of the deletion of a Node, by default of ``a_lost_node()``."""
     lost = node or a_lost_node()
     identity = NodeIdentity(lost.provider_id, lost.labels, lost.taints, lost.addresses)
-    return LostNode(identity, absence_proof(lost, server_id))
+    return LostNode(identity, proof_of_absence(lost, server_id))
 
 
 _SIDES: Mapping[str, tuple[State | None, State | None]] = {

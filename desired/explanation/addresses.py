@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from desired.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips
 from desired.explanation.fact import Fact, Rule
-from desired.joining import JoiningNode, desired_addresses
+from desired.joining import JoiningNode
+from desired.node_fields import desired_addresses
 from desired.nodes import DesiredNode
 from desired.section import Present, Unknown, Unmanaged
 from desired.settings import AddressFamily, Controller, Settings

@@ -73,8 +73,9 @@ def _word(finding: Finding, holds: Collection[Hold]) -> Word:
     """A finding as a word. Whether its hold was approved only the judged plan knows."""
     same = (hold for hold in holds if hold.rule == finding.rule and set(hold.keys) == set(finding.keys))
     hold = next(same, None)
-    verdict = Verdict.ALLOWED if hold and hold.approved else finding.verdict
-    return Word(finding.rule, verdict, finding.why, finding.value, finding.limit, finding.due_in_s, hold)
+    approved = hold is not None and hold.approved
+    verdict, due_in_s = (Verdict.ALLOWED, None) if approved else (finding.verdict, finding.due_in_s)
+    return Word(finding.rule, verdict, finding.why, finding.value, finding.limit, due_in_s, hold)
 
 
 def _measured(rule: str, facts: Facts) -> tuple[str, str]:
@@ -84,7 +85,7 @@ def _measured(rule: str, facts: Facts) -> tuple[str, str]:
         return str(anchor.found), str(anchor.needed)
     if rule == "node-blast-radius":
         losses = cloud_losses(facts.snapshot, facts.settings)
-        return str(len(losses.lost)), str(losses.limit)
+        return str(losses.value), str(losses.limit)
     return "", ""
 
 

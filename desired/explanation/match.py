@@ -41,7 +41,7 @@ def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | 
         return ServerMatch(by, node.provider_id, None, disowned, near)
     if isinstance(match, Matched):
         return ServerMatch(by, node.provider_id, match.server)
-    names = match.candidates if isinstance(match, Unmatched | Gone) else ()
+    names = match.candidates if isinstance(match, Unmatched) else (node.name,) if isinstance(match, Gone) else ()
     candidates = tuple(candidate for name in names for candidate in _candidates(name, node, snapshot))
     return ServerMatch(by, node.provider_id, None, _why_none(match, snapshot), candidates)
 

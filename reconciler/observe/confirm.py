@@ -17,6 +17,8 @@ MOST_PER_PASS = 10
 """Questions a pass at most, whatever the number of Nodes without a server."""
 _FIRST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=1)
+_LONGEST_DOUBT = timedelta(minutes=10)
+"""The longest pause after an answer that proves nothing: a Node waits for another one."""
 
 _Answer = Absent | Unknown | Server
 
@@ -29,8 +31,8 @@ class _Asked:
     pause: timedelta
 
     def is_settled(self, now: datetime) -> bool:
-        """Whether asking again could tell nothing new yet. Hetzner never gives an id to a second server."""
-        return isinstance(self.answer, Absent) or now < self.due
+        """Whether it is too early to ask again."""
+        return now < self.due
 
 
 class Confirmer:
@@ -44,10 +46,10 @@ class Confirmer:
     def confirm(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
         """``snapshot`` with what is known by id of the servers that deletions of Nodes hang on.
 
-        A server that is found although the list lacks it becomes unreadable there: one of the two answers is wrong,
-        and nothing is decided on either. Never raises an ApiError.
+        When a server is found although the list lacks it, the list was not whole: nothing is concluded from what else
+        it lacks. Never raises an ApiError.
         """
-        wanted = servers_to_confirm(snapshot, settings)
+        wanted = dict.fromkeys(servers_to_confirm(snapshot, settings))
         now = snapshot.taken_at
         if snapshot.servers.complete:  # a list with a gap does not tell who is wanted
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
@@ -73,7 +75,8 @@ class Confirmer:
 
     def _remember(self, server_id: int, answer: _Answer, now: datetime) -> _Asked:
         before = self._asked.get(server_id)
-        pause = min(_LONGEST_PAUSE, before.pause * 2) if before else _FIRST_PAUSE
+        longest = _LONGEST_PAUSE if isinstance(answer, Absent) else _LONGEST_DOUBT
+        pause = min(longest, before.pause * 2) if before else _FIRST_PAUSE
         return _Asked(answer, now + pause, pause)
 
     def _noted(self, snapshot: Snapshot) -> Snapshot:
@@ -81,12 +84,8 @@ class Confirmer:
         found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
         missing = {key: answer for key, answer in answers.items() if not isinstance(answer, Server)}
         servers = snapshot.servers
-        if found:
-            why = {key: f"the list of servers lacks {key}, and a GET by its id finds it" for key in found}
-            names = {key: server.name for key, server in found.items()}
-            servers = replace(
-                servers,
-                unreadable={**servers.unreadable, **why},
-                unreadable_names={**servers.unreadable_names, **names},
-            )
+        if found and servers.complete:
+            missed = ", ".join(str(key) for key in sorted(found))
+            why = f"it lacks server {missed}, which a GET by its id finds"
+            servers = replace(servers, complete=False, why_incomplete=why)
         return replace(snapshot, servers=servers, confirmations=missing)

@@ -4,7 +4,7 @@ What cannot be decoded raises ValueError, whether it is msgspec, ipaddress or th
 """
 
 from ipaddress import IPv4Address, IPv6Network
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,12 +21,12 @@ class _Named(msgspec.Struct, gc=False):
 
 
 class _Address(msgspec.Struct, gc=False):
-    ip: str | None = None
+    ip: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _PublicNet(msgspec.Struct, gc=False):
-    ipv4: _Address | None = None
-    ipv6: _Address | None = None
+    ipv4: _Address | msgspec.UnsetType | None = msgspec.UNSET
+    ipv6: _Address | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _PrivateNet(msgspec.Struct, gc=False):
@@ -41,8 +41,8 @@ class _Server(msgspec.Struct, gc=False):
     server_type: _Named
     location: _Named | None = None
     public_net: _PublicNet = msgspec.field(default_factory=_PublicNet)
-    private_net: list[_PrivateNet] = msgspec.field(default_factory=list)
-    labels: dict[str, str] | None = None
+    private_net: list[_PrivateNet] | msgspec.UnsetType = msgspec.UNSET
+    labels: dict[str, str] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _Servers(msgspec.Struct):
@@ -185,24 +185,44 @@ def _identified(raw: msgspec.Raw) -> _Identified | None:
 
 
 def _server(server: _Server) -> Server:
-    ipv4 = _ipv4(server.public_net.ipv4)
-    ipv6 = server.public_net.ipv6.ip if server.public_net.ipv6 else None
+    ipv4, ipv6 = _ip_of(server.public_net.ipv4), _ip_of(server.public_net.ipv6)
+    network = _given(ipv6)
+    optional = {
+        "public_net.ipv4": ipv4,
+        "public_net.ipv6": ipv6,
+        "private_net": server.private_net,
+        "labels": server.labels,
+    }
     return Server(
         id=server.id,
         name=server.name,
         status=_STATUS.get(server.status, ServerStatus.OTHER),
         type=server.server_type.name,
         location=server.location.name if server.location else "",
-        ipv4=ipv4,
-        ipv6=IPv6Network(ipv6, strict=False) if ipv6 else None,
-        private_ips=tuple((net.network, IPv4Address(net.ip)) for net in server.private_net),
-        labels=server.labels or {},
+        ipv4=_ipv4(_given(ipv4)),
+        ipv6=IPv6Network(network, strict=False) if network else None,
+        private_ips=tuple((net.network, IPv4Address(net.ip)) for net in _given(server.private_net) or ()),
+        labels=_given(server.labels) or {},
+        missing=frozenset(name for name, value in optional.items() if value is msgspec.UNSET) or _NONE,
     )
 
 
-def _ipv4(address: _Address | None) -> IPv4Address | None:
+_NONE: frozenset[str] = frozenset()
+T = TypeVar("T")
+
+
+def _given(value: T | msgspec.UnsetType | None) -> T | None:
+    return None if isinstance(value, msgspec.UnsetType) else value
+
+
+def _ip_of(address: _Address | msgspec.UnsetType | None) -> str | msgspec.UnsetType | None:
+    """The text of an address; unset when that, or all of it, did not arrive."""
+    return address.ip if isinstance(address, _Address) else address
+
+
+def _ipv4(text: str | None) -> IPv4Address | None:
     """A public IPv4; ``0.0.0.0`` is how HCCM's fixtures and old answers write that there is none."""
-    ip = IPv4Address(address.ip) if address and address.ip else None
+    ip = IPv4Address(text) if text else None
     return None if ip is None or ip.is_unspecified else ip
 
 

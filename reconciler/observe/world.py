@@ -54,6 +54,15 @@ def observe_world(eyes: Eyes, settings: Settings) -> Observation:
 
 
 def observe_nodes_again(eyes: Eyes, before: Observation) -> Observation:
-    """``before`` with the Nodes read anew, as they are all that changes to Nodes touch. Raises an ApiError."""
+    """``before`` with the Nodes read anew, as they are all that changes to Nodes touch. Raises an ApiError.
+
+    Nodes that have registered since are left for the next pass: the servers were read before there were any of them.
+    """
     nodes, taken_at = observe_nodes(eyes.kubernetes)
+    first = before.snapshot.nodes
+    known = {node.uid for node in first}
+    items = {name: node for name, node in nodes.items.items() if node.uid in known}
+    names = first.items.keys() | first.unreadable.keys()
+    unreadable = {name: why for name, why in nodes.unreadable.items() if name in names}
+    nodes = replace(nodes, items=items, unreadable=unreadable)
     return replace(before, snapshot=replace(before.snapshot, nodes=nodes, taken_at=taken_at))

@@ -10,9 +10,8 @@ from desired.explanation.match import ServerMatch
 from desired.explanation.node import Explanation
 from desired.explanation.stage import Stage
 from reconciler.report.escaping import visible
-from reconciler.report.json_report import approve_command
 from reconciler.report.text_report import TextLine, Tone, change_lines, header_lines, shown_due, shown_value
-from reconciler.result import Explained, Line
+from reconciler.result import Explained, Line, approve_command
 
 _WIDEST = 48
 """Up to which a column is aligned. A label may be far longer, and would push everything else out of sight."""

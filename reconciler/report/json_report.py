@@ -13,7 +13,7 @@ from desired.plain import plain
 from desired.section import Present, Section
 from reconciler import __version__
 from reconciler.report.fields import field_changes
-from reconciler.result import Line, Report, summary
+from reconciler.result import Line, Report, approve_command, summary
 
 FORMAT_VERSION = "1.0"
 """Readers ignore fields they do not know within a major version, and refuse another major version."""
@@ -113,8 +113,3 @@ def hold_as_json(hold: Hold, flags: str) -> Mapping[str, Any]:
         "why": hold.why,
         "approve": approve_command(hold, flags),
     }
-
-
-def approve_command(hold: Hold, flags: str) -> str:
-    """What a person types to let a hold pass; ``flags`` are those that name the cluster, if any were given."""
-    return f"reconcile approve {hold.hash} {flags}".rstrip()

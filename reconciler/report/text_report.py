@@ -13,8 +13,7 @@ from desired.kinds import Verb
 from desired.section import Present, Section
 from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
-from reconciler.report.json_report import approve_command
-from reconciler.result import Line, Report, Result, summary
+from reconciler.result import Line, Report, Result, approve_command, summary
 
 
 class Tone(Enum):

@@ -6,6 +6,7 @@ from actuators.outcome import Applied, Failed, Outcome
 from desired.change import Change, NoteKind, Plan, Verdict
 from desired.joining import is_joining
 from desired.snapshot import Snapshot
+from reconciler.result import approve_command
 from reconciler.telemetry.events import Event, EventType
 
 _REASONS: Mapping[NoteKind, str] = {
@@ -41,11 +42,12 @@ def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | 
     return None
 
 
-def warnings(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+def warnings(plan: Plan, snapshot: Snapshot, approve_flags: str = "") -> Iterator[Event]:
     """A warning with the cause for each joining Node that cannot be initialised, each settled one that cannot be kept
     true, and each of which a change is held.
 
-    While the token seems to be another project's, what was not found there says nothing about a Node.
+    ``approve_flags`` are those that ``reconcile approve`` needs as well. While the token seems to be another project's,
+    what was not found there says nothing about a Node.
     """
     wrong_project = any(note.kind is NoteKind.ANCHOR for note in plan.notes)
     for note in plan.notes if not wrong_project else ():
@@ -56,5 +58,6 @@ def warnings(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
         for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
             node = snapshot.node(change.owner)
             if node is not None and change.ruling.verdict is Verdict.HELD and change.ruling.rule == hold.rule:
-                text = f"{change.kind} is held by {hold.rule}: {hold.why}. Approve with: reconcile approve {hold.hash}"
+                command = approve_command(hold, approve_flags)
+                text = f"{change.kind} is held by {hold.rule}: {hold.why}. Approve with: {command}"
                 yield Event(node, EventType.WARNING, "ChangeHeld", text)

@@ -6,7 +6,7 @@ from datetime import UTC
 
 from hypothesis import strategies as st
 
-from desired.absence import absence_proof
+from desired.absence import proof_of_absence
 from desired.approval import Approval
 from desired.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.kinds import KINDS, Verb
@@ -24,7 +24,7 @@ identities = st.builds(
     st.just(()),
 )
 losses = st.builds(
-    lambda identity, node, server_id: LostNode(identity, absence_proof(node, server_id)),
+    lambda identity, node, server_id: LostNode(identity, proof_of_absence(node, server_id)),
     identities,
     lost_nodes,
     some(1, 4, 5),

@@ -98,6 +98,7 @@ _OF_OTHERS: tuple[Mapping[str, str], ...] = (
     {},
     {"team": "mine"},
     {"node-role.kubernetes.io/control-plane": ""},
+    {"node-role.kubernetes.io/control-plane": "", "team": "theirs"},
     {"node-role.kubernetes.io/master": "true", "team": "theirs"},
     {"example.com/spare": ""},
     {"mirror/env": "old", "mirrored/env": "old"},
@@ -130,10 +131,7 @@ conditions = some(*[READY] * 10, *readiness("True", "False", "Unknown", "perhaps
 SILENT = (Condition("Ready", "Unknown", since=NOW - timedelta(seconds=60)),)
 silences = (*readiness("Unknown", "False"), ())
 departures: st.SearchStrategy[Mapping[str, Any]] = some(
-    {},
-    {},
-    {},
-    {},
+    *({} for _ in range(8)),
     {"unschedulable": True},
     {"finalizers": ("example.com/volumes",)},
     {"deleted_at": NOW, "finalizers": ("example.com/volumes",)},

@@ -130,7 +130,7 @@ snapshots = worlds()
 _SLEEPING = tuple((replace(node, conditions=SILENT), server) for node, server in CROWD)
 _CORDONED = tuple((replace(node, unschedulable=True), server) for node, server in CROWD)
 _leftovers = st.tuples(
-    some(*[CROWD[:size] for size in (0, 0, 1, 3, 5, 10)], _SLEEPING[:1], _SLEEPING[:6], _CORDONED[:1], _CORDONED[:3]),
+    some(*[CROWD[:size] for size in (0, 0, 1, 4, 5, 10)], _SLEEPING[:1], _SLEEPING[:6], _CORDONED[:1], _CORDONED[:3]),
     some(*(LOST_IDS[:count] for count in (1, 1, 2, 2, 3, 4))),
     st.sampled_from(NETWORKS[1:4]),
 )
@@ -155,7 +155,9 @@ def losing_worlds(draw: st.DrawFn) -> Snapshot:
 
 losing = st.one_of(snapshots, *[losing_worlds()] * 4)
 """Any reading, most of them with something to delete."""
-_WHAT = some("servers", "a server", "an answer", "all answers", "network", "cluster", "nodes")
+_WHAT = some(
+    "servers", "a server", "a lost server", "a node", "an answer", "all answers", "network", "cluster", "nodes"
+)
 
 
 @st.composite
@@ -170,7 +172,16 @@ def blurred(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
     if what == "an answer" and answers:
         asked = draw(st.sampled_from(sorted(answers)))
         return replace(snapshot, confirmations={**answers, asked: Unknown("timeout")})
+    if what == "a node" and snapshot.nodes.items:
+        name = draw(st.sampled_from(sorted(snapshot.nodes.items)))
+        others = {other: node for other, node in snapshot.nodes.items.items() if other != name}
+        unreadable_nodes = {**snapshot.nodes.unreadable, name: "?"}
+        return replace(snapshot, nodes=replace(snapshot.nodes, items=others, unreadable=unreadable_nodes))
     match what:
+        case "lost servers":
+            some_lost = LOST_IDS[: draw(st.integers(1, len(LOST_IDS)))]
+            lost = dict.fromkeys((server_id for server_id in some_lost if server_id not in servers.items), "?")
+            return replace(snapshot, servers=replace(servers, unreadable={**servers.unreadable, **lost}))
         case "servers":
             arrived = dict(sorted(servers.items.items())[: draw(st.integers(0, len(servers)))])
             return replace(snapshot, servers=incomplete(replace(servers, items=arrived)))

@@ -1,7 +1,7 @@
 """A product that is wired to a simulation, and whole passes of it."""
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -92,6 +92,18 @@ class Run:
         """What ``reconcile approve`` does."""
         approve(self.sim.kubernetes_writer(), NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
         self.sim.kubernetes_proxy.journal.clear()
+
+
+def just_before_the_writes(run: Run, happens: Callable[[Simulation], object]) -> None:
+    """Let something happen once, between the plan and what is done about it."""
+    begin, todo = run.ears.begin, [happens]
+
+    def begin_after_it(changes: Sequence[Change]) -> None:
+        while todo:
+            todo.pop()(run.sim)
+        begin(changes)
+
+    run.ears.begin = begin_after_it  # type: ignore[method-assign]
 
 
 def planned(sim: Simulation, kind: str, settings: Settings | None = None) -> tuple[Change, Snapshot]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from desired.absence import AbsenceProof, Doubt, absence_proof, doubt_about, is_departing, servers_to_confirm
+from desired.absence import AbsenceProof, Doubt, doubt_about, is_departing, proof_of_absence, servers_to_confirm
 from desired.section import Absent, Unknown
 from desired.selector import parse_selector
 from desired.settings import Controller, Settings, Waits
@@ -91,7 +91,7 @@ def asked_in_vain(why: str) -> Doubt:
 def test_doubt(node: Node, asked: Mapping[int, Absent | Unknown], expected: Doubt | None) -> None:
     """A proof lacks whatever is missing of age, silence and an answer by id; the wait told is the longest."""
     snapshot = a_snapshot([node], confirmations=asked)
-    assert doubt_about(absence_proof(node, 1), snapshot, Waits()) == expected
+    assert doubt_about(proof_of_absence(node, 1), snapshot, Waits()) == expected
 
 
 @covers("W-4")
@@ -114,13 +114,13 @@ def test_doubt(node: Node, asked: Mapping[int, Absent | Unknown], expected: Doub
 def test_waits_are_settings(waits: Waits, asked: Mapping[int, Absent], expected: Doubt | None) -> None:
     """Each wait is up to the operator and may be none; the question by id is not."""
     node = since(1, 1)
-    assert doubt_about(absence_proof(node, 1), a_snapshot([node], confirmations=asked), waits) == expected
+    assert doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=asked), waits) == expected
 
 
 def test_no_wait_at_all_still_waits_for_a_transition_in_the_future() -> None:
     """A Node that stops being Ready in an hour, by a clock that is ahead, has not stopped yet."""
     node = since(500, -3600)
-    doubt = doubt_about(absence_proof(node, 1), a_snapshot([node], confirmations=GONE), NO_WAITS)
+    doubt = doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=GONE), NO_WAITS)
     assert doubt == Doubt("the Node has to be not Ready for 0 s", 3600)
 
 
@@ -128,16 +128,16 @@ def test_no_wait_at_all_still_waits_for_a_transition_in_the_future() -> None:
 def test_a_proof_is_of_one_node_and_one_silence() -> None:
     """Another Node under the same name, or the same one silent again, is another proof."""
     node = since(500, 60)
-    proof = absence_proof(node, 1)
+    proof = proof_of_absence(node, 1)
     assert proof == AbsenceProof(1, "uid-web-1", ago(500), ago(60))
     others = [
-        absence_proof(node, 2),
-        absence_proof(replace(node, uid="registered-anew"), 1),
-        absence_proof(since(499, 60), 1),
-        absence_proof(since(500, 59), 1),
+        proof_of_absence(node, 2),
+        proof_of_absence(replace(node, uid="registered-anew"), 1),
+        proof_of_absence(since(499, 60), 1),
+        proof_of_absence(since(500, 59), 1),
     ]
     assert proof not in others
-    assert absence_proof(replace(node, resource_version="2", unschedulable=True), 1) == proof
+    assert proof_of_absence(replace(node, resource_version="2", unschedulable=True), 1) == proof
 
 
 @covers("G-3", "5.2")
@@ -165,7 +165,7 @@ SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
     [
         pytest.param(a_fleet(LOST, READY, gone=[1]), (1,), id="proven-but-for-the-question"),
         pytest.param(a_fleet(LOST, READY, gone=[1], confirmations={}), (1,), id="whether-or-not-it-was-asked-before"),
-        pytest.param(a_fleet(LOST, gone=[1]), (1,), id="no-anchor-at-all"),
+        pytest.param(a_fleet(LOST, gone=[1]), (1,), id="the-only-node"),
         pytest.param(a_fleet(LOST, READY), (), id="server-is-there"),
         pytest.param(
             a_fleet(
@@ -196,12 +196,12 @@ SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
         pytest.param(a_snapshot([a_joining_node(created_at=ago(999))]), (), id="joining-by-name"),
         pytest.param(a_snapshot([a_lost_node(provider_id="hrobot://1")]), (), id="robot"),
         pytest.param(a_fleet(a_lost_node("a", 1, labels={"example.com/spare": ""}), READY, gone=[1]), (), id="ignored"),
-        pytest.param(a_fleet(LOST, a_settled_node("y", 8), READY, gone=[1, 8]), (1,), id="anchor-just-holds"),
-        pytest.param(a_fleet(LOST, READY, gone=[1, 9]), (1,), id="anchor-violated-which-may-be-approved"),
+        pytest.param(a_fleet(LOST, a_settled_node("y", 8), READY, gone=[1, 8]), (1,), id="another-is-lost-and-ready"),
+        pytest.param(a_fleet(LOST, READY, gone=[1, 9]), (1,), id="no-server-was-found-at-all"),
         pytest.param(
             a_snapshot([LOST, READY], servers_section=replace(servers_of(), unreadable={9: "no name"})),
             (1,),
-            id="anchor-undetermined",
+            id="another-server-is-unreadable",
         ),
         pytest.param(a_fleet(LOST, READY, servers_section=incomplete(servers_of())), (), id="nothing-of-the-list"),
         pytest.param(
@@ -219,6 +219,31 @@ def test_servers_to_confirm(snapshot: Snapshot, expected: tuple[int, ...]) -> No
     assert servers_to_confirm(snapshot, SPARED) == expected
 
 
+FIVE = a_fleet(
+    a_lost_node("a", 1, ready_since=ago(500)),
+    a_lost_node("b", 2, ready_since=ago(400), unschedulable=True),
+    a_lost_node("c", 3, ready_since=ago(300)),
+    a_lost_node("d", 4, ready_since=ago(200), unschedulable=True),
+    a_lost_node("e", 5, ready_since=ago(1800)),
+    gone=[1, 2, 3, 4, 5],
+)
+
+
+@covers("W-26")
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        pytest.param((), (5, 2, 4, 1, 3), id="announced-and-given-up-ones"),
+        pytest.param(("node/c",), (3, 5, 2, 4, 1), id="the-one-that-is-looked-at"),
+        pytest.param(("node/c", "node/d"), (4, 3, 5, 2, 1), id="those-that-are-looked-at"),
+        pytest.param(("node/z",), (5, 2, 4, 1, 3), id="one-that-is-not-lost"),
+    ],
+)
+def test_whose_answer_is_wanted_first(only: tuple[str, ...], expected: tuple[int, ...]) -> None:
+    """Before the longest silent come those that may go without a person's word, and before all what was asked for."""
+    assert servers_to_confirm(FIVE, Settings(only=only)) == expected
+
+
 @pytest.mark.parametrize(
     ("controllers", "expected"),
     [
@@ -231,6 +256,12 @@ def test_only_who_deletes_asks(controllers: set[Controller], expected: tuple[int
     """Without the controller that deletes Nodes no server is asked for."""
     settings = Settings(controllers=frozenset(controllers))
     assert servers_to_confirm(a_fleet(LOST, READY, gone=[1]), settings) == expected
+
+
+def test_who_was_given_up_is_a_setting() -> None:
+    """What counts as announced by its silence, and so is asked for first, is up to the operator."""
+    patient = Settings(waits=Waits(given_up_after=timedelta(seconds=450)))
+    assert servers_to_confirm(FIVE, patient) == (5, 1, 2, 4, 3)
 
 
 def test_waits_decide_when_to_ask() -> None:

@@ -46,6 +46,23 @@ def test_state(total: int, found: int, unknown: int, expected: AnchorState) -> N
     assert Anchor(total, found, unknown).state is expected
 
 
+@covers("W-2", "W-5")
+@pytest.mark.parametrize(
+    ("anchor", "expected"),
+    [
+        pytest.param(Anchor(0, 0, 0), True, id="nothing-there"),
+        pytest.param(Anchor(4, 2, 0), True, id="half-found"),
+        pytest.param(Anchor(4, 1, 0), False, id="fewer-found"),
+        pytest.param(Anchor(4, 2, 0, unreadable=1), False, id="half-found-beside-an-unreadable-one"),
+        pytest.param(Anchor(4, 3, 0, unreadable=2), True, id="half-of-all-found"),
+        pytest.param(Anchor(0, 0, 0, unreadable=1), False, id="nothing-but-unreadable"),
+    ],
+)
+def test_certain(anchor: Anchor, expected: bool) -> None:
+    """What could not be read may be Ready and not found: only half of it all is certain."""
+    assert anchor.is_certain is expected
+
+
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
@@ -107,6 +124,14 @@ SPARE = {"example.com/spare": ""}
             ),
             Anchor(2, 1, 1),
             id="incomplete-list-makes-unknown",
+        ),
+        pytest.param(
+            a_snapshot(
+                nodes_section=Section({"a": a_settled_node("a", 1)}, unreadable={"b": "no uid", "c": "no uid"}),
+                servers=[a_server(1)],
+            ),
+            Anchor(1, 1, 0, unreadable=2),
+            id="unreadable-nodes-are-told-apart",
         ),
         pytest.param(
             a_snapshot([a_joining_node(provider_id="hcloud://1", ready=Readiness.TRUE)], [a_server(1)]),

@@ -126,17 +126,53 @@ def test_limit(nodes: int, limit: int) -> None:
             set(),
             id="unknown-is-not-lost",
         ),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1), READY, servers_section=Section({}, unreadable={1: "no name"})),
-            2,
-            {"node/z"},
-            id="unreadable-is-not-lost",
-        ),
     ],
 )
 def test_cloud_losses(snapshot: Snapshot, nodes: int, lost: set[str]) -> None:
     """Lost is every Node of ours whose server is absent unannounced, however little else is proven of it."""
     assert cloud_losses(snapshot, SPARED) == NodeLosses(nodes, frozenset(lost))
+
+
+UNREAD: Section[int, Server] = Section(a_fleet(READY).servers.items, unreadable={1: "no name"})
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            a_fleet(a_settled_node("a", 1), READY, servers_section=UNREAD), NodeLosses(2, frozenset(), 1), id="server"
+        ),
+        pytest.param(
+            a_fleet(a_lost_node("a", 1, unschedulable=True), READY, servers_section=UNREAD),
+            NodeLosses(2, frozenset(), 1),
+            id="server-of-an-announced-node",
+        ),
+        pytest.param(
+            a_fleet(a_settled_node("a", 1, labels=SPARE), READY, servers_section=UNREAD),
+            NodeLosses(1, frozenset()),
+            id="server-of-an-ignored-node",
+        ),
+        pytest.param(a_fleet(READY, servers_section=UNREAD), NodeLosses(1, frozenset()), id="a-strangers-server"),
+        pytest.param(
+            a_fleet(nodes_section=Section({"z": READY}, unreadable={"a": "no uid"}), servers_section=UNREAD),
+            NodeLosses(2, frozenset(), 1),
+            id="node",
+        ),
+        pytest.param(
+            a_fleet(
+                nodes_section=Section({"z": READY, "b": a_lost_node("b", 1)}, unreadable={"a": "no uid"}),
+                servers_section=a_fleet(READY).servers,
+            ),
+            NodeLosses(3, frozenset({"node/b"}), 1),
+            id="node-beside-one-that-is-lost",
+        ),
+    ],
+)
+def test_what_could_not_be_read_may_be_lost(snapshot: Snapshot, expected: NodeLosses) -> None:
+    """A Node or a server that arrived and could not be read counts as one more, so that doubt never frees a hold."""
+    assert cloud_losses(snapshot, SPARED) == expected
+    assert expected.value == len(expected.lost) + expected.unreadable
 
 
 def test_how_long_until_a_silent_node_is_given_up_is_a_setting() -> None:

@@ -8,16 +8,17 @@ import pytest
 
 from desired.blast_radius import NodeLosses
 from desired.change import Change, Plan, Verdict
-from desired.guards import Facts, Finding, absence_proof, explain_losses, node_blast_radius
-from desired.section import Absent, Unknown
+from desired.guards import Facts, Finding, absence_proof, explain_easing, explain_losses, node_blast_radius
+from desired.section import Absent, Section, Unknown
 from desired.settings import Settings
-from desired.snapshot import Node, Snapshot
+from desired.snapshot import Node, Server, Snapshot
 from tests.builders import (
     NOW,
     a_change,
     a_fleet,
     a_loss,
     a_lost_node,
+    a_server,
     a_settled_node,
     a_snapshot,
     an_identity,
@@ -73,15 +74,23 @@ def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[
 
 
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
-LAST = "no Node of the control plane would be left; deleting the last one is always for a person to approve"
+LAST = "no Node of the control plane would be left, and that is always for a person to approve"
 HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker", 2)
 READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
 
 
-def loss_of(*keys: str, nodes: int, lost: set[str]) -> Finding:
-    """The finding that too many are lost."""
-    why = explain_losses(NodeLosses(nodes, frozenset(lost)), Settings())
-    return Finding("node-blast-radius", Verdict.HELD, keys, why, str(len(lost)), "1", 1500.0)
+def loss_of(*keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False) -> Finding:
+    """The finding that too many are lost, and whether the last of the control plane is among them."""
+    losses = NodeLosses(nodes, frozenset(lost), unreadable)
+    why = f"{explain_losses(losses)}; {LAST if last else explain_easing(Settings())}"
+    value = str(len(lost) + unreadable)
+    return Finding("node-blast-radius", Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
+
+
+def unreadable(*server_ids: int) -> Section[int, Server]:
+    """The servers of the Ready Nodes, but for these, which arrived and could not be read."""
+    readable = {server_id: a_server(server_id) for server_id in (3, 4, 5) if server_id not in server_ids}
+    return Section(readable, unreadable=dict.fromkeys(server_ids, "no name"))
 
 
 @covers("W-2")
@@ -90,12 +99,12 @@ def loss_of(*keys: str, nodes: int, lost: set[str]) -> Finding:
     [
         pytest.param(
             a_fleet(HEAD, WORKER, *READY, gone=[1, 2]),
-            [loss_of("node/head", "node/worker", nodes=5, lost={"node/head", "node/worker"})],
+            [loss_of("node/head", "node/worker", nodes=5, lost={"node/head", "node/worker"}, last=True)],
             id="too-many-and-the-last-one-in-one-hold",
         ),
         pytest.param(
             a_fleet(replace(HEAD, unschedulable=True), WORKER, *READY, gone=[1, 2, 3]),
-            [loss_of("node/head", "node/worker", nodes=5, lost={"node/worker", "node/n-3"})],
+            [loss_of("node/head", "node/worker", nodes=5, lost={"node/worker", "node/n-3"}, last=True)],
             id="too-many-and-the-last-one-announced",
         ),
         pytest.param(
@@ -104,14 +113,21 @@ def loss_of(*keys: str, nodes: int, lost: set[str]) -> Finding:
             id="too-many-and-one-of-them-is-not-to-be-deleted",
         ),
         pytest.param(
+            a_fleet(WORKER, *READY, servers_section=unreadable(3)),
+            [loss_of("node/worker", nodes=4, lost={"node/worker"}, unreadable=1)],
+            id="too-many-at-worst",
+        ),
+        pytest.param(
             a_fleet(HEAD, *READY, gone=[1]),
-            [Finding("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "0", "1")],
+            [Finding("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "0")],
             id="the-last-one-alone",
         ),
         pytest.param(
-            a_fleet(WORKER, *READY, gone=[2]),
-            [Finding("node-blast-radius", Verdict.HELD, (), LAST, "0", "1")],
-            id="few-enough",
+            a_fleet(
+                HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
+            ),
+            [Finding("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "1")],
+            id="the-last-two-of-which-one-is-to-be-deleted-here",
         ),
     ],
 )
@@ -120,6 +136,12 @@ def test_node_blast_radius(snapshot: Snapshot, expected: list[Finding]) -> None:
     gone = [node.key for node in (HEAD, WORKER) if isinstance(snapshot.servers.find(server_of(node)), Absent)]
     changes = [a_change(key, "node.delete") for key in gone]
     assert list(node_blast_radius(facts([*changes, INITIALISE], snapshot))) == expected
+
+
+def test_few_enough_losses_hold_nothing() -> None:
+    """A loss within the limit withholds no deletion."""
+    delete = a_change("node/worker", "node.delete")
+    assert list(node_blast_radius(facts([delete], a_fleet(WORKER, *READY, gone=[2])))) == []
 
 
 def server_of(node: Node) -> int:

@@ -55,6 +55,22 @@ def test_node_that_is_ready_stays(node: Node) -> None:
     assert departing_node(node, Gone(1), SETTINGS) == (None, (Note("node/web-1", NoteKind.UNMATCHED, why),))
 
 
+def test_node_that_is_ready_beside_a_server_of_its_name() -> None:
+    """Of a machine that was made anew under its old name the note tells the new server, and the remedy."""
+    why = f"{MISSING}, and its kubelet reports Ready: nothing is done while it does"
+    remedy = "server 7 has its name: delete the Node, so that the kubelet there registers anew"
+    found = departing_node(a_settled_node(), Gone(1, 7), SETTINGS)
+    assert found == (None, (Note("node/web-1", NoteKind.UNMATCHED, f"{why}; {remedy}"),))
+
+
+@pytest.mark.parametrize("namesake", [None, 7])
+def test_a_server_of_its_name_saves_no_node(namesake: int | None) -> None:
+    """A Node that is not Ready goes the same way whether or not another server has its name."""
+    assert departing_node(a_lost_node(), Gone(1, namesake), SETTINGS) == departing_node(
+        a_lost_node(), Gone(1), SETTINGS
+    )
+
+
 @covers("5.2")
 @pytest.mark.parametrize("ready", Readiness)
 @pytest.mark.parametrize(
@@ -85,7 +101,7 @@ def test_joining_node_departs() -> None:
     node = a_joining_node(provider_id="hcloud://9", created_at=YESTERDAY, ready_since=FIVE_MINUTES_AGO)
     identity = NodeIdentity("hcloud://9", {}, (UNINITIALIZED,), ())
     lost = LostNode(identity, AbsenceProof(9, "uid-web-1", YESTERDAY, FIVE_MINUTES_AGO))
-    assert departing_node(node, Gone(9, ("web-1",)), SETTINGS) == (DepartingNode(lost), ())
+    assert departing_node(node, Gone(9, 2), SETTINGS) == (DepartingNode(lost), ())
 
 
 @covers("W-23")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.absence import absence_proof
+from desired.absence import proof_of_absence
 from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
 from desired.diff import compute_plan, diff
 from desired.kinds import Verb
@@ -35,6 +35,8 @@ DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
 TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
+FROM_SERVER, FROM_LABELS = "differs from server 1, a cpx42 in fsn1", "differs from the labels of server 1"
+NO_SUCH_LABEL = "label {} goes away: it is below the domain of --mirror-labels, and the server has none such"
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
@@ -117,17 +119,50 @@ def test_equal_world(node: Node, server: Server, settings: Settings) -> None:
 
 @covers("4.5", "W-13")
 @pytest.mark.parametrize(
-    ("labels", "server", "settings", "before", "after"),
+    ("labels", "server", "settings", "before", "after", "reason", "consequences"),
     [
-        pytest.param(SERVER_LABELS, a_server(type="cpx42"), SETTINGS, SERVER_LABELS, RESIZED, id="resized-server"),
-        pytest.param({"team": "red"}, a_server(type="cpx42"), SETTINGS, {}, RESIZED, id="none-but-other-peoples"),
+        pytest.param(
+            SERVER_LABELS,
+            a_server(type="cpx42"),
+            SETTINGS,
+            SERVER_LABELS,
+            RESIZED,
+            FROM_SERVER,
+            (),
+            id="resized-server",
+        ),
+        pytest.param(
+            {"team": "red"}, a_server(type="cpx42"), SETTINGS, {}, RESIZED, FROM_SERVER, (), id="none-but-other-peoples"
+        ),
         pytest.param(
             SERVER_LABELS | {"srv.example.com/old": "x", "team": "red"},
             a_server(type="cpx42", labels={"new": "y"}),
             MIRROR,
             SERVER_LABELS | {"srv.example.com/old": "x"},
             RESIZED | {"srv.example.com/new": "y"},
+            FROM_SERVER,
+            (NO_SUCH_LABEL.format("srv.example.com/old"),),
             id="mirrored-ones-come-and-go",
+        ),
+        pytest.param(
+            SERVER_LABELS | {"srv.example.com/b": "x", "srv.example.com/a": "x"},
+            a_server(),
+            MIRROR,
+            SERVER_LABELS | {"srv.example.com/b": "x", "srv.example.com/a": "x"},
+            SERVER_LABELS,
+            FROM_LABELS,
+            (NO_SUCH_LABEL.format("srv.example.com/a"), NO_SUCH_LABEL.format("srv.example.com/b")),
+            id="mirrored-ones-alone-go",
+        ),
+        pytest.param(
+            SERVER_LABELS | {"srv.example.com/team": "red"},
+            a_server(labels={"team": "blue", "new": "y"}),
+            MIRROR,
+            SERVER_LABELS | {"srv.example.com/team": "red"},
+            SERVER_LABELS | {"srv.example.com/team": "blue", "srv.example.com/new": "y"},
+            FROM_LABELS,
+            (),
+            id="mirrored-ones-alone-change",
         ),
     ],
 )
@@ -137,10 +172,11 @@ def test_labels(
     settings: Settings,
     before: Mapping[str, str],
     after: Mapping[str, str],
+    reason: str,
+    consequences: tuple[str, ...],
 ) -> None:
-    """Labels that differ are one change of the owned keys; the reason names the server as it is."""
-    reason = "differs from server 1, a cpx42 in fsn1"
-    expected = modify("labels", "node.labels", before, after, reason)
+    """Labels that differ are one change of the owned keys, whose reason says from what; one that goes away is told."""
+    expected = modify("labels", "node.labels", before, after, reason, *consequences)
     assert plan_of(a_settled_node(labels=labels), server, settings) == Plan((expected,))
 
 
@@ -207,7 +243,7 @@ def test_node_whose_server_is_gone() -> None:
     node = a_lost_node(server_id=9, labels=SERVER_LABELS | {"team": "red"})
     lost = LostNode(
         NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
-        absence_proof(node, 9),
+        proof_of_absence(node, 9),
     )
     reason = "no server of the project has the id 9"
     expected = Change("node/web-1", "node.delete", Verb.REMOVE, lost, None, reason, "node/web-1")

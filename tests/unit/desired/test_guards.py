@@ -1,6 +1,7 @@
 """The rules between plan and world, one by one: design section 6."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -203,6 +204,24 @@ def test_project_anchor(snapshot: Snapshot, expected: list[Finding]) -> None:
     """Whatever derives from the cloud is held unless half of the Ready Nodes are found in it; the rest is not."""
     changes = [*DERIVED, ROBOT, FOREIGN_SIDES, SERVICE]
     assert list(project_anchor(facts(changes, snapshot))) == expected
+
+
+@covers("W-2", "W-5")
+@pytest.mark.parametrize(
+    ("found", "gone", "unreadable", "expected"),
+    [
+        pytest.param(2, 1, 1, (), id="half-found-at-worst"),
+        pytest.param(1, 1, 1, ("node/old",), id="fewer-at-worst"),
+        pytest.param(3, 0, 4, ("node/old",), id="all-found-and-more-unreadable"),
+    ],
+)
+def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: int, expected: tuple[str, ...]) -> None:
+    """Where Nodes could not be read an anchor that holds lets additions pass, and removals once it holds at worst."""
+    read = cluster(found, gone)
+    nodes = replace(read.nodes, unreadable={f"u-{i}": "no uid" for i in range(unreadable)})
+    why = f"{unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
+    wanted = [Finding("incomplete-snapshot", Verdict.WAITING, expected, why)] if expected else []
+    assert list(project_anchor(facts([*DERIVED, ROBOT], replace(read, nodes=nodes)))) == wanted
 
 
 NO_WITNESS = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"

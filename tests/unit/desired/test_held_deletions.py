@@ -1,6 +1,6 @@
 """Deletions of Nodes that a person has to approve, and what an approval of them is worth: design section 6."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,12 +10,12 @@ import pytest
 from desired.blast_radius import NodeLosses
 from desired.change import Hold, Plan, Ruling, Verdict
 from desired.diff import compute_plan
-from desired.guards import explain_losses
+from desired.guards import explain_easing, explain_losses
 from desired.judgement import judge
 from desired.section import Present
 from desired.settings import Settings, Waits
 from desired.snapshot import Snapshot
-from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node
+from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
 from tests.support.reference_rules import covers
 
 
@@ -27,6 +27,7 @@ def losing(*gone: int, lost: Mapping[str, Any] | None = None, **overrides: Any) 
 
 TWO = losing(1, 2)
 BOTH = ("node/n-1", "node/n-2")
+HEAD = {"node-role.kubernetes.io/control-plane": ""}
 
 
 def judged(snapshot: Snapshot, *approved: str) -> Plan:
@@ -48,7 +49,7 @@ def rulings(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
 @covers("W-2")
 def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
-    why = explain_losses(NodeLosses(5, frozenset(BOTH)), Settings())
+    why = f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {explain_easing(Settings())}"
     assert the_hold(TWO) == Hold(the_hold(TWO).hash, "node-blast-radius", "2", "1", BOTH, why)
     assert [change.ruling for change in judged(TWO).changes] == [
         Ruling(Verdict.HELD, "node-blast-radius", why, due_in_s=25 * 60.0)
@@ -56,32 +57,110 @@ def test_what_a_hold_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("losses", "settings", "start", "minutes"),
+    ("losses", "start"),
     [
-        pytest.param(NodeLosses(1, frozenset("a")), Settings(), "the only Node's server is gone", "30", id="one-node"),
+        pytest.param(NodeLosses(1, frozenset("a")), "the only Node's server is gone", id="one-node"),
+        pytest.param(NodeLosses(10, frozenset("abc")), "the servers of 3 of 10 Nodes are gone", id="some"),
+        pytest.param(NodeLosses(3, frozenset("abc")), "the servers of 3 of 3 Nodes are gone", id="all"),
         pytest.param(
-            NodeLosses(10, frozenset("abc")), Settings(), "the servers of 3 of 10 Nodes are gone", "30", id="some"
-        ),
-        pytest.param(
-            NodeLosses(3, frozenset("abc")),
-            Settings(waits=Waits(given_up_after=timedelta(seconds=90))),
-            "the servers of 3 of 3 Nodes are gone",
-            "1.5",
-            id="all-and-another-wait",
+            NodeLosses(4, frozenset("a"), unreadable=2),
+            "the servers of 1 of 4 Nodes are gone (and 2 more could not be read)",
+            id="some-that-could-not-be-read",
         ),
     ],
 )
-def test_explain_losses(losses: NodeLosses, settings: Settings, start: str, minutes: str) -> None:
-    """A loss is told in numbers, with what to do before the next one, and how it ends without anybody."""
-    assert explain_losses(losses, settings) == (
-        f"{start}, and nobody announced it: cordon Nodes before their servers are deleted. Approve if it was meant;"
-        f" what is not Ready for {minutes} minutes counts as announced"
+def test_explain_losses(losses: NodeLosses, start: str) -> None:
+    """A loss is told in numbers, with what to do now and before the next one."""
+    assert explain_losses(losses) == (
+        f"{start}, and nobody announced it: cordon Nodes before their servers are deleted, and approve these if it was"
+        " meant"
     )
+
+
+@pytest.mark.parametrize(
+    ("given_up_after", "minutes"),
+    [
+        pytest.param(timedelta(minutes=30), "30", id="half-an-hour"),
+        pytest.param(timedelta(seconds=90), "1.5", id="a-minute-and-a-half"),
+    ],
+)
+def test_explain_easing(given_up_after: timedelta, minutes: str) -> None:
+    """A hold says how long it takes to end without anybody."""
+    settings = Settings(waits=Waits(given_up_after=given_up_after))
+    assert explain_easing(settings) == f"what is not Ready for {minutes} minutes counts as announced"
+
+
+NINE_AND_TWO_LOST = [a_lost_node(f"n-{i}", i) if i < 3 else a_settled_node(f"n-{i}", i) for i in (1, 2, *range(4, 11))]
+TEN_AND_THREE_LOST = [*NINE_AND_TWO_LOST, a_lost_node("n-3", 3)]
+SEVEN_SERVERS = a_fleet(*NINE_AND_TWO_LOST, gone=[1, 2]).servers
+
+
+@covers("W-2", "W-5")
+@pytest.mark.parametrize(
+    ("snapshot", "keys"),
+    [
+        pytest.param(a_fleet(*TEN_AND_THREE_LOST, gone=[1, 2, 3]), ("node/n-1", "node/n-2", "node/n-3"), id="all-read"),
+        pytest.param(
+            a_fleet(
+                nodes_section=replace(nodes_of(*NINE_AND_TWO_LOST), unreadable={"n-3": "no uid"}),
+                servers_section=SEVEN_SERVERS,
+                gone=[1, 2, 3],
+            ),
+            BOTH,
+            id="a-node-unreadable",
+        ),
+        pytest.param(
+            a_fleet(
+                *TEN_AND_THREE_LOST,
+                servers_section=replace(SEVEN_SERVERS, unreadable={3: "no name"}),
+                gone=[1, 2],
+            ),
+            BOTH,
+            id="a-server-unreadable",
+        ),
+    ],
+)
+def test_knowing_less_never_deletes_more(snapshot: Snapshot, keys: tuple[str, ...]) -> None:
+    """Three of ten lost is one too many, and it is still held when one of the three could not be read."""
+    hold = the_hold(snapshot)
+    assert (hold.rule, hold.value, hold.limit, hold.keys) == ("node-blast-radius", "3", "2", keys)
+    assert rulings(judged(snapshot)) == dict.fromkeys(keys, (Verdict.HELD, "node-blast-radius"))
+
+
+def test_two_of_ten_may_go() -> None:
+    """Without the third one, lost or unreadable, nobody has to be asked."""
+    assert judged(a_fleet(*NINE_AND_TWO_LOST, a_settled_node("n-3", 3), gone=[1, 2])).holds == ()
+
+
+@pytest.mark.parametrize(
+    ("heads", "others", "value", "limit"),
+    [
+        pytest.param([1], [2, 3, 4, 5, 6, 7, 8], "1", "0", id="the-only-one"),
+        pytest.param([1, 2], [3, 4, 5, 6, 7, 8], "2", "1", id="both"),
+    ],
+)
+def test_last_of_the_control_plane(heads: Sequence[int], others: Sequence[int], value: str, limit: str) -> None:
+    """That no Node of the control plane would be left is for a person alone: no time frees it, announced or not."""
+    nodes = [a_lost_node(f"n-{i}", i, unschedulable=i == 1, labels=HEAD) for i in heads]
+    snapshot = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in others), gone=heads)
+    why = "no Node of the control plane would be left, and that is always for a person to approve"
+    keys = tuple(node.key for node in nodes)
+    assert the_hold(snapshot) == Hold(the_hold(snapshot).hash, "node-blast-radius", value, limit, keys, why)
+    assert {change.ruling.due_in_s for change in judged(snapshot).changes} == {None}
+
+
+def test_last_of_the_control_plane_among_too_many() -> None:
+    """Held with the others, it makes the hold one that never ends by itself, and the text says why."""
+    snapshot = losing(1, 2, lost={"labels": HEAD})
+    why = "no Node of the control plane would be left, and that is always for a person to approve"
+    assert the_hold(snapshot).why == f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {why}"
+    assert (the_hold(snapshot).value, the_hold(snapshot).limit) == ("2", "1")
+    assert {change.ruling.due_in_s for change in judged(snapshot).changes} == {None}
 
 
 def test_no_time_is_told_when_none_helps() -> None:
     """Time makes nothing of Nodes that are lost and report, so it does not free the last one of the control plane."""
-    head = a_lost_node("n-1", 1, unschedulable=True, labels={"node-role.kubernetes.io/control-plane": ""})
+    head = a_lost_node("n-1", 1, unschedulable=True, labels=HEAD)
     ready = [a_settled_node(f"n-{i}", i) for i in range(2, 8)]
     (change,) = judged(a_fleet(head, *ready, gone=[1, 2, 3])).changes
     assert (change.ruling.verdict, change.ruling.due_in_s) == (Verdict.HELD, None)

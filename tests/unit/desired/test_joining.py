@@ -1,31 +1,20 @@
 """What a joining Node becomes: nodes-and-routes 4.3, 4.4 and 4.6, edge cases 1 to 9, W-12, W-15 to W-17."""
 
-from ipaddress import IPv4Address, IPv6Network
-
 import pytest
 
 from desired.addresses import UnusableNodeIP, choose_addresses
 from desired.change import NodeIdentity, Note, NoteKind
-from desired.joining import (
-    JoiningNode,
-    current_identity,
-    desired_addresses,
-    is_joining,
-    joining_node,
-    lost_addresses,
-)
+from desired.joining import JoiningNode, current_identity, is_joining, joining_node
 from desired.matching import Matched
-from desired.section import Absent, Present, Unknown
-from desired.settings import AddressFamily, Settings
-from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Taint
+from desired.section import Absent, Unknown
+from desired.settings import Settings
+from desired.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Taint
 from tests.builders import (
     NOW,
     SERVER_LABELS,
     UNINITIALIZED,
     WEB_1_ADDRESSES,
-    a_dual_stack_server,
     a_joining_node,
-    a_network,
     a_node,
     a_server,
     a_snapshot,
@@ -34,16 +23,12 @@ from tests.support.reference_rules import covers
 
 KEY = "node/web-1"
 DEFAULT, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
-KEEP = Settings(keep_internal_ips=True)
 BEFORE, AFTER = Taint("a", "NoExecute", "1", "2026-07-01T00:00:00Z"), Taint("b", "NoSchedule")
 ZONE, PROVIDED_BY = "topology.kubernetes.io/zone", "instance.hetzner.cloud/provided-by"
 NO_ZONE_LABELS = {key: value for key, value in SERVER_LABELS.items() if not key.endswith("/zone")}
 
 H, E4 = WEB_1_ADDRESSES
-E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
-I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
 VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
-DNS = (NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan"), NodeAddress(AddressType.EXTERNAL_DNS, "web-1.example.com"))
 
 
 @covers("4.3")
@@ -191,69 +176,6 @@ def test_notes_of_a_joining_node(node: Node, server: Server, notes: tuple[Note, 
     assert (joining is not None, found) == (True, notes)
 
 
-@covers("3.2", "4.6", "I-5")
-@pytest.mark.parametrize(
-    ("node", "server", "network", "settings", "expected"),
-    [
-        pytest.param(
-            a_joining_node(),
-            a_dual_stack_server(),
-            a_network(),
-            Settings(address_family=AddressFamily.DUALSTACK),
-            (H, E4, E6, I4),
-            id="dual-stack-with-network",
-        ),
-        pytest.param(a_joining_node(), a_dual_stack_server(), None, DEFAULT, (H, E4), id="no-network-configured"),
-        pytest.param(
-            a_joining_node(addresses=(VPN, *DNS)), a_server(), None, DEFAULT, (H, E4), id="what-the-kubelet-says-goes"
-        ),
-        pytest.param(
-            a_joining_node(provided_node_ip="203.0.113.1"),
-            a_server(),
-            None,
-            DEFAULT,
-            (E4, H),
-            id="node-ip-reorders-the-addresses",
-        ),
-        pytest.param(
-            a_joining_node(provided_node_ip="2001:db8:1::77"),
-            a_server(ipv4=None, ipv6=IPv6Network("2001:db8:1::/64")),
-            None,
-            Settings(address_family=AddressFamily.IPV6),
-            (NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::77"), H),
-            id="node-ip-is-another-host-of-the-servers-network",
-        ),
-        pytest.param(
-            a_joining_node(addresses=(VPN, *DNS)), a_server(), None, KEEP, (H, E4, VPN), id="internal-ips-kept"
-        ),
-        pytest.param(
-            a_joining_node(addresses=(VPN,), provided_node_ip="100.64.0.1"),
-            a_server(),
-            None,
-            KEEP,
-            (VPN, H, E4),
-            id="an-internal-ip-that-is-kept-may-be-the-node-ip",
-        ),
-        pytest.param(
-            a_joining_node(addresses=(VPN,)),
-            a_server(private_ips=((4, IPv4Address("10.0.0.2")),)),
-            a_network(),
-            KEEP,
-            (H, E4, I4),
-            id="with-a-network-the-cloud-alone-knows",
-        ),
-    ],
-)
-def test_desired_addresses(
-    node: Node, server: Server, network: Network | None, settings: Settings, expected: tuple[NodeAddress, ...]
-) -> None:
-    """Addresses follow family, network and ``--node-ip``; without a network a kubelet's may be kept (W-17)."""
-    assert desired_addresses(node, server, a_snapshot(network=Present(network)), settings) == expected
-    joining, _ = joining_node(node, Matched(server, "name"), a_snapshot(network=Present(network)), settings)
-    assert joining is not None
-    assert joining.identity.addresses == expected
-
-
 @covers("I-1", "W-15")
 @pytest.mark.parametrize(
     ("network", "why"),
@@ -284,36 +206,29 @@ def test_unusable_node_ip(annotation: str) -> None:
     assert found == (None, (Note(KEY, NoteKind.UNUSABLE_NODE_IP, chosen.why),))
 
 
-NO_NETWORK = ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
-
-
-@covers("W-17")
-@pytest.mark.parametrize(
-    ("addresses", "network", "lost"),
-    [
-        pytest.param((), None, (), id="nothing-reported"),
-        pytest.param(WEB_1_ADDRESSES, None, (), id="all-kept"),
-        pytest.param((NodeAddress(AddressType.INTERNAL_IP, E4.address),), None, (), id="kept-under-another-type"),
-        pytest.param((VPN,), None, (f"InternalIP 100.64.0.1 goes away{NO_NETWORK}",), id="private-without-a-network"),
-        pytest.param((VPN,), "private", ("InternalIP 100.64.0.1 goes away",), id="private-of-another-network"),
-        pytest.param(
-            (NodeAddress(AddressType.EXTERNAL_IP, "198.51.100.7"), NodeAddress(AddressType.INTERNAL_IP, "fd00::9")),
-            None,
-            ("ExternalIP 198.51.100.7 goes away", f"InternalIP fd00::9 goes away{NO_NETWORK}"),
-            id="several-in-the-kubelets-order",
-        ),
-        pytest.param(
-            (NodeAddress(AddressType.HOSTNAME, "other"), *DNS, NodeAddress("Odd", "y")),
-            None,
-            (),
-            id="names-are-no-addresses",
-        ),
-    ],
-)
-def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: str | None, lost: tuple[str, ...]) -> None:
-    """Each IP address that the kubelet reported and the cloud does not know is a consequence, with its cause."""
-    node, settings = a_joining_node(addresses=addresses), Settings(network=network)
-    assert lost_addresses(node, WEB_1_ADDRESSES, settings) == lost
-    joining, _ = joining_node(node, Matched(a_server(), "name"), a_snapshot(), settings)
+@covers("3.2", "4.6", "W-17")
+def test_addresses_and_what_they_cost() -> None:
+    """The addresses are the server's, and each IP address that goes away with it is a consequence."""
+    node = a_joining_node(addresses=(VPN,), provided_node_ip="203.0.113.1")
+    joining, _ = joining_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT)
     assert joining is not None
-    assert joining.consequences == lost
+    assert joining.identity.addresses == (E4, H)
+    why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
+    assert joining.consequences == (f"InternalIP 100.64.0.1 goes away: {why}",)
+
+
+@covers("I-1", "W-17")
+@pytest.mark.parametrize("field", ["public_net.ipv4", "public_net.ipv6", "private_net"])
+def test_field_that_did_not_arrive(field: str) -> None:
+    """While Hetzner's answer says nothing of its addresses a Node waits, and the note says for what."""
+    found = joining_node(a_joining_node(), Matched(a_server(missing=frozenset({field})), "name"), a_snapshot(), DEFAULT)
+    why = f"Hetzner's answer has no {field} for server 1, so its addresses are unknown"
+    assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
+
+
+def test_labels_that_did_not_arrive() -> None:
+    """A Node joins without the labels that Hetzner's answer lacks, and those that were mirrored before stay."""
+    node, server = a_joining_node(labels={"srv.example.com/team": "red"}), a_server(missing=frozenset({"labels"}))
+    joining, notes = joining_node(node, Matched(server, "name"), a_snapshot(), MIRROR)
+    assert joining is not None
+    assert (joining.identity.labels, notes) == (SERVER_LABELS | {"srv.example.com/team": "red"}, ())

@@ -41,11 +41,6 @@ def kept(key: str, value: str, server: str) -> tuple[str, ...]:
     return (f"label {key} is {value!r} where the server has {server!r}; kept",)
 
 
-def unusable(value: str, *keys: str) -> tuple[str, ...]:
-    """What is said of a value of the server's that no label may have."""
-    return tuple(f"{value!r} can be no label's value: {key} stays as it is" for key in keys)
-
-
 @covers("3.1")
 @pytest.mark.parametrize(
     ("location", "zone"),
@@ -101,33 +96,10 @@ def test_zone_of(location: str, zone: str) -> None:
             NodeLabels(TYPES | dict.fromkeys((*ZONES, *REGIONS), "mars") | CLOUD),
             id="new-location-is-its-own-zone",
         ),
-        pytest.param(a_server(), {}, NO_ZONES, NodeLabels(TYPES | REGIONS | CLOUD), id="zone-labels-disabled"),
-        pytest.param(
-            a_server(),
-            {ZONE: "mine"},
-            NO_ZONES,
-            NodeLabels(TYPES | REGIONS | CLOUD | {ZONE: "mine"}),
-            id="zone-labels-disabled-remove-none",
-        ),
-        pytest.param(a_server(location=""), {}, DEFAULT, NodeLabels(TYPES | CLOUD), id="empty-location-writes-neither"),
-        pytest.param(
-            a_server(location=""),
-            dict.fromkeys(REGIONS, "old"),
-            DEFAULT,
-            NodeLabels(TYPES | CLOUD | dict.fromkeys(REGIONS, "old")),
-            id="empty-location-removes-nothing",
-        ),
-        pytest.param(
-            a_server(type="x" * 64),
-            {TYPE: "old"},
-            DEFAULT,
-            NodeLabels(ZONES | REGIONS | CLOUD | {TYPE: "old"}, (), unusable("x" * 64, TYPE)),
-            id="type-too-long-for-a-label",
-        ),
     ],
 )
 def test_joining_labels(server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels) -> None:
-    """Both keys of each pair are written together, and only where the server has a value that a label may have."""
+    """Both keys of each pair get the server's value, whatever was there."""
     assert joining_labels(server, current, settings) == expected
 
 
@@ -194,77 +166,6 @@ def test_joining_labels(server: Server, current: Mapping[str, str], settings: Se
 def test_settled_labels(current: Mapping[str, str], expected: NodeLabels) -> None:
     """The type follows the server; a zone or region stays and its keys stay in step; what is missing is filled in."""
     assert settled_labels(a_server(), current, DEFAULT) == expected
-
-
-@covers("3.1", "W-13")
-@pytest.mark.parametrize(
-    ("server", "current", "settings", "expected"),
-    [
-        pytest.param(
-            a_server(location="mars"),
-            {},
-            DEFAULT,
-            NodeLabels(TYPES | CLOUD | dict.fromkeys((*ZONES, *REGIONS), "mars")),
-            id="new-location",
-        ),
-        pytest.param(
-            a_server(location="hel1"),
-            ALL,
-            DEFAULT,
-            NodeLabels(ALL, kept(ZONE, "fsn1-dc14", "hel1-dc2") + kept(REGION, "fsn1", "hel1")),
-            id="another-location-than-the-labels-say",
-        ),
-        pytest.param(a_server(location=""), {}, DEFAULT, NodeLabels(TYPES | CLOUD), id="empty-location-adds-nothing"),
-        pytest.param(
-            a_server(location=""),
-            {ZONE: "a", BETA_ZONE: "b"} | CLOUD,
-            DEFAULT,
-            NodeLabels(TYPES | CLOUD | {ZONE: "a", BETA_ZONE: "b"}),
-            id="empty-location-leaves-what-is-there",
-        ),
-        pytest.param(a_server(), {}, NO_ZONES, NodeLabels(TYPES | REGIONS | CLOUD), id="zone-labels-disabled-add-none"),
-        pytest.param(
-            a_server(),
-            ALL | {ZONE: "rack-7"},
-            NO_ZONES,
-            NodeLabels(ALL | {ZONE: "rack-7"}),
-            id="zone-labels-disabled-leave-both-keys-as-they-are",
-        ),
-        pytest.param(
-            a_server(type="x" * 64),
-            ALL | {TYPE: "old"},
-            DEFAULT,
-            NodeLabels(ALL | {TYPE: "old"}, (), unusable("x" * 64, TYPE)),
-            id="type-too-long-for-a-label",
-        ),
-        pytest.param(
-            a_server(type="x" * 63),
-            ALL,
-            DEFAULT,
-            NodeLabels(ALL | dict.fromkeys(TYPES, "x" * 63)),
-            id="the-longest-type-that-a-label-may-have",
-        ),
-        pytest.param(
-            a_server(location="moon base"),
-            {},
-            DEFAULT,
-            NodeLabels(TYPES | CLOUD, (), unusable("moon base", ZONE, REGION)),
-            id="malformed-location",
-        ),
-        pytest.param(
-            a_server(location="moon base"),
-            ALL,
-            NO_ZONES,
-            NodeLabels(ALL, (), unusable("moon base", REGION)),
-            id="malformed-location-without-zone-labels",
-        ),
-    ],
-)
-def test_settled_labels_of_odd_servers(
-    server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels
-) -> None:
-    """A pair for which the server has no value, or none that a label may have, is left as it is."""
-    assert settled_labels(server, current, settings) == expected
 
 
 @covers("3.1")

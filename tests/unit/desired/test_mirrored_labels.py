@@ -92,3 +92,30 @@ def test_mirrored_labels(
 ) -> None:
     """The server's labels are repeated under the prefix, at joining and ever after; what cannot be is told."""
     assert compute(a_server(labels=server), current, settings) == expected
+
+
+@pytest.mark.parametrize("compute", [joining_labels, settled_labels])
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(MIRROR, SERVER_LABELS | {"srv.example.com/team": "red"}, id="mirrored"),
+        pytest.param(OFF, SERVER_LABELS, id="off"),
+    ],
+)
+def test_labels_that_did_not_arrive(
+    compute: Callable[[Server, Mapping[str, str], Settings], NodeLabels],
+    settings: Settings,
+    expected: Mapping[str, str],
+) -> None:
+    """What was mirrored stays as it is while Hetzner's answer lacks the server's labels; all else is as ever."""
+    current = {"srv.example.com/team": "red", "team": "blue"}
+    assert compute(a_server(missing=frozenset({"labels"})), current, settings) == NodeLabels(expected)
+
+
+@pytest.mark.parametrize("compute", [joining_labels, settled_labels])
+def test_other_fields_that_did_not_arrive(
+    compute: Callable[[Server, Mapping[str, str], Settings], NodeLabels],
+) -> None:
+    """A server that has lost its labels has none to mirror, whatever else its answer lacks."""
+    server = a_server(missing=frozenset({"private_net"}))
+    assert compute(server, {"srv.example.com/team": "red"}, MIRROR) == NodeLabels(SERVER_LABELS)

@@ -51,9 +51,9 @@ REMEDY = "a Node joins when its name is its server's, or with the kubelet's --pr
             id="no-server-of-the-provider-id",
         ),
         pytest.param(
-            Gone(9, ("web-1",)),
+            Gone(9, 2),
             NoteKind.UNMATCHED,
-            "no server of the project has the id 9; nearest: web-1; delete the Node if its server is gone for good",
+            "no server of the project has the id 9; delete the Node if its server is gone for good",
             id="replaced-by-a-server-of-its-name",
         ),
         pytest.param(
@@ -83,38 +83,32 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
 
 @covers("2.1", "2.2", "W-28")
 @pytest.mark.parametrize(
-    ("miss", "servers", "expected"),
+    ("miss", "whole", "expected"),
     [
-        pytest.param(
-            Foreign("another cloud's"), servers_of(), (NoteKind.FOREIGN, "another cloud's; left alone"), id="foreign"
-        ),
-        pytest.param(
-            Malformed("no number"), servers_of(), (NoteKind.MALFORMED, "no number; left alone"), id="malformed"
-        ),
+        pytest.param(Foreign("another cloud's"), True, (NoteKind.FOREIGN, "another cloud's; left alone"), id="foreign"),
+        pytest.param(Malformed("no number"), True, (NoteKind.MALFORMED, "no number; left alone"), id="malformed"),
         pytest.param(
             Ambiguous("two of them"),
-            servers_of(),
+            True,
             (NoteKind.AMBIGUOUS, "two of them; both are left alone, delete the stale one"),
             id="ambiguous",
         ),
         pytest.param(
             Unknown("server 1 could not be read"),
-            BROKEN,
+            True,
             (NoteKind.UNKNOWN, "server 1 could not be read"),
             id="its-server-arrived-and-could-not-be-read",
         ),
-        pytest.param(
-            Unknown("page 2 timed out"), incomplete(BROKEN), None, id="a-gap-in-the-list-is-told-once-with-the-list"
-        ),
-        pytest.param(Unsupported("Robot"), servers_of(), None, id="robot"),
-        pytest.param(Gone(1), servers_of(), None, id="gone-is-the-lifecycle-controllers"),
-        pytest.param(Unmatched("nothing"), servers_of(), None, id="unmatched"),
+        pytest.param(Unknown("page 2 timed out"), False, None, id="a-gap-in-the-list-is-told-once-with-the-list"),
+        pytest.param(Unsupported("Robot"), True, None, id="robot"),
+        pytest.param(Gone(1), True, None, id="gone-is-the-lifecycle-controllers"),
+        pytest.param(Unmatched("nothing"), True, None, id="unmatched"),
     ],
 )
-def test_notes_on_unmanaged(miss: Miss, servers: Section[int, Server], expected: tuple[NoteKind, str] | None) -> None:
+def test_notes_on_unmanaged(miss: Miss, whole: bool, expected: tuple[NoteKind, str] | None) -> None:
     """A Node on which nothing can be kept true is spoken of when that is about this Node."""
     notes = () if expected is None else (Note(KEY, *expected),)
-    assert notes_on_unmanaged(a_settled_node(), miss, servers) == notes
+    assert notes_on_unmanaged(a_settled_node(), miss, list_of_servers_is_whole=whole) == notes
 
 
 def test_note_on_unclaimed() -> None:
@@ -220,6 +214,13 @@ def unusable(annotation: str) -> str:
             id="server-gone-and-ready",
         ),
         pytest.param(
+            a_snapshot([a_settled_node()], [a_server(2, "web-1")]),
+            NoteKind.UNMATCHED,
+            "no server of the project has the id 1, and its kubelet reports Ready: nothing is done while it does;"
+            " server 2 has its name: delete the Node, so that the kubelet there registers anew",
+            id="server-made-anew-under-its-name",
+        ),
+        pytest.param(
             a_snapshot([a_lost_node(deleted_at=NOW, finalizers=("example.com/a",))], [a_server(2, "web-2")]),
             NoteKind.DELETING,
             "no server of the project has the id 1; the Node is being deleted since 2026-07-01 12:00 UTC"
@@ -249,6 +250,12 @@ def test_nodes_left_alone(snapshot: Snapshot, kind: NoteKind, text: str) -> None
 def test_robot_nodes_are_nobodys_business_yet(node: Node) -> None:
     """A settled Node of Robot needs nothing and is not spoken of."""
     assert desired_nodes(a_snapshot([node], [a_server()]), Settings()) == ({}, ())
+
+
+def test_a_gap_in_the_list_is_not_told_on_each_node() -> None:
+    """A settled Node whose server an incomplete list lacks is not spoken of: the list is."""
+    snapshot = a_snapshot([a_settled_node()], servers_section=incomplete(servers_of()))
+    assert desired_nodes(snapshot, Settings()) == ({}, ())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.absence import absence_proof
+from desired.absence import proof_of_absence
 from desired.change import LostNode, NodeIdentity, Note, NoteKind
 from desired.departing import DepartingNode
 from desired.joining import JoiningNode, current_identity
@@ -41,7 +41,7 @@ def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> J
 
 def departs(node: Node, server_id: int) -> DepartingNode:
     """``node`` as one to be deleted."""
-    return DepartingNode(LostNode(current_identity(node, SETTINGS), absence_proof(node, server_id)))
+    return DepartingNode(LostNode(current_identity(node, SETTINGS), proof_of_absence(node, server_id)))
 
 
 @covers("2.2", "4.2", "4.3")

@@ -159,6 +159,19 @@ def test_unknown_network(network: Absent | Unknown) -> None:
     assert found == (SettledNode(server, SERVER_LABELS, UNMANAGED, shut_down=True), ())
 
 
+@covers("4.7")
+@pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
+def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | Unknown) -> None:
+    """No address goes away because Hetzner's answer lacks a field, and that is told on the Node, for it is about it."""
+    node, snapshot = a_settled_node(addresses=(H, I4), labels={}), a_snapshot(network=network)
+    server = a_server(ipv4=None, status=ServerStatus.OFF, missing=frozenset({"public_net.ipv4"}))
+    why = "Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
+    assert settled_node(node, server, snapshot, IN_NETWORK) == (
+        SettledNode(server, SERVER_LABELS, UNMANAGED, shut_down=True),
+        (Note(KEY, NoteKind.UNKNOWN, why),),
+    )
+
+
 @covers("W-17")
 def test_lost_addresses() -> None:
     """Each IP address that goes away is told, with its cause."""

@@ -138,6 +138,19 @@ def test_holds() -> None:
     assert list(warnings(judged(world, hold.hash), world)) == []
 
 
+@pytest.mark.parametrize(
+    ("flags", "typed"), [pytest.param("", "", id="none"), pytest.param("--kubeconfig f", " --kubeconfig f", id="some")]
+)
+def test_what_to_type(flags: str, typed: str) -> None:
+    """The command of the event can be typed as it stands: it names the cluster as this run does."""
+    world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
+    (hold,) = judged(world).holds
+
+    (event,) = warnings(judged(world), world, flags)
+
+    assert event.message.endswith(f". Approve with: reconcile approve {hold.hash}{typed}")
+
+
 def test_a_held_deletion() -> None:
     """A Node whose deletion is held is told how many are gone with it, and how to let them go."""
     lost = [a_lost_node("web-1", 1), a_lost_node("web-2", 2)]

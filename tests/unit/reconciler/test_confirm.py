@@ -4,19 +4,19 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.errors import NotFound
-from desired.change import Note, NoteKind
 from desired.diff import compute_plan
 from desired.section import Absent, Unknown
 from desired.settings import Settings
-from desired.snapshot import Node, Snapshot
+from desired.snapshot import Snapshot
 from reconciler.observe.confirm import MOST_PER_PASS, Confirmer
-from tests.builders import NOW, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
+from tests.builders import NOW, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot, incomplete
 from tests.support.objects import server
 from tests.support.simulators import Simulation
 
@@ -62,17 +62,6 @@ def test_a_server_that_is_gone(sim: Simulation) -> None:
     snapshot = lacking(1)
 
     assert confirmer(sim).confirm(snapshot, Settings()) == replace(snapshot, confirmations={1: Absent()})
-    assert asked(sim) == {1}
-
-
-def test_a_server_is_never_asked_for_again_once_it_is_gone(sim: Simulation) -> None:
-    """No id is given to a second server: absence stays known as long as somebody wants to know."""
-    confirm = confirmer(sim).confirm
-
-    for hours in range(5):
-        found = confirm(lacking(1, after_s=3600.0 * hours), Settings())
-        assert found.confirmations == {1: Absent()}
-
     assert asked(sim) == {1}
 
 
@@ -129,29 +118,51 @@ def test_an_answer_that_is_none(sim: Simulation, fault: dict[str, Any]) -> None:
     assert found[2] == Absent()
 
 
-def expect_backing_off(sim: Simulation, confirm: Callable[[Snapshot, Settings], Snapshot]) -> None:
-    """Server 1 is asked for when each pause is over, and not a second before; the pauses double up to an hour."""
-    due = 0.0
-    for pause in (30, 60, 120, 240, 480, 960, 1920, 3600, 3600):
-        confirm(lacking(1, after_s=due), Settings())
-        assert asked(sim) == {1}, due
-        due += pause
-        confirm(lacking(1, after_s=due - 1), Settings())
-        assert asked(sim) == set(), due
+def pauses_of(sim: Simulation, until_s: float) -> list[float]:
+    """The seconds between one question for server 1 and the next, when there is a pass every ten seconds."""
+    confirm, times = confirmer(sim).confirm, []
+    for after_s in range(0, int(until_s), 10):
+        confirm(lacking(1, after_s=after_s), Settings())
+        if asked(sim) == {1}:
+            times.append(after_s)
+    return [later - earlier for earlier, later in pairwise(times)]
 
 
-def test_failures_back_off(sim: Simulation) -> None:
-    """What could not be told is asked again after half a minute, then after twice as long, at most an hour."""
+UP_TO_TEN_MINUTES = [30, 60, 120, 240, 480, 600, 600]
+
+
+def test_absence_is_asked_again_up_to_every_hour(sim: Simulation) -> None:
+    """What is gone is asked for again after half a minute, then after twice as long, at most an hour."""
+    assert pauses_of(sim, 11_100) == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+
+
+def test_failures_are_asked_again_up_to_every_ten_minutes(sim: Simulation) -> None:
+    """A Node waits for an answer that proves something, so that it is never far."""
     sim.spoil_hetzner(**DOWN, count=None)
 
-    expect_backing_off(sim, confirmer(sim).confirm)
+    assert pauses_of(sim, 2_200) == UP_TO_TEN_MINUTES
 
 
-def test_contradictions_back_off(sim: Simulation) -> None:
-    """What the list lacks and the id finds is asked again as seldom as a failure."""
+def test_contradictions_are_asked_again_up_to_every_ten_minutes(sim: Simulation) -> None:
+    """What the list lacks and the id finds is asked again as often as a failure."""
     sim.hetzner.replace_world({"servers": [server(1, "web-1")]})
 
-    expect_backing_off(sim, confirmer(sim).confirm)
+    assert pauses_of(sim, 2_200) == UP_TO_TEN_MINUTES
+
+
+def test_doubt_after_an_hour_is_short(sim: Simulation) -> None:
+    """An answer that proves nothing is asked again within ten minutes, however long the absence before it was known."""
+    confirm, due = confirmer(sim).confirm, 0.0
+    for pause in (30, 60, 120, 240, 480, 960):
+        confirm(lacking(1, after_s=due), Settings())
+        due += pause
+    sim.spoil_hetzner(**DOWN)
+
+    confirm(lacking(1, after_s=due), Settings())
+    sim.hetzner_proxy.journal.clear()
+    confirm(lacking(1, after_s=due + 599), Settings())
+    assert asked(sim) == set()
+    assert confirm(lacking(1, after_s=due + 600), Settings()).confirmations == {1: Absent()}
 
 
 def test_a_failure_is_remembered_until_it_is_asked_again(sim: Simulation) -> None:
@@ -177,35 +188,42 @@ def test_what_was_never_asked_goes_first(sim: Simulation) -> None:
 
 
 def test_the_list_against_the_id(sim: Simulation) -> None:
-    """A server that the list lacks and the id finds is neither there nor absent: nothing is decided on it."""
-    sim.hetzner.replace_world({"servers": [server(1, "renamed")]})
+    """A server that the list lacks and the id finds makes the list one with a gap: nothing it lacks is absent."""
+    sim.hetzner.replace_world({"servers": [server(1, "renamed"), server(3, "web-3")]})
 
-    found = confirmer(sim).confirm(lacking(1), Settings())
+    found = confirmer(sim).confirm(lacking(1, 2, 3), Settings())
 
-    assert found.servers.find(1) == Unknown("the list of servers lacks 1, and a GET by its id finds it")
-    assert found.servers.complete
-    assert found.confirmations == {}
+    why = "it lacks server 1, 3, which a GET by its id finds"
+    assert (found.servers.complete, found.servers.why_incomplete) == (False, why)
+    assert [found.servers.find(server_id) for server_id in (1, 2, 3)] == [Unknown(why)] * 3
+    assert found.confirmations == {2: Absent()}
     assert compute_plan(found, Settings()).changes == ()
 
 
-def joining_beside(lost: Node) -> Snapshot:
-    """A Node that joins as one of the servers that were listed, beside a lost one."""
-    servers = [a_server(200, "anchor"), a_server(9, "web-9")]
-    return a_snapshot([ANCHOR, lost, a_joining_node("web-9")], servers)
+def test_who_joins_beside_a_contradiction(sim: Simulation) -> None:
+    """A name decides only in a whole list; what was listed is there, so that a providerID still decides."""
+    sim.hetzner.replace_world({"servers": [server(1, "web-1")]})
+    servers = [a_server(200, "anchor"), a_server(8, "web-8"), a_server(9, "web-9")]
+    joining = [a_joining_node("web-8", provider_id="hcloud://8"), a_joining_node("web-9")]
+
+    found = confirmer(sim).confirm(a_snapshot([ANCHOR, a_lost_node(), *joining], servers), Settings())
+
+    assert [change.key for change in compute_plan(found, Settings()).changes] == ["node/web-8"]
 
 
-@pytest.mark.parametrize(
-    ("name", "joins"), [pytest.param("web-9", False, id="the same name"), pytest.param("other", True, id="another")]
-)
-def test_the_name_of_a_contradiction_is_in_doubt(sim: Simulation, name: str, joins: bool) -> None:
-    """A Node that joins by its name waits while a server that the list lacks may be the one."""
-    sim.hetzner.replace_world({"servers": [server(1, name)]})
+@pytest.mark.parametrize("fault", [pytest.param(DOWN, id="a failure"), pytest.param(None, id="absence")])
+def test_a_gap_forgets_nothing(sim: Simulation, fault: dict[str, Any] | None) -> None:
+    """A list with a gap does not tell who is wanted: what was answered before is known after it, and not due before."""
+    if fault:
+        sim.spoil_hetzner(**fault, count=None)
+    confirm = confirmer(sim).confirm
+    before = confirm(lacking(1), Settings()).confirmations
+    gap = lacking(1, after_s=10)
+    confirm(replace(gap, servers=incomplete(gap.servers)), Settings())
+    asked(sim)
 
-    plan = compute_plan(confirmer(sim).confirm(joining_beside(a_lost_node()), Settings()), Settings())
-
-    assert [change.key for change in plan.changes] == ["node/web-9"] * joins
-    waits = Note("node/web-9", NoteKind.UNKNOWN, "server 1 could not be read and may be the one")
-    assert (waits in plan.notes) is not joins
+    assert confirm(lacking(1, after_s=20), Settings()).confirmations == before != {}
+    assert asked(sim) == set()
 
 
 def test_what_nobody_wants_to_know_is_forgotten(sim: Simulation) -> None:

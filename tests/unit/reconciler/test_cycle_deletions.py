@@ -1,18 +1,20 @@
 """Whole passes over Nodes whose servers are gone: what goes, what waits for how long, what it costs, what is said."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from actuators.outcome import Applied, Failed
+from actuators.clients.hetzner import HetznerReader
+from actuators.outcome import Applied, Failed, Pending
 from desired.change import NoteKind, Verdict
 from desired.settings import Policy, Settings, Waits
 from reconciler.loop import Pace, is_news, said
 from reconciler.result import Report, Result
 from tests.support.objects import condition, joining_node, server, settled_node
-from tests.support.passes import Run
+from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import Simulation, ago
 
 NODE = "/api/v1/nodes/web-1"
@@ -124,8 +126,8 @@ def test_a_deletion_that_waits(lose: Lose, node: dict[str, Any], waits: Waits, d
 
 
 def test_a_held_deletion(lose: Lose) -> None:
-    """Two at once are held, and nobody is asked twice; who approves it while the loop runs, lets them go."""
-    run = lose([silent(1), silent(2)])
+    """Two at once are held, and asked for ever more seldom; who approves it while the loop runs, lets them go."""
+    run = lose([silent(1), silent(2)], approve_flags="--kubeconfig f")
 
     report = run.converge()
 
@@ -138,11 +140,12 @@ def test_a_held_deletion(lose: Lose) -> None:
         "1",
     )
     assert [reason for reason, _ in announced(run)] == ["ChangeHeld", "ChangeHeld"]
+    assert all(text.endswith(f": reconcile approve {hold.hash} --kubeconfig f") for _, text in announced(run))
     assert asked(run) == ["servers", "servers/1", "servers/2"]
     for _ in range(3):
         run.sim.clock.advance(60)
         assert not is_news(run.converge(), said(report))
-    assert (left(run), asked(run)) == (["web-1", "web-2"], ["servers"] * 3)
+    assert (left(run), asked(run)) == (["web-1", "web-2"], ["servers"] * 3 + ["servers/1"] * 2 + ["servers/2"] * 2)
 
     run.approve(hold.hash)
     assert run.converge().result is Result.NO_CHANGES
@@ -178,6 +181,37 @@ def test_twelve_announced_nodes(lose: Lose) -> None:
     assert run.converge().result is Result.NO_CHANGES
     assert left(run) == []
     assert asked(run) == ["servers", "servers/11", "servers/11", "servers/12", "servers/12"]
+
+
+def test_the_node_that_is_meant(lose: Lose) -> None:
+    """With --only its server is among the ten that are asked for, however many others were silent before: it goes."""
+    nodes = [silent(number, seconds=400 - number, unschedulable=True) for number in range(1, 13)]
+    run = lose(nodes, settings=Settings(only=("node/web-12",)))
+
+    report = run.converge()
+
+    assert [(line.change.key, line.outcome) for line in report.lines] == [("node/web-12", Applied())]
+    assert left(run) == sorted(f"web-{number}" for number in range(1, 12))
+    assert asked(run).count("servers/12") == 2
+
+
+def test_a_throttled_question(lose: Lose) -> None:
+    """A deletion that Hetzner asks to wait for is put off to a later pass, and not tried again in this one."""
+    run = lose([silent()])
+    run.eyes = replace(run.eyes, hetzner=HetznerReader(run.sim.hetzner_connection(read_only=True, attempts=1)))
+    run.sim.spoil_hetzner("status", code=429, body="<html>", path="/v1/servers/1$", skip=1, count=None)
+
+    report = run.converge()
+
+    (line,) = report.lines
+    assert isinstance(line.outcome, Pending)
+    assert line.outcome.retry_after_s > 0
+    assert (report.result, left(run), run.ears.begun) == (Result.PARTIAL, ["web-1"], 1)
+    assert asked(run) == ["servers", "servers/1", "servers/1"]
+
+    run.sim.hetzner_proxy.clear_faults()
+    assert run.converge().result is Result.NO_CHANGES
+    assert left(run) == []
 
 
 @pytest.mark.parametrize(
@@ -238,18 +272,6 @@ def test_a_conflict_is_planned_again(lose: Lose) -> None:
     assert announced(run) == [DELETING]
 
 
-def just_before_the_writes(run: Run, happens: Callable[[Simulation], Any]) -> None:
-    """Let something happen once, between the plan and what is done about it."""
-    begin, todo = run.ears.begin, [happens]
-
-    def begin_after_it(changes: Any) -> None:
-        while todo:
-            todo.pop()(run.sim)
-        begin(changes)
-
-    run.ears.begin = begin_after_it  # type: ignore[method-assign]
-
-
 def report_ready(sim: Simulation) -> None:
     """The kubelet is back."""
     sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [condition("Ready", "True")]}})
@@ -263,24 +285,30 @@ def register_again(sim: Simulation) -> None:
     writer.create("/api/v1/nodes", joining_node("web-1"))
 
 
-@pytest.mark.parametrize(
-    ("happens", "note"),
-    [
-        pytest.param(report_ready, "and its kubelet reports Ready", id="Ready again"),
-        pytest.param(register_again, "no server of the project is named 'web-1'", id="registered again"),
-    ],
-)
-def test_what_changes_between_plan_and_deletion(lose: Lose, happens: Callable[[Simulation], Any], note: str) -> None:
-    """The Node stays, the next round sees why, and nobody is told that it was deleted."""
+def test_a_kubelet_that_is_back(lose: Lose) -> None:
+    """A Node that reports between plan and deletion stays; the next round sees why, and nobody is told of anything."""
     run = lose([silent()])
-    just_before_the_writes(run, happens)
+    just_before_the_writes(run, report_ready)
 
     report = run.converge()
 
     assert (report.result, report.lines, left(run)) == (Result.NO_CHANGES, (), ["web-1"])
-    (said_of_it,) = report.notes
-    assert note in said_of_it.text
-    assert "DeletingNode" not in {reason for reason, _ in announced(run)}
+    (note,) = report.notes
+    assert "and its kubelet reports Ready" in note.text
+    assert announced(run) == []
+
+
+def test_a_node_that_registers_again(lose: Lose) -> None:
+    """Another Node under the same name stays; it is left for the next pass, which says what it lacks."""
+    run = lose([silent()])
+    just_before_the_writes(run, register_again)
+
+    report = run.converge()
+
+    assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
+    assert (left(run), announced(run)) == (["web-1"], [])
+    (note,) = run.converge().notes
+    assert "no server of the project is named 'web-1'" in note.text
 
 
 def test_a_server_that_comes_to_light(lose: Lose) -> None:
@@ -292,7 +320,7 @@ def test_a_server_that_comes_to_light(lose: Lose) -> None:
 
     first = run.converge()
 
-    why = "Hetzner contradicts itself: server 1, which was nowhere, is there after all"
+    why = "Hetzner contradicts itself: its list lacks server 1, and a GET by its id finds it"
     assert [line.outcome for line in first.lines] == [Failed(why)]
     assert asked(run) == ["servers", "servers/1", "servers/1"]
     assert run.converge().result is Result.NO_CHANGES

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
@@ -92,11 +93,39 @@ def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [("location",), ("public_net", "ipv4"), ("public_net", "ipv6"), ("datacenter",), ("labels",)], ids=str
+    ("path", "missing"),
+    [
+        pytest.param(("public_net",), {"public_net.ipv4", "public_net.ipv6"}, id="public_net"),
+        pytest.param(("public_net", "ipv4"), {"public_net.ipv4"}, id="ipv4"),
+        pytest.param(("public_net", "ipv6"), {"public_net.ipv6"}, id="ipv6"),
+        pytest.param(("public_net", "ipv4", "ip"), {"public_net.ipv4"}, id="ip of ipv4"),
+        pytest.param(("public_net", "ipv6", "ip"), {"public_net.ipv6"}, id="ip of ipv6"),
+        pytest.param(("private_net",), {"private_net"}, id="private_net"),
+        pytest.param(("labels",), {"labels"}, id="labels"),
+        pytest.param(("datacenter",), set(), id="datacenter"),
+        pytest.param(("location",), set(), id="location"),
+    ],
 )
-def test_null_is_nothing(path: tuple[Any, ...]) -> None:
+def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
+    """A field of which a loss could follow is noted when it is not there: nobody has said that there is none."""
+    assert decode_servers(page(changed(path))).items[42].missing == missing
+
+
+@pytest.mark.parametrize(
+    ("path", "none"),
+    [
+        pytest.param(("public_net", "ipv4"), {"ipv4": None}, id="ipv4"),
+        pytest.param(("public_net", "ipv6"), {"ipv6": None}, id="ipv6"),
+        pytest.param(("labels",), {"labels": {}}, id="labels"),
+        pytest.param(("location",), {"location": ""}, id="location"),
+        pytest.param(("datacenter",), {}, id="datacenter"),
+    ],
+)
+def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     """Hetzner writes null for what a server does not have."""
-    assert decode_servers(page(changed(path, None))).items == decode_servers(page(changed(path))).items
+    whole = decode_servers(page(REAL)).items[42]
+
+    assert decode_servers(page(changed(path, None))).items == {42: replace(whole, **none)}
 
 
 @pytest.mark.parametrize("path", sorted(NEEDED - {("id",)}, key=str), ids=str)

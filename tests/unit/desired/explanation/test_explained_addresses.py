@@ -268,6 +268,15 @@ NO_NODE_IP = (
 )
 
 
+def test_addresses_stay_while_a_field_did_not_arrive() -> None:
+    """Where Hetzner's answer says nothing of addresses each one stays, with the field that is missing."""
+    snapshot = a_snapshot([a_settled_node()], [a_server(ipv4=None, missing=frozenset({"public_net.ipv4"}))])
+    why = "stays as it is: Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
+    assert explained(a_settled_node(), snapshot, Settings()) == [
+        Fact(a.type, a.address, a.address, Rule.UNTOUCHED, why) for a in a_settled_node().addresses
+    ]
+
+
 @pytest.mark.parametrize(
     ("node", "settings", "network", "why"),
     [

@@ -1,6 +1,7 @@
 """What each guard says of one Node: of its planned changes, and of its deletion if its server went."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -35,9 +36,12 @@ POLICY = Word("policy", Verdict.ALLOWED)
 ANCHOR = Word("project-anchor", Verdict.ALLOWED, "", "1", "1")
 WEB_2_AND_THE_REST = [CONTROL_SERVER, a_server(2, "web-2")]
 WHY_HELD = (
-    "the servers of 2 of 3 Nodes are gone, and nobody announced it: cordon Nodes before their servers are deleted."
-    " Approve if it was meant; what is not Ready for 30 minutes counts as announced"
+    "the servers of 2 of 3 Nodes are gone, and nobody announced it: cordon Nodes before their servers are deleted,"
+    " and approve these if it was meant; what is not Ready for 30 minutes counts as announced"
 )
+WHY_HELD_AT_WORST = WHY_HELD.replace("2 of 3 Nodes are gone", "2 of 8 Nodes are gone (and 1 more could not be read)")
+FOUR_MORE = [a_settled_node(f"more-{i}", i, created_at=BORN) for i in range(4, 8)]
+SIX_SERVERS = servers_of(CONTROL_SERVER, a_server(), *(a_server(i, f"more-{i}") for i in range(4, 8)))
 
 
 def said(
@@ -153,7 +157,7 @@ def test_a_hold_and_its_approval() -> None:
 
     (passed,) = (w for w in said(LOST, snapshot, approved=[held.hold.hash]) if w.rule == "node-blast-radius")
     assert passed.hold is not None
-    assert (passed.verdict, passed.hold.approved) == (Verdict.ALLOWED, True)
+    assert (passed.verdict, passed.hold.approved, passed.due_in_s) == (Verdict.ALLOWED, True, None)
 
 
 def test_the_approval_of_another_hold() -> None:
@@ -190,7 +194,7 @@ def test_the_approval_of_another_hold() -> None:
                     "node-blast-radius",
                     Verdict.HELD,
                     "the only Node's server is gone, and nobody announced it: cordon Nodes before their servers are"
-                    " deleted. Approve if it was meant; what is not Ready for 30 minutes counts as announced",
+                    " deleted, and approve these if it was meant; what is not Ready for 30 minutes counts as announced",
                     "1",
                     "0",
                     1800.0,
@@ -221,6 +225,20 @@ def test_the_approval_of_another_hold() -> None:
             ),
             id="a-gap-in-the-list",
         ),
+        pytest.param(
+            a_snapshot(
+                [*FOUR_MORE, CONTROL, SETTLED, LOST_TOO, a_lost_node("web-3", 3)],
+                servers_section=type(SIX_SERVERS)(SIX_SERVERS.items, unreadable={3: "no type"}),
+            ),
+            (
+                PASSES,
+                Word("project-anchor", Verdict.ALLOWED, "", "5", "3"),
+                proof("the Node has to be not Ready for 20 s", 20.0),
+                Word("node-blast-radius", Verdict.HELD, WHY_HELD_AT_WORST, "3", "2", 1500.0),
+                POLICY,
+            ),
+            id="one-more-that-could-not-be-read",
+        ),
     ],
 )
 def test_words_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: tuple[Word, ...]) -> None:
@@ -235,6 +253,15 @@ def test_a_server_that_could_not_be_read_is_supposed_to_be_gone() -> None:
     words = words_on_deletion(SETTLED, 1, a_snapshot([CONTROL, SETTLED], servers_section=unreadable), Settings())
 
     assert losses(1) in words
+
+
+def test_a_loss_that_lets_pass_is_measured_at_its_worst() -> None:
+    """What could not be read counts in the measure of a rule that lets pass as it does in that of one that holds."""
+    servers = type(SIX_SERVERS)(SIX_SERVERS.items, unreadable={3: "no type"})
+    nodes = [*FOUR_MORE, CONTROL, SETTLED, a_lost_node("web-3", 3), a_settled_node("web-8", 8, created_at=BORN)]
+    snapshot = a_snapshot(nodes, servers_section=replace(servers, items={**servers.items, 8: a_server(8, "web-8")}))
+
+    assert losses(2, 2) in words_on_deletion(SETTLED, 1, snapshot, Settings())
 
 
 def test_a_silent_node_keeps_its_clock() -> None:

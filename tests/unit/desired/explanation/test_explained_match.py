@@ -78,11 +78,13 @@ def matched(node: Node, snapshot: Snapshot, disowned: str | None = None) -> Serv
                 "hcloud://3",
                 None,
                 "no server of the project has the id 3",
-                (
-                    Candidate(1, "web-1", "the Node's providerID has another id"),
-                    Candidate(2, "web-2", "its name is not the Node's, and it is the server of node other"),
-                ),
+                (Candidate(1, "web-1", "the Node's providerID has another id"),),
             ),
+            id="a-server-that-is-gone-and-another-of-its-name",
+        ),
+        pytest.param(
+            a_lost_node("web1", 3),
+            ServerMatch("providerID", "hcloud://3", None, "no server of the project has the id 3"),
             id="a-server-that-is-gone",
         ),
     ],

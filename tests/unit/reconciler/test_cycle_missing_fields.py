@@ -1,0 +1,141 @@
+"""Whole passes over servers of which Hetzner says less than before: what did not arrive takes nothing away."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied
+from desired.change import NoteKind
+from desired.settings import AddressFamily, Settings
+from reconciler.result import Result
+from tests.support.objects import joining_node, server, settled_node
+from tests.support.passes import Run, initialised
+from tests.support.payloads import GONE, replaced
+from tests.support.simulators import Simulation
+
+MIRRORED = "servers.example.com/role"
+SETTINGS = Settings(network="net", address_family=AddressFamily.DUALSTACK, mirror_labels="servers.example.com")
+PUBLIC = {"ipv4": {"ip": "198.51.100.1"}, "ipv6": {"ip": "2001:db8:1::/64"}}
+SERVER = server(
+    1, "web-1", public_net=PUBLIC, private_net=[{"network": 7, "ip": "10.0.0.2"}], labels={"role": "worker"}
+)
+NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
+
+
+@pytest.fixture
+def run(simulate: Callable[..., Simulation]) -> Run:
+    """A Node with addresses of each sort and a mirrored label, in order."""
+    project = {"servers": [SERVER], "networks": [NETWORK]}
+    started = Run(simulate(nodes=[settled_node("web-1", 1)], project=project), settings=SETTINGS)
+    started.converge()
+    assert addresses(started) == ["web-1", "198.51.100.1", "2001:db8:1::1", "10.0.0.2"]
+    assert labels(started)[MIRRORED] == "worker"
+    return started
+
+
+def addresses(run: Run) -> list[str]:
+    """The Node's addresses."""
+    return [address["address"] for address in run.sim.nodes()["web-1"]["status"]["addresses"]]
+
+
+def labels(run: Run) -> dict[str, str]:
+    """The Node's labels."""
+    found: dict[str, str] = run.sim.nodes()["web-1"]["metadata"]["labels"]
+    return found
+
+
+def say(run: Run, path: tuple[Any, ...], value: Any) -> None:
+    """From now on Hetzner's answers have this at ``path`` of each server, or have it no more."""
+    listed = json.loads(run.sim.hetzner_reader().get("/servers"))
+    listed["servers"] = [replaced(found, path, value) for found in listed["servers"]]
+    run.sim.spoil_hetzner("status", code=200, body=listed, path="/v1/servers$", count=None)
+
+
+ADDRESS_FIELDS = [("public_net",), ("public_net", "ipv4"), ("public_net", "ipv6"), ("private_net",)]
+
+
+@pytest.mark.parametrize("path", ADDRESS_FIELDS, ids=".".join)
+def test_no_address_goes_for_want_of_a_field(run: Run, path: tuple[str, ...]) -> None:
+    """The Node stays exactly as it is, a note says why, and the result is that something is not known."""
+    before = run.sim.nodes()["web-1"]
+    say(run, path, GONE)
+
+    report = run.converge()
+
+    assert (report.result, report.lines) == (Result.INCOMPLETE, ())
+    (note,) = report.notes
+    assert (note.key, note.kind) == ("node/web-1", NoteKind.UNKNOWN)
+    assert note.text.startswith(f"Hetzner's answer has no {'.'.join(path)}")
+    assert run.sim.nodes()["web-1"] == before
+
+
+@pytest.mark.parametrize("path", ADDRESS_FIELDS, ids=".".join)
+def test_the_rest_is_kept_true(run: Run, path: tuple[str, ...]) -> None:
+    """Labels and taint follow the server as ever while its addresses are not known."""
+    run.sim.change_server(1, server_type="cpx42", status="off")
+    say(run, path, GONE)
+
+    report = run.converge()
+
+    assert {line.change.key: line.outcome for line in report.lines} == {
+        "node/web-1/labels": Applied(),
+        "node/web-1/shutdown": Applied(),
+    }
+    assert len(addresses(run)) == 4
+
+
+def test_no_mirrored_label_goes_for_want_of_labels(run: Run) -> None:
+    """Without the server's labels the mirrored ones stay, and the others follow the server."""
+    run.sim.change_server(1, server_type="cpx42")
+    say(run, ("labels",), GONE)
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert labels(run)[MIRRORED] == "worker"
+    assert labels(run)["node.kubernetes.io/instance-type"] == "cpx42"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "gone"),
+    [
+        pytest.param(("public_net", "ipv4"), None, "198.51.100.1", id="public ipv4"),
+        pytest.param(("public_net", "ipv6"), None, "2001:db8:1::1", id="public ipv6"),
+        pytest.param(("private_net",), [], "10.0.0.2", id="private"),
+    ],
+)
+def test_an_address_that_is_no_more(run: Run, path: tuple[str, ...], value: Any, gone: str) -> None:
+    """Null, or an empty list, is Hetzner's word for none: the Node loses this address and no other."""
+    kept = [address for address in addresses(run) if address != gone]
+    say(run, path, value)
+
+    assert run.converge().result is Result.NO_CHANGES
+    assert addresses(run) == kept
+
+
+@pytest.mark.parametrize("value", [None, {}], ids=repr)
+def test_labels_that_are_no_more(run: Run, value: Any) -> None:
+    """A server without labels takes the mirrored ones away, whichever way that is written."""
+    say(run, ("labels",), value)
+
+    assert run.converge().result is Result.NO_CHANGES
+    assert MIRRORED not in labels(run)
+
+
+@pytest.mark.parametrize("path", ADDRESS_FIELDS, ids=".".join)
+def test_who_joins_waits_for_the_field(simulate: Callable[..., Simulation], path: tuple[str, ...]) -> None:
+    """A Node is never initialised without addresses that its server may have; it joins as soon as they are known."""
+    project = {"servers": [SERVER], "networks": [NETWORK]}
+    run = Run(simulate(nodes=[joining_node("web-1")], project=project), settings=SETTINGS)
+    say(run, path, GONE)
+
+    report = run.converge()
+
+    assert (report.result, [note.kind for note in report.notes]) == (Result.INCOMPLETE, [NoteKind.UNKNOWN])
+    assert (initialised(run), run.sim.written()) == ([], [])
+
+    run.sim.hetzner_proxy.clear_faults()
+    assert run.converge().result is Result.NO_CHANGES
+    assert (initialised(run), len(addresses(run))) == (["web-1"], 4)
