@@ -74,7 +74,7 @@ class Config:
 
 
 def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str, str]) -> Config:
-    """The configuration of a run, or of ``approve``. Raises ConfigurationError with every problem there is."""
+    """The configuration of a run, or of another command. Raises ConfigurationError with every problem there is."""
     usage: list[str] = []
     errors: list[str] = []
     flags = read_flags(command, given, environ, usage, errors)
@@ -85,9 +85,9 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     if flags["--approve"] and not flags["--once"]:
         usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
     variables: Mapping[str, Any] = {}
-    if command in (Command.RUN, Command.EXPLAIN):
+    if command in (Command.RUN, Command.EXPLAIN, Command.VALIDATE):
         variables = read_variables(environ, errors)
-        errors += _check(variables, environ)
+        errors += _check(variables, environ, needs_token=command is not Command.VALIDATE)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
     return _config(command, flags, variables)
@@ -133,11 +133,11 @@ def _config(command: Command, flags: Mapping[str, Any], variables: Mapping[str, 
     )
 
 
-def _check(variables: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_token: bool) -> list[str]:
     """What no single variable shows (operations 2, cross rules)."""
     lines = []
     token = variables["HCLOUD_TOKEN"]
-    if not token and ("HCLOUD_TOKEN" in environ or not environ.get("HCLOUD_TOKEN_FILE")):
+    if needs_token and not token and ("HCLOUD_TOKEN" in environ or not environ.get("HCLOUD_TOKEN_FILE")):
         lines.append('environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it')
     elif token and not re.fullmatch(r"[\x21-\x7e]+", token):
         lines.append("HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again")

@@ -52,6 +52,7 @@ class Command(StrEnum):
     SANDBOX = "sandbox"
     APPROVE = "approve"
     EXPLAIN = "explain"
+    VALIDATE = "validate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Flag:
     meaning: str
     metavar: str = ""
     """What stands for the value in ``--help``; "" for a switch, which may also be written ``--flag=false``."""
-    commands: frozenset[Command] = frozenset({Command.RUN})
+    commands: frozenset[Command] = frozenset({Command.RUN, Command.VALIDATE})
+    """What it has a meaning for; what a run takes can be validated."""
 
     @property
     def variable(self) -> str:
@@ -87,8 +89,8 @@ def _lock_type(text: str) -> str:
     return text
 
 
-_SEVERAL = frozenset({Command.RUN, Command.APPROVE, Command.EXPLAIN})
-_PLANS = frozenset({Command.RUN, Command.EXPLAIN})
+_SEVERAL = frozenset({Command.RUN, Command.APPROVE, Command.EXPLAIN, Command.VALIDATE})
+_PLANS = frozenset({Command.RUN, Command.EXPLAIN, Command.VALIDATE})
 """What a command that computes a plan has to know."""
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
@@ -168,16 +170,18 @@ _DESCRIPTION = {
     Command.SANDBOX: "Simulators of Hetzner and Kubernetes on 127.0.0.1; prints the environment that points at them.",
     Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
     Command.EXPLAIN: "Every decision about one Node: its server, labels, addresses, taints, and what guards wait for.",
+    Command.VALIDATE: "Check flags, variables and Services in manifests, offline: no cloud, no cluster, no token.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A word that a command needs after its name."""
+    """A word that a command needs after its name, or as many as there are."""
 
     name: str
     meaning: str
     choices: tuple[str, ...] | None = None
+    many: bool = False
 
     @property
     def metavar(self) -> str | None:
@@ -190,6 +194,9 @@ _OPERANDS: Mapping[Command, tuple[_Operand, ...]] = {
     Command.EXPLAIN: (
         _Operand("kind", "what NAME is", ("node",)),
         _Operand("name", "the object's name, as kubectl shows it"),
+    ),
+    Command.VALIDATE: (
+        _Operand("file", "manifests in YAML or JSON, - for stdin; without any: flags and variables", many=True),
     ),
 }
 
@@ -283,8 +290,9 @@ def _parser() -> argparse.ArgumentParser:
         )
         _add(sub, command)
         for operand in _OPERANDS.get(command, ()):
+            nargs: Any = "*" if operand.many else 1
             sub.add_argument(
-                operand.name, nargs=1, metavar=operand.metavar, choices=operand.choices, help=operand.meaning
+                operand.name, nargs=nargs, metavar=operand.metavar, choices=operand.choices, help=operand.meaning
             )
     return parser
 

@@ -30,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 from reconciler.cli.explain import explain  # noqa: PLC0415
 
                 return explain(arguments[1], flags, os.environ)
+            case Command.VALIDATE:
+                from reconciler.cli.validate import validate  # noqa: PLC0415
+
+                return validate(arguments, flags, os.environ)
             case Command.SANDBOX:
                 from reconciler.cli.sandbox import sandbox  # noqa: PLC0415
 

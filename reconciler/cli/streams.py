@@ -6,8 +6,7 @@ from io import TextIOWrapper
 from typing import TextIO
 
 from reconciler.report.escaping import visible
-from reconciler.report.terminal import Writer
-from reconciler.result import Explained, Report
+from reconciler.report.terminal import Said, Writer
 
 
 def prepare_streams() -> None:
@@ -35,7 +34,7 @@ def fail(*lines: str, code: int) -> int:
     return code
 
 
-def publish(writer: Writer, report: Report | Explained, *, stream_of_passes: bool = False) -> bool:
+def publish(writer: Writer, report: Said, *, stream_of_passes: bool = False) -> bool:
     """Write ``report``; whether it could be written. A reader that has gone away, as ``head`` does, is no trouble."""
     try:
         writer.write(report, stream_of_passes=stream_of_passes)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from desired.load_balancers.annotations import ANNOTATIONS, PREFIX, Annotation
 from reconciler.flags import FLAGS, Command, Flag
 from reconciler.variables import VARIABLES, Variable
 
@@ -19,7 +20,7 @@ of the second table, is an error that offers the right one.
 
 ## Flags
 
-A flag on the command line wins over its variable.
+A flag on the command line wins over its variable. `reconcile validate` takes them all, to check them.
 """
 
 VARIABLES_INTRODUCTION = """
@@ -31,9 +32,46 @@ said.
 """
 
 
+ANNOTATIONS_INTRODUCTION = """\
+# Annotations of Services
+
+Made from the table in `desired/load_balancers/annotations.py`; `reconcile validate FILE` checks manifests against it.
+
+An annotation wins over its variable, and the variable over what holds when neither is set. A value that cannot be read
+is an error, and never the default. All errors of a Service are reported together, before anything is created for it;
+its deletion needs no annotation to be right. A load balancer that is there keeps what nobody asks for, also when an
+annotation is removed, unless the table says otherwise; with a variable that is set, removing goes back to that one.
+
+- Values are texts: put `true` and numbers in quotes.
+- A boolean is one of `1 t T TRUE true True 0 f F FALSE false False`.
+- A duration has a unit, such as `30s`, `1m30s` or `3500ms`, and counts in whole seconds; `10` alone is an error.
+- Words of a choice may be in capitals. Items of a list are separated by commas, and blanks around them do not count.
+- Where "empty: not set" is said, an empty value means that nothing is set, whatever the variable says.
+
+The keys below stand behind `load-balancer.hetzner.cloud/`, save one that is written in full. The last column names the
+rule as the tests do.
+"""
+
+
+def _annotation(row: Annotation) -> str:
+    key = row.key if row.prefix == PREFIX else row.full_key
+    grammar = row.grammar.name + ("; empty: not set" if row.empty_unsets else "")
+    variable = f"`{row.variable}`" if row.variable else ""
+    return f"| `{key}` | {grammar} | {row.unset} | {variable} | {row.change} | {row.removal} | {row.source} |"
+
+
+def annotations() -> str:
+    """The text of docs/reference/annotations.md."""
+    columns = ("key", "value", "when not set", "variable", "when changed", "when removed", "source")
+    head = f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
+    return ANNOTATIONS_INTRODUCTION + head + "".join(f"{_annotation(row)}\n" for row in ANNOTATIONS.values())
+
+
 def _flag(row: Flag) -> str:
     commands = ", ".join(
-        "" if command is Command.RUN else f"`{command}`" for command in Command if command in row.commands
+        "" if command is Command.RUN else f"`{command}`"
+        for command in Command
+        if command in row.commands - {Command.VALIDATE}
     )
     where = f" (also {commands.removeprefix(', ')})" if commands.startswith(", ") else ""
     value = f" {row.metavar}" if row.metavar else ""
@@ -73,3 +111,19 @@ def test_configuration_is_documented_as_it_is() -> None:
         page.write_text(configuration())
 
     assert page.read_text() == configuration()
+
+
+def test_annotations_are_documented_as_they_are() -> None:
+    """docs/reference/annotations.md says what the table says."""
+    page = DOCS / "reference" / "annotations.md"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(annotations())
+
+    assert page.read_text() == annotations()
+
+
+def test_no_cell_breaks_the_table() -> None:
+    """Cells have no bar of their own, and each annotation is on one line."""
+    lines = [line for line in annotations().splitlines() if line.startswith("| `")]
+
+    assert [line.count("|") for line in lines] == [8] * len(ANNOTATIONS)

@@ -234,6 +234,14 @@ def test_switches(name: str) -> None:
         (["approve", "--kubeconfig", "f", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
         (["--kubeconfig", "f", "approve", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
         (["explain", "node", "web-1"], Command.EXPLAIN, {}, ("node", "web-1")),
+        (["validate"], Command.VALIDATE, {}, ()),
+        (["validate", "a.yaml", "-"], Command.VALIDATE, {}, ("a.yaml", "-")),
+        (
+            ["validate", "--once", "a.yaml", "--output", "json"],
+            Command.VALIDATE,
+            {"--once": "true", "--output": "json"},
+            ("a.yaml",),
+        ),
         (["explain", "--output", "json", "node", "web-1"], Command.EXPLAIN, {"--output": "json"}, ("node", "web-1")),
     ],
 )
@@ -261,6 +269,7 @@ def test_commands(words: list[str], command: Command, flags: dict[str, str], arg
         ["explain", "node", "web-1", "web-2"],
         ["explain", "--once", "node", "web-1"],
         ["demo", "extra"],
+        ["validate", "--world", "w.json"],
         ["-x"],
     ],
 )
@@ -283,9 +292,9 @@ def test_a_flag_of_another_command() -> None:
     assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
 
 
-@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN])
+@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
 def test_help_shows_every_flag(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of what makes a plan names all its flags, each with its meaning on one line."""
+    """The help of what takes the flags of a plan names them all, each with its meaning on one line."""
     with pytest.raises(SystemExit) as left:
         parse_command_line([*([] if command is Command.RUN else [command]), "--help"])
 
@@ -294,6 +303,11 @@ def test_help_shows_every_flag(command: Command, capsys: pytest.CaptureFixture[s
     for row in FLAGS.values():
         shown = any(line.split()[:1] == [row.name] and line.endswith(row.meaning) for line in lines)
         assert shown is (command in row.commands), row.name
+
+
+def test_what_a_run_takes_can_be_validated() -> None:
+    """Every flag of a run, and none besides."""
+    assert all((Command.RUN in row.commands) is (Command.VALIDATE in row.commands) for row in FLAGS.values())
 
 
 def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:

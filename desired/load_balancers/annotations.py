@@ -1,0 +1,259 @@
+"""Every annotation of a Service that means something here, in one table (load-balancers 5).
+
+Parsing, the page ``docs/reference/annotations.md`` and ``reconcile validate`` all come from it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from desired.load_balancers.choices import Algorithm, DeletionPolicy, Protocol
+from desired.load_balancers.grammars import (
+    ADDRESS,
+    BOOL,
+    CERTIFICATE_TYPE,
+    CERTIFICATES,
+    CHECK_DOMAIN,
+    DNS_NAME,
+    DOMAINS,
+    HOST,
+    LENIENT_BOOL,
+    NAME,
+    PATH,
+    RANGE,
+    RESERVED,
+    SELECTOR,
+    STATUS_CODES,
+    WORD,
+    Grammar,
+    integer,
+    one_of,
+    seconds,
+    text,
+)
+
+PREFIX = "load-balancer.hetzner.cloud/"
+"""Of every annotation that HCCM knows."""
+OWN_PREFIX = "hcloud-reconciler/"
+"""Of what only this product knows."""
+
+_LB = "HCLOUD_LOAD_BALANCERS_"
+_KEPT = "the load balancer keeps it"
+_PORTS = "all ports change"
+_CHECKS = "all health checks change"
+_AS_PROTOCOL = "`tcp`; as `protocol` when another setting of health checks is there"
+_LATER = "no effect after creation"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One row of the table."""
+
+    key: str
+    """Without its prefix."""
+    grammar: Grammar[Any]
+    unset: str
+    """What holds when neither annotation nor environment says anything."""
+    change: str
+    """What another value does to a load balancer that is there."""
+    removal: str
+    """What removing the annotation does, when the environment has no default."""
+    source: str
+    """Where the rule comes from: ids and sections of reference/load-balancers.md, or another page."""
+    variable: str | None = None
+    """The environment variable with the default for all Services."""
+    empty_unsets: bool = False
+    """Whether an empty value means that nothing is set, whatever the environment says."""
+    prefix: str = PREFIX
+
+    @property
+    def full_key(self) -> str:
+        """As it stands in a manifest."""
+        return self.prefix + self.key
+
+    @property
+    def field(self) -> str | None:
+        """The field of ``Options`` with its value; None for a key that is reserved."""
+        return None if self.grammar is RESERVED else self.key.replace("-", "_")
+
+
+def _reserved(key: str) -> Annotation:
+    return Annotation(key, RESERVED, "neither read nor written", "nothing", "nothing", "ID-11")
+
+
+_ROWS = (
+    Annotation(
+        "name",
+        NAME,
+        "`a` and the Service's UID, cut to 32 characters",
+        "renamed",
+        "it keeps its name",
+        "ID-1, ID-9, W-17",
+        empty_unsets=True,
+    ),
+    Annotation(
+        "type", WORD, "`lb11` at creation", "the type changes", _KEPT, "LB-2, W-11", f"{_LB}TYPE", empty_unsets=True
+    ),
+    Annotation(
+        "location", WORD, "`network-zone` decides", _LATER, "no effect", "ID-7", f"{_LB}LOCATION", empty_unsets=True
+    ),
+    Annotation(
+        "network-zone", WORD, "`location` decides", _LATER, "no effect", "ID-7", f"{_LB}NETWORK_ZONE", empty_unsets=True
+    ),
+    Annotation(
+        "algorithm-type",
+        one_of(Algorithm, blanks=True),
+        "`round_robin` at creation",
+        "the algorithm changes",
+        _KEPT,
+        "section 5, W-16",
+        f"{_LB}ALGORITHM_TYPE",
+    ),
+    Annotation(
+        "disable-public-network",
+        BOOL,
+        "public at creation",
+        "the public interface goes or comes",
+        _KEPT,
+        "LB-6, W-1",
+        f"{_LB}DISABLE_PUBLIC_NETWORK",
+    ),
+    Annotation(
+        "disable-private-ingress",
+        BOOL,
+        "private addresses are in the status",
+        "the status changes",
+        "they come back",
+        "ST-2",
+        f"{_LB}DISABLE_PRIVATE_INGRESS",
+    ),
+    Annotation(
+        "ipv6-disabled",
+        BOOL,
+        "the IPv6 address is in the status",
+        "the status changes, the address stays",
+        "it comes back",
+        "ST-2",
+        f"{_LB}DISABLE_IPV6",
+    ),
+    Annotation(
+        "use-private-ip",
+        BOOL,
+        "targets by public address",
+        "targets are replaced one by one",
+        "targets by public address",
+        "TGT-1, TGT-2",
+        f"{_LB}USE_PRIVATE_IP",
+    ),
+    Annotation(
+        "private-ipv4",
+        ADDRESS,
+        "any free address of the network",
+        "detached and attached anew",
+        _KEPT,
+        "LB-3, LB-4, W-2",
+        empty_unsets=True,
+    ),
+    Annotation(
+        "private-subnet-ip-range",
+        RANGE,
+        "any subnet of the network",
+        "no effect once attached",
+        "no effect once attached",
+        "LB-4, W-2",
+        f"{_LB}PRIVATE_SUBNET_IP_RANGE",
+    ),
+    Annotation("ipv4-rdns", HOST, "not managed", "the pointer changes", _KEPT, "LB-1"),
+    Annotation("ipv6-rdns", HOST, "not managed", "the pointer changes", _KEPT, "LB-1"),
+    Annotation("hostname", DNS_NAME, "addresses are in the status", "the status changes", "addresses return", "ST-1"),
+    Annotation("node-selector", SELECTOR, "all eligible Nodes", "targets change", "all eligible Nodes", "NODE-4, W-4"),
+    Annotation("protocol", one_of(Protocol), "`tcp`", _PORTS, "back to `tcp`", "PORT-5"),
+    Annotation(
+        "uses-proxyprotocol",
+        BOOL,
+        "off at creation",
+        f"{_PORTS}, and the status",
+        _KEPT,
+        "PORT-5, ST-3, W-3",
+        f"{_LB}USES_PROXYPROTOCOL",
+    ),
+    Annotation("http-cookie-name", text(1, 100), "`HCLBSTICKY`", _PORTS, _KEPT, "PORT-5"),
+    Annotation("http-cookie-lifetime", seconds(30, 86400), "300s", _PORTS, _KEPT, "PORT-5"),
+    Annotation("http-timeout-idle", seconds(30, 300), "50s", _PORTS, _KEPT, "PORT-5"),
+    Annotation("http-redirect-http", BOOL, "off", _PORTS, _KEPT, "PORT-5"),
+    Annotation("http-sticky-sessions", BOOL, "off", _PORTS, _KEPT, "PORT-5"),
+    Annotation("http-certificates", CERTIFICATES, "none", "exactly these are used", _KEPT, "section 9"),
+    Annotation("certificate-type", CERTIFICATE_TYPE, "uploaded", _PORTS, "uploaded", "section 9"),
+    Annotation(
+        "http-managed-certificate-name",
+        NAME,
+        "`ccm-managed-certificate-` and the Service's UID",
+        "a note, with the remedy",
+        "a note, with the remedy",
+        "CERT-1, CERT-6",
+        empty_unsets=True,
+    ),
+    Annotation(
+        "http-managed-certificate-domains",
+        DOMAINS,
+        "an error when managed",
+        "a note, with the remedy",
+        "an error when managed",
+        "CERT-1, W-7",
+    ),
+    Annotation(
+        "http-managed-certificate-acme-staging", LENIENT_BOOL, "off", "no effect once created", "no effect", "CERT-2"
+    ),
+    Annotation("health-check-protocol", one_of(Protocol), _AS_PROTOCOL, _CHECKS, _AS_PROTOCOL, "PORT-6, W-13"),
+    Annotation("health-check-port", integer(1, 65535), "the node port", _CHECKS, "the node port", "PORT-6"),
+    Annotation(
+        "health-check-interval",
+        seconds(3, 60),
+        "the API's default",
+        _CHECKS,
+        _KEPT,
+        "PORT-6",
+        f"{_LB}HEALTH_CHECK_INTERVAL",
+    ),
+    Annotation(
+        "health-check-timeout",
+        seconds(1, 60),
+        "the API's default",
+        _CHECKS,
+        _KEPT,
+        "PORT-6",
+        f"{_LB}HEALTH_CHECK_TIMEOUT",
+    ),
+    Annotation(
+        "health-check-retries",
+        integer(1, 5),
+        "the API's default",
+        _CHECKS,
+        _KEPT,
+        "PORT-6",
+        f"{_LB}HEALTH_CHECK_RETRIES",
+    ),
+    Annotation("health-check-http-domain", CHECK_DOMAIN, "no host header", _CHECKS, _KEPT, "PORT-7"),
+    Annotation("health-check-http-path", PATH, "`/`", _CHECKS, _KEPT, "PORT-7"),
+    Annotation("health-check-http-validate-certificate", BOOL, "off", _CHECKS, _KEPT, "PORT-7"),
+    Annotation("http-status-codes", STATUS_CODES, "`2??,3??`", _CHECKS, _KEPT, "PORT-7"),
+    Annotation(
+        "deletion-policy",
+        one_of(DeletionPolicy),
+        "deleted with the Service",
+        "what happens at deletion",
+        "deleted with the Service",
+        "design 5",
+        empty_unsets=True,
+        prefix=OWN_PREFIX,
+    ),
+    _reserved("ipv4"),
+    _reserved("ipv6"),
+    _reserved("id"),
+)
+
+ANNOTATIONS: Mapping[str, Annotation] = {row.full_key: row for row in _ROWS}
+"""Full key → row, in the order in which people read about them."""
+
+BY_FIELD: Mapping[str, Annotation] = {row.field: row for row in _ROWS if row.field is not None}
+"""Field of ``Options`` → row."""

@@ -1,0 +1,112 @@
+"""A Service that claims a load balancer, and everything that is wrong or odd about the claim without asking the API."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from desired.load_balancers.annotations import BY_FIELD
+from desired.load_balancers.choices import Protocol
+from desired.load_balancers.contradictions import contradictions, missing_for_creation, missing_without_network
+from desired.load_balancers.options import BadAnnotation, Defaults, Options
+from desired.load_balancers.parsing import read_options
+from desired.load_balancers.remarks import Remark, remarks_on
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedPort:
+    """One port of a Service's spec."""
+
+    port: int
+    protocol: str = "TCP"
+    node_port: int = 0
+    """0 when the API server has still to choose it, or never will."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a Service of type LoadBalancer says, as far as a rule looks at it."""
+
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[ClaimedPort, ...] = ()
+    allocates_node_ports: bool = True
+    """``spec.allocateLoadBalancerNodePorts``."""
+    source_ranges: tuple[str, ...] = ()
+    external_ips: tuple[str, ...] = ()
+    load_balancer_ip: str = ""
+    session_affinity: str = "None"
+    external_traffic_policy: str = "Cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is to be said of a claim."""
+
+    problems: tuple[BadAnnotation, ...] = ()
+    """With any of them no load balancer is created."""
+    remarks: tuple[Remark, ...] = ()
+
+
+def judge_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> Judgement:
+    """Everything at once, as if the load balancer had to be created."""
+    options, bad = read_options(claim.annotations, defaults)
+    problems = (
+        *bad.values(),
+        *contradictions(options, bad),
+        *missing_for_creation(options, bad),
+        *(() if has_network else missing_without_network(options, bad)),
+        *_port_problems(claim, options),
+    )
+    return Judgement(problems, (*remarks_on(claim.annotations, defaults), *_unsupported(claim)))
+
+
+def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
+    for index, port in enumerate(claim.ports):
+        if port.protocol == "TCP" and not port.node_port and not claim.allocates_node_ports:
+            key = f"spec.ports[{index}].nodePort"
+            yield BadAnnotation(
+                key,
+                f"{key} is not set: port {port.port} has no port on the Nodes to lead to; set it, or remove"
+                " spec.allocateLoadBalancerNodePorts",
+            )
+    redirect = BY_FIELD["http_redirect_http"].full_key
+    redirects = options.http_redirect_http is True and options.protocol is Protocol.HTTPS
+    if redirects and any(port.port == 80 for port in _tcp(claim)):
+        yield BadAnnotation(
+            redirect,
+            f"{redirect} is true: it takes port 80, which the Service has as well; remove that port, or the redirect",
+        )
+
+
+def _unsupported(claim: Claim) -> Iterator[Remark]:
+    """What the spec asks for and Hetzner's load balancers cannot do (PORT-2, PORT-10, TRG-3)."""
+    for index, port in enumerate(claim.ports):
+        if port.protocol != "TCP":
+            key = f"spec.ports[{index}].protocol"
+            yield Remark(key, f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out")
+    if not _tcp(claim):
+        yield Remark("spec.ports", "spec.ports has no TCP port: the load balancer will listen on nothing")
+    if claim.source_ranges:
+        key = "spec.loadBalancerSourceRanges"
+        yield Remark(key, f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect")
+    if claim.session_affinity != "None":
+        sticky = BY_FIELD["http_sticky_sessions"].full_key
+        key = "spec.sessionAffinity"
+        yield Remark(key, f"{key} has no effect on the load balancer: with http and https there is {sticky}")
+    if claim.load_balancer_ip:
+        key = "spec.loadBalancerIP"
+        yield Remark(key, f"{key} has no effect: Hetzner chooses public addresses, {_private()} chooses a private one")
+    if claim.external_ips:
+        key = "spec.externalIPs"
+        yield Remark(key, f"{key} has no effect on the load balancer")
+    if claim.external_traffic_policy == "Local":
+        key = "spec.externalTrafficPolicy"
+        yield Remark(
+            key, f"{key} is Local: Nodes without a pod stay targets, and only health checks keep traffic from them"
+        )
+
+
+def _private() -> str:
+    return BY_FIELD["private_ipv4"].full_key
+
+
+def _tcp(claim: Claim) -> tuple[ClaimedPort, ...]:
+    return tuple(port for port in claim.ports if port.protocol == "TCP")

@@ -1,0 +1,247 @@
+"""How values of annotations are written (load-balancers 5), as small parsers with a name for people.
+
+A text is taken as it is, blanks included, save where a docstring says otherwise. Ranges are those of the API
+(hetzner-api 8): what is outside would be refused there, after half of the work was done.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network
+from typing import Final, Generic, TypeVar
+
+from desired.grammar import parse_bool, parse_cidr, parse_duration
+from desired.load_balancers.choices import CertificateType
+from desired.selector import Selector, parse_selector
+
+T = TypeVar("T")
+Choice = TypeVar("Choice", bound=StrEnum)
+
+_LONGEST_S = 1e9
+"""Seconds beyond which no duration makes sense; floats lose their digits there."""
+_LARGEST_ID = 2**63 - 1
+_HOST_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_HOST = re.compile(rf"(?:{_HOST_LABEL}\.)*{_HOST_LABEL}\.?", re.ASCII)
+_DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_DNS_NAME = re.compile(rf"(?:{_DNS_LABEL}\.)*{_DNS_LABEL}", re.ASCII)
+_FOUR_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+){3}", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_ID = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_STATUS_CODE = re.compile(r"[0-9?*]{1,3}", re.ASCII)
+_LONGEST_HOST = 253
+
+
+def _anything(_value: object) -> None:
+    """No range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar(Generic[T]):
+    """How one kind of value is written."""
+
+    name: str
+    """For people, as the page about annotations has it."""
+    read: Callable[[str], T]
+    """Text → value. Raises ValueError that says what is expected."""
+    check: Callable[[T], None] = _anything
+    """Raises the same for a value out of range, wherever it comes from: the environment's are not read here."""
+
+    def parse(self, text: str) -> T:
+        """The value that ``text`` means. Raises ValueError that says what is expected."""
+        value = self.read(text)
+        self.check(value)
+        return value
+
+
+def integer(low: int, high: int) -> Grammar[int]:
+    """A decimal number with an optional sign, in a range."""
+    expected = f"expect a number from {low} to {high}"
+
+    def read(text: str) -> int:
+        if not _INTEGER.fullmatch(text):
+            raise ValueError(expected)
+        return int(text)
+
+    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected))
+
+
+def seconds(low: int, high: int) -> Grammar[int]:
+    """Go's duration as whole seconds, what is beyond them cut off, in a range. A number without a unit is an error."""
+    return Grammar(
+        f"duration, {low}s to {high}s", _read_seconds, _range(low, high, f"expect a duration from {low}s to {high}s")
+    )
+
+
+def _read_seconds(text: str) -> int:
+    try:
+        duration_s = parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; did you mean {text}s?" if _INTEGER.fullmatch(text) else str(error)) from error
+    if abs(duration_s) > _LONGEST_S:
+        raise ValueError("expect a shorter duration")
+    return int(round(duration_s, 9))
+
+
+def _range(low: int, high: int, expected: str) -> Callable[[int], None]:
+    def check(value: int) -> None:
+        if not low <= value <= high:
+            raise ValueError(expected)
+
+    return check
+
+
+def one_of(kind: type[Choice], *, blanks: bool = False) -> Grammar[Choice]:
+    """One of an enumeration's values, upper case or lower; ``blanks`` around it are cut off (W-16)."""
+
+    def read(text: str) -> Choice:
+        word = (text.strip() if blanks else text).lower()
+        if word not in list(kind):
+            raise ValueError(f"expect one of {', '.join(kind)}")
+        return kind(word)
+
+    return Grammar(", ".join(f"`{choice}`" for choice in kind), read)
+
+
+def text(low: int, high: int) -> Grammar[str]:
+    """Any text of a length."""
+
+    def read(given: str) -> str:
+        if not low <= len(given) <= high:
+            raise ValueError(f"expect {low} to {high} characters")
+        return given
+
+    return Grammar(f"text, {low} to {high} characters", read)
+
+
+def list_of(name: str, item: Callable[[str], T], most: int | None = None) -> Grammar[tuple[T, ...]]:
+    """Items separated by commas, blanks around them cut off, repetitions left out, in the order of their mention.
+
+    HCCM keeps the blanks, and then no item fits: nothing that it accepts is read differently.
+    """
+
+    def read(given: str) -> tuple[T, ...]:
+        words = [word.strip() for word in given.split(",")]
+        if not all(words):
+            raise ValueError("expect items separated by commas, none of them empty")
+        items = tuple(dict.fromkeys(item(word) for word in words))
+        if most is not None and len(items) > most:
+            raise ValueError(f"expect at most {most} items")
+        return items
+
+    return Grammar(f"list of {name}" + (f", at most {most}" if most is not None else ""), read)
+
+
+def _read_name(given: str) -> str:
+    if not 1 <= len(given) <= 128 or given.strip() != given or not given.isprintable():
+        raise ValueError("expect 1 to 128 characters without a blank at either end")
+    return given
+
+
+def _read_host(given: str) -> str:
+    if given and (len(given.removesuffix(".")) > _LONGEST_HOST or not _HOST.fullmatch(given)):
+        raise ValueError("expect a host name such as www.example.com, or nothing for no pointer")
+    return given
+
+
+def _read_dns_name(given: str) -> str:
+    if given and (len(given) > _LONGEST_HOST or not _DNS_NAME.fullmatch(given) or _FOUR_NUMBERS.fullmatch(given)):
+        raise ValueError("expect a host name in lower case such as www.example.com, as no status may have another")
+    return given
+
+
+def _read_domain(given: str) -> str:
+    host = given.removeprefix("*.")
+    if len(host) > _LONGEST_HOST or not _HOST.fullmatch(host):
+        raise ValueError(f"{given!r} is no domain; expect domains such as example.com,*.example.com")
+    return given
+
+
+def _read_status_code(given: str) -> str:
+    if not _STATUS_CODE.fullmatch(given):
+        raise ValueError(f"{given!r} is no status code; expect codes such as 200,2??,3*")
+    return given
+
+
+def _read_certificate(given: str) -> int | str:
+    """A number is an id, and never looked up as a name; ``0`` is none."""
+    if not _ID.fullmatch(given) or not given.strip("+-0"):
+        return given
+    # More digits than an id can have are a name to HCCM; Python refuses to read thousands of them.
+    number = int(given) if len(given) <= 20 else _LARGEST_ID + 1
+    if number < 0:
+        raise ValueError(f"{given!r} is no certificate; expect ids or names")
+    return number if number <= _LARGEST_ID else given
+
+
+def _read_address(given: str) -> IPv4Address:
+    try:
+        return IPv4Address(given.strip())
+    except AddressValueError as error:
+        raise ValueError("expect an IPv4 address such as 10.0.0.5") from error
+
+
+_RANGE_EXPECTED = "expect an IPv4 range such as 10.0.1.0/24"
+
+
+def _read_range(given: str) -> IPv4Network | IPv6Network:
+    try:
+        return parse_cidr(given, strict=False)
+    except ValueError as error:
+        raise ValueError(_RANGE_EXPECTED) from error
+
+
+def _check_range(given: IPv4Network | IPv6Network) -> None:
+    if given.version != 4:
+        raise ValueError(_RANGE_EXPECTED)
+
+
+def _read_selector(given: str) -> Selector:
+    """As Kubernetes has it, nothing at all selects everything."""
+    if not given.strip():
+        return Selector("", ())
+    try:
+        return parse_selector(given)
+    except ValueError as error:
+        raise ValueError(f"{error}, separated by commas") from error
+
+
+def _read_check_domain(given: str) -> str:
+    if len(given) > 128 or set(given) & set(" %\\"):
+        raise ValueError("expect at most 128 characters without blanks, % or \\")
+    return given
+
+
+def _read_path(given: str) -> str:
+    if not 1 <= len(given) <= 256 or " " in given:
+        raise ValueError("expect a path of 1 to 256 characters, blanks in it written as %20")
+    return given
+
+
+def _read_lenient_bool(given: str) -> bool:
+    try:
+        return parse_bool(given)
+    except ValueError:
+        return False
+
+
+def _read_certificate_type(given: str) -> CertificateType:
+    return CertificateType.MANAGED if given == CertificateType.MANAGED else CertificateType.UPLOADED
+
+
+BOOL: Final = Grammar("boolean", parse_bool)
+LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool)
+NAME: Final = Grammar("1 to 128 characters, no blank at either end", _read_name)
+WORD: Final = Grammar("name", str)
+HOST: Final = Grammar("host name, or nothing for no pointer", _read_host)
+DNS_NAME: Final = Grammar("host name in lower case", _read_dns_name)
+ADDRESS: Final = Grammar("IPv4 address", _read_address)
+RANGE: Final = Grammar("IPv4 range (CIDR)", _read_range, _check_range)
+SELECTOR: Final = Grammar("label selector, without `<` and `>`", _read_selector)
+CERTIFICATES: Final = list_of("ids or names", _read_certificate)
+CERTIFICATE_TYPE: Final = Grammar("`managed`; anything else is uploaded", _read_certificate_type)
+DOMAINS: Final = list_of("domains", _read_domain)
+STATUS_CODES: Final = list_of("status codes with `?` and `*`", _read_status_code, most=20)
+CHECK_DOMAIN: Final = Grammar("up to 128 characters without blanks, `%` or `\\`", _read_check_domain)
+PATH: Final = Grammar("path, 1 to 256 characters", _read_path)
+RESERVED: Final = Grammar("reserved", str)

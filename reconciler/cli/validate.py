@@ -1,0 +1,62 @@
+"""``reconcile validate [FILE...]``: flags, variables and manifests, checked offline."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from desired.load_balancers.claims import Judgement, judge_claim
+from desired.load_balancers.options import Defaults, defaults_of
+from desired.load_balancers.parsing import read_options
+from reconciler.cli.streams import fail, publish
+from reconciler.config import ConfigurationError, load_config
+from reconciler.flags import BAD_USAGE, Command, Output
+from reconciler.observe.manifests import NotManifests, read_services
+from reconciler.report.terminal import Writer
+from reconciler.report.validation import JudgedService, Place, Unreadable, Validation
+from reconciler.variables import read_variables
+
+
+def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Say everything that is wrong with the configuration and the Services in ``files``; the exit code."""
+    variables = read_variables(environ, [])
+    defaults = defaults_of(variables)
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    wanted = flags.get("--output", environ.get("RECONCILER_OUTPUT"))
+    output = Output(wanted) if wanted in list(Output) else Output.AUTO
+    try:
+        notes = load_config(Command.VALIDATE, flags, environ).warnings
+    except ConfigurationError as error:
+        if error.usage:
+            return fail(*error.lines, code=BAD_USAGE)
+        errors = error.lines
+    errors += tuple(bad.text for bad in read_options({}, defaults)[1].values())
+    services: list[JudgedService] = []
+    unreadable: list[Unreadable] = []
+    for file in files:
+        _judge(file, defaults, services, unreadable, has_network=bool(variables["HCLOUD_NETWORK"]))
+    validation = Validation(len(files), errors, notes, tuple(services), tuple(unreadable))
+    written = publish(Writer(output), validation)
+    return 0 if written and not validation.errors else 1
+
+
+def _judge(
+    file: str, defaults: Defaults, services: list[JudgedService], unreadable: list[Unreadable], *, has_network: bool
+) -> None:
+    """Append each Service in ``file`` to ``services``, and why there may be more to ``unreadable``."""
+    try:
+        for found in read_services(_content(file)):
+            place = Place(file, found.document, found.item)
+            judgement = Judgement(found.malformed)
+            if found.claim is not None:
+                judged = judge_claim(found.claim, defaults, has_network=has_network)
+                judgement = Judgement((*found.malformed, *judged.problems), judged.remarks)
+            services.append(JudgedService(place, found.namespace, found.name, judgement))
+    except OSError as error:
+        unreadable.append(Unreadable(file, f"cannot be read: {error.strerror or error}"))
+    except NotManifests as error:
+        unreadable.append(Unreadable(file, str(error), error.document))
+
+
+def _content(file: str) -> bytes:
+    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()

@@ -1,0 +1,51 @@
+"""Laws of annotations: whatever somebody writes is read or refused, and never raises."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desired.load_balancers.annotations import ANNOTATIONS, OWN_PREFIX, PREFIX
+from desired.load_balancers.claims import Claim, ClaimedPort, judge_claim
+from desired.load_balancers.options import Defaults, Options
+from desired.load_balancers.parsing import deletion_policy, parse_options
+from desired.load_balancers.remarks import remarks_on
+from tests.property.strategies import law, some
+
+_KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)
+_WORDS = some("true", "false", "https", "managed", "uploaded", "10s", "10", "1e9h", "fsn1", "10.0.0.5", "10.0.0.0/24")
+_PIECES = st.lists(some("-", "+", "0", "9", ".", ",", " ", "s", "h", "*", "?", "in", "(", ")", "=", "/", "٣"))
+_TEXTS = _WORDS | st.text() | _PIECES.map("".join) | st.integers(0, 6000).map("9".__mul__)
+_ANNOTATIONS = st.dictionaries(_KEYS, _TEXTS, max_size=8)
+_DEFAULTS = st.builds(
+    Defaults,
+    location=some("nbg1"),
+    network_zone=some("eu-central"),
+    health_check_interval=st.integers(-(10**9), 10**9),
+    use_private_ip=st.booleans(),
+)
+
+
+@law
+@given(_ANNOTATIONS, _DEFAULTS)
+def test_any_annotations_are_read(annotations: dict[str, str], defaults: Defaults) -> None:
+    """No text makes the parser raise, and every problem names where it is and what it is."""
+    found = parse_options(annotations, defaults)
+    problems = () if isinstance(found, Options) else found
+
+    assert isinstance(found, Options) or found
+    assert all(bad.text.startswith(bad.key) and bad.text.isprintable() for bad in problems)
+    assert len(deletion_policy(annotations)) == 6
+    assert all(remark.text.startswith(remark.key) for remark in remarks_on(annotations, defaults))
+
+
+@law
+@given(_ANNOTATIONS, _DEFAULTS, st.booleans())
+def test_a_claim_is_never_better_than_its_annotations(
+    annotations: dict[str, str], defaults: Defaults, has_network: bool
+) -> None:
+    """All problems of annotations are among those of the claim, and their order in the Service makes no difference."""
+    found = parse_options(annotations, defaults)
+    judgement = judge_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
+    backwards = Claim(dict(reversed(annotations.items())), (ClaimedPort(80),))
+
+    assert isinstance(found, Options) or set(found) <= set(judgement.problems)
+    assert judge_claim(backwards, defaults, has_network=has_network) == judgement

@@ -1,0 +1,143 @@
+"""All that is to be said of a Service's claim, without asking the API."""
+
+from dataclasses import replace
+
+import pytest
+
+from desired.load_balancers.claims import Claim, ClaimedPort, Judgement, judge_claim
+from desired.load_balancers.options import Defaults
+
+P = "load-balancer.hetzner.cloud/"
+WEB = ClaimedPort(443)
+FINE = Claim({f"{P}location": "fsn1"}, (WEB,))
+HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates": "1"}
+
+
+def said_of(claim: Claim) -> tuple[list[str], list[str]]:
+    """Texts of problems and remarks."""
+    judgement = judge_claim(claim, Defaults(), has_network=False)
+    assert all(bad.text.startswith(bad.key) for bad in judgement.problems)
+    assert all(remark.text.startswith(remark.key) for remark in judgement.remarks)
+    return [bad.text for bad in judgement.problems], [remark.text for remark in judgement.remarks]
+
+
+def test_nothing_to_say() -> None:
+    """Most claims are fine."""
+    assert judge_claim(FINE, Defaults(), has_network=False) == Judgement()
+    assert judge_claim(Claim(ports=(WEB,)), Defaults(location="fsn1"), has_network=False) == Judgement()
+
+
+def test_everything_at_once() -> None:
+    """Values, contradictions, what is missing, ports and remarks come together."""
+    annotations = {f"{P}health-check-port": "0", f"{P}http-sticky-sessions": "true", f"{P}use-private-ip": "true"}
+    judgement = judge_claim(
+        Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Defaults(), has_network=False
+    )
+
+    assert [bad.key.removeprefix(P) for bad in judgement.problems] == [
+        "health-check-port",
+        "http-sticky-sessions",
+        "location",
+        "use-private-ip",
+        "spec.ports[0].nodePort",
+    ]
+    assert [remark.key.removeprefix(P) for remark in judgement.remarks] == ["hostnam"]
+
+
+def test_with_a_network() -> None:
+    """Private targets need nothing but a network."""
+    claim = replace(FINE, annotations={**FINE.annotations, f"{P}use-private-ip": "true"})
+
+    assert len(judge_claim(claim, Defaults(), has_network=False).problems) == 1
+    assert judge_claim(claim, Defaults(), has_network=True) == Judgement()
+
+
+@pytest.mark.parametrize(
+    ("claim", "problem"),
+    [
+        pytest.param(
+            replace(FINE, allocates_node_ports=False),
+            "spec.ports[0].nodePort is not set: port 443 has no port on the Nodes to lead to; set it, or remove"
+            " spec.allocateLoadBalancerNodePorts",
+            id="no-node-port",
+        ),
+        pytest.param(
+            Claim({**HTTPS, f"{P}http-redirect-http": "true"}, (WEB, ClaimedPort(80))),
+            f"{P}http-redirect-http is true: it takes port 80, which the Service has as well; remove that port, or the"
+            " redirect",
+            id="redirect-and-port-80",
+        ),
+    ],
+)
+def test_problems_of_ports(claim: Claim, problem: str) -> None:
+    """What the API would refuse of ports."""
+    assert said_of(claim) == ([problem], [])
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(
+            replace(FINE, ports=(ClaimedPort(443, node_port=30443),), allocates_node_ports=False), id="chosen"
+        ),
+        pytest.param(Claim({**HTTPS, f"{P}http-redirect-http": "true"}, (WEB,)), id="redirect"),
+        pytest.param(Claim(HTTPS, (WEB, ClaimedPort(80))), id="port-80"),
+    ],
+)
+def test_ports_that_are_fine(claim: Claim) -> None:
+    """Node ports that somebody chose, and a redirect that has port 80 for itself."""
+    assert said_of(claim) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("claim", "remark"),
+    [
+        pytest.param(
+            replace(FINE, ports=(WEB, ClaimedPort(53, "UDP"))),
+            "spec.ports[1].protocol is UDP: Hetzner balances TCP only, so port 53 is left out",
+            id="udp",
+        ),
+        pytest.param(
+            replace(FINE, ports=(ClaimedPort(443, "SCTP"), WEB), allocates_node_ports=True),
+            "spec.ports[0].protocol is SCTP: Hetzner balances TCP only, so port 443 is left out",
+            id="sctp-on-the-number-of-a-tcp-port",
+        ),
+        pytest.param(
+            replace(FINE, ports=()),
+            "spec.ports has no TCP port: the load balancer will listen on nothing",
+            id="no-ports",
+        ),
+        pytest.param(
+            replace(FINE, source_ranges=("10.0.0.0/8",)),
+            "spec.loadBalancerSourceRanges has no effect: Hetzner's load balancers have no firewall, everybody can"
+            " connect",
+            id="source-ranges",
+        ),
+        pytest.param(
+            replace(FINE, session_affinity="ClientIP"),
+            "spec.sessionAffinity has no effect on the load balancer: with http and https there is"
+            f" {P}http-sticky-sessions",
+            id="session-affinity",
+        ),
+        pytest.param(
+            replace(FINE, load_balancer_ip="203.0.113.1"),
+            "spec.loadBalancerIP has no effect: Hetzner chooses public addresses,"
+            f" {P}private-ipv4 chooses a private one",
+            id="load-balancer-ip",
+        ),
+        pytest.param(
+            replace(FINE, external_ips=("203.0.113.1",)),
+            "spec.externalIPs has no effect on the load balancer",
+            id="external-ips",
+        ),
+        pytest.param(
+            replace(FINE, external_traffic_policy="Local"),
+            "spec.externalTrafficPolicy is Local: Nodes without a pod stay targets, and only health checks keep traffic"
+            " from them",
+            id="local-traffic-only",
+        ),
+    ],
+)
+def test_what_hetzner_cannot_do(claim: Claim, remark: str) -> None:
+    """It is said, and stops nothing."""
+    assert said_of(claim) == ([], [remark])

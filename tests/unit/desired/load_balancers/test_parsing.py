@@ -1,0 +1,354 @@
+"""Annotations and defaults become options: every row of the table set, wrong, empty, unset, with a default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import pytest
+
+from desired.load_balancers.annotations import ANNOTATIONS, BY_FIELD
+from desired.load_balancers.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
+from desired.load_balancers.options import BadAnnotation, Defaults, Options, defaults_of
+from desired.load_balancers.parsing import Origin, deletion_policy, origin_of, parse_options, read_options
+from desired.section import UNMANAGED
+from desired.selector import Selector, parse_selector
+
+PREFIX = "load-balancer.hetzner.cloud/"
+ERROR = "error"
+"""An empty value is as wrong as any other."""
+UNSET = "unset"
+"""An empty value means that nothing is set."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one annotation does."""
+
+    text: str
+    value: Any
+    invalid: str | None
+    """None when every text means something."""
+    empty: Any
+    """ERROR, UNSET or the value of an empty text."""
+
+
+SELECTED = parse_selector("pool=web")
+ROWS: Mapping[str, Row] = {
+    "name": Row("web", "web", " web", UNSET),
+    "type": Row("lb21", "lb21", None, UNSET),
+    "location": Row("fsn1", "fsn1", None, UNSET),
+    "network_zone": Row("eu-central", "eu-central", None, UNSET),
+    "algorithm_type": Row("Least_Connections", Algorithm.LEAST_CONNECTIONS, "random", ERROR),
+    "disable_public_network": Row("true", True, "yes", ERROR),
+    "disable_private_ingress": Row("true", True, " true", ERROR),
+    "ipv6_disabled": Row("1", True, "on", ERROR),
+    "use_private_ip": Row("t", True, "2", ERROR),
+    "private_ipv4": Row("10.0.0.5", ip_address("10.0.0.5"), "10.0.0.500", UNSET),
+    "private_subnet_ip_range": Row("10.0.0.0/24", ip_network("10.0.0.0/24"), "10.0.0.0", ERROR),
+    "ipv4_rdns": Row("www.example.com", "www.example.com", "a b", ""),
+    "ipv6_rdns": Row("www.example.com", "www.example.com", "a b", ""),
+    "hostname": Row("www.example.com", "www.example.com", "WWW", ""),
+    "node_selector": Row("pool=web", SELECTED, "pool in", Selector("", ())),
+    "protocol": Row("HTTP", Protocol.HTTP, "udp", ERROR),
+    "uses_proxyprotocol": Row("false", False, "off", ERROR),
+    "http_cookie_name": Row("SID", "SID", "x" * 101, ERROR),
+    "http_cookie_lifetime": Row("5m", 300, "300", ERROR),
+    "http_timeout_idle": Row("50s", 50, "29s", ERROR),
+    "http_redirect_http": Row("false", False, "no", ERROR),
+    "http_sticky_sessions": Row("false", False, "no", ERROR),
+    "http_certificates": Row("12,web", (12, "web"), ",", ERROR),
+    "certificate_type": Row("uploaded", CertificateType.UPLOADED, None, CertificateType.UPLOADED),
+    "http_managed_certificate_name": Row("web", "web", "web ", UNSET),
+    "http_managed_certificate_domains": Row("example.com", ("example.com",), "a b", ERROR),
+    "http_managed_certificate_acme_staging": Row("true", True, None, False),
+    "health_check_protocol": Row("https", Protocol.HTTPS, "icmp", ERROR),
+    "health_check_port": Row("8080", 8080, "0", ERROR),
+    "health_check_interval": Row("15s", 15, "10", ERROR),
+    "health_check_timeout": Row("10s", 10, "900ms", ERROR),
+    "health_check_retries": Row("+3", 3, "3.0", ERROR),
+    "health_check_http_domain": Row("example.com", "example.com", "a%b", ""),
+    "health_check_http_path": Row("/healthz", "/healthz", "/a b", ERROR),
+    "health_check_http_validate_certificate": Row("true", True, "no", ERROR),
+    "http_status_codes": Row("2??", ("2??",), "fine", ERROR),
+    "deletion_policy": Row("Retain", DeletionPolicy.RETAIN, "keep", UNSET),
+}
+"""Field → what its annotation does."""
+
+DEFAULTS: Mapping[str, Any] = {
+    "type": "lb31",
+    "location": "nbg1",
+    "network_zone": "us-east",
+    "algorithm_type": Algorithm.ROUND_ROBIN,
+    "disable_public_network": False,
+    "disable_private_ingress": True,
+    "ipv6_disabled": True,
+    "use_private_ip": True,
+    "private_subnet_ip_range": ip_network("10.0.0.0/16"),
+    "uses_proxyprotocol": True,
+    "health_check_interval": 20,
+    "health_check_timeout": 5,
+    "health_check_retries": 2,
+}
+"""Field → a default of the environment, which differs from the annotation of ROWS."""
+
+
+def key_of(field: str) -> str:
+    """The annotation of an option."""
+    return BY_FIELD[field].full_key
+
+
+def options_of(field: str, text: str | None, **defaults: Any) -> Options:
+    """The options when one annotation is set and is fine."""
+    found = parse_options({} if text is None else {key_of(field): text}, Defaults(**defaults))
+    assert isinstance(found, Options)
+    return found
+
+
+def test_every_row_has_its_field_and_its_cases() -> None:
+    """Table, options, defaults and the cases of this file have the same rows, in the same order where they have one."""
+    assert list(BY_FIELD) == [field.name for field in fields(Options)] == list(ROWS)
+    with_variable = {field for field, row in BY_FIELD.items() if row.variable}
+    assert with_variable == {field.name for field in fields(Defaults)} == DEFAULTS.keys()
+
+
+def test_reserved_rows() -> None:
+    """Three keys are documentation only, and change nothing whatever they say."""
+    reserved = {key for key, row in ANNOTATIONS.items() if row.field is None}
+
+    assert reserved == {f"{PREFIX}ipv4", f"{PREFIX}ipv6", f"{PREFIX}id"}
+    assert parse_options(dict.fromkeys(reserved, "x"), Defaults()) == Options()
+
+
+@pytest.mark.parametrize("field", ROWS)
+def test_set(field: str) -> None:
+    """A value is read, and everything else is as if nobody had said anything."""
+    row = ROWS[field]
+
+    assert options_of(field, row.text) == Options(**{field: row.value})
+
+
+@pytest.mark.parametrize("field", [field for field, row in ROWS.items() if row.invalid is not None])
+def test_invalid(field: str) -> None:
+    """A value that means nothing is one sentence with key, value and what was expected; never the default."""
+    text = ROWS[field].invalid
+    assert text is not None
+    found = parse_options({key_of(field): text}, Defaults(**{field: DEFAULTS[field]} if field in DEFAULTS else {}))
+
+    assert isinstance(found, tuple)
+    (bad,) = found
+    assert bad.key == key_of(field)
+    assert bad.text.startswith(f"{key_of(field)} is '{text[:80]}")
+    assert "expect" in bad.text
+    assert bad.text.endswith("; correct it, or remove it")
+
+
+@pytest.mark.parametrize("field", ROWS)
+@pytest.mark.parametrize("default", [False, True], ids=["no-default", "default"])
+def test_empty(field: str, default: bool) -> None:
+    """An empty value is an error, a value, or takes the environment's default away, as the table says."""
+    defaults = Defaults(**{field: DEFAULTS[field]} if default and field in DEFAULTS else {})
+    found = parse_options({key_of(field): ""}, defaults)
+
+    match ROWS[field].empty:
+        case "error":
+            assert isinstance(found, tuple)
+            assert [bad.key for bad in found] == [key_of(field)]
+        case "unset":
+            assert found == Options()
+        case value:
+            assert found == Options(**{field: value})
+
+
+@pytest.mark.parametrize("field", ROWS)
+def test_unset(field: str) -> None:
+    """What nobody set is not asked for."""
+    assert options_of(field, None) == Options()
+
+
+@pytest.mark.parametrize("field", DEFAULTS)
+def test_default(field: str) -> None:
+    """The environment's default holds where there is no annotation, and loses to one."""
+    default = {field: DEFAULTS[field]}
+
+    assert options_of(field, None, **default) == Options(**default)
+    assert options_of(field, ROWS[field].text, **default) == Options(**{field: ROWS[field].value})
+
+
+@pytest.mark.parametrize(
+    ("annotations", "defaults", "location", "zone"),
+    [
+        pytest.param({}, {}, UNMANAGED, UNMANAGED, id="neither"),
+        pytest.param({"location": "fsn1"}, {}, "fsn1", UNMANAGED, id="location"),
+        pytest.param({"network-zone": "eu-central"}, {}, UNMANAGED, "eu-central", id="zone"),
+        pytest.param({"location": "fsn1", "network-zone": "eu-central"}, {}, "fsn1", UNMANAGED, id="location-wins"),
+        pytest.param({"location": "fsn1"}, {"network_zone": "z"}, "fsn1", UNMANAGED, id="and-over-the-environment"),
+        pytest.param({"network-zone": "z"}, {"location": "nbg1"}, "nbg1", UNMANAGED, id="the-environments-wins-too"),
+        pytest.param(
+            {"network-zone": "z", "location": ""}, {"location": "nbg1"}, UNMANAGED, "z", id="an-empty-one-clears-it"
+        ),
+        pytest.param(
+            {"network-zone": "", "location": ""}, {"network_zone": "z"}, UNMANAGED, UNMANAGED, id="both-cleared"
+        ),
+        pytest.param({"location": ""}, {"network_zone": "z"}, UNMANAGED, "z", id="each-clears-only-its-own"),
+    ],
+)
+def test_location_and_zone(
+    annotations: Mapping[str, str], defaults: Mapping[str, Any], location: Any, zone: Any
+) -> None:
+    """ID-7: per key the annotation beats the environment, and of both the location remains."""
+    found = parse_options({f"{PREFIX}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
+
+    assert found == Options(location=location, network_zone=zone)
+
+
+def test_all_problems_at_once() -> None:
+    """Every bad annotation is told, in the table's order, whatever the order in the Service; contradictions follow."""
+    invalid = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
+    found = parse_options(dict(reversed(invalid.items())), Defaults())
+
+    assert isinstance(found, tuple)
+    assert [bad.key for bad in found] == list(invalid)
+
+    found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}health-check-port": "0"}, Defaults())
+    assert isinstance(found, tuple)
+    assert [bad.key for bad in found] == [f"{PREFIX}health-check-port", f"{PREFIX}http-redirect-http"]
+
+
+def test_a_problem_is_no_cause_of_another() -> None:
+    """Nothing is concluded from a value that could not be read."""
+    found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "htps"}, Defaults())
+
+    assert isinstance(found, tuple)
+    assert [bad.key for bad in found] == [f"{PREFIX}protocol"]
+
+
+def test_long_values_are_cut() -> None:
+    """Nobody wants to read kilobytes of a wrong value, nor control characters."""
+    found = parse_options({f"{PREFIX}protocol": "\x1b" + "x" * 5000}, Defaults())
+
+    assert isinstance(found, tuple)
+    assert found[0].text == (
+        f"{PREFIX}protocol is '\\x1b{'x' * 79}...': expect one of tcp, http, https; correct it, or remove it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("defaults", "variable", "said"),
+    [
+        pytest.param(
+            {"health_check_interval": 2}, "HEALTH_CHECK_INTERVAL", "2: expect a duration from 3s to 60s", id="interval"
+        ),
+        pytest.param(
+            {"health_check_retries": 9}, "HEALTH_CHECK_RETRIES", "9: expect a number from 1 to 5", id="retries"
+        ),
+        pytest.param(
+            {"private_subnet_ip_range": ip_network("fd00::/64")},
+            "PRIVATE_SUBNET_IP_RANGE",
+            "fd00::/64: expect an IPv4 range such as 10.0.1.0/24",
+            id="range",
+        ),
+    ],
+)
+def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said: str) -> None:
+    """A default that no load balancer can have is told by its variable, and hurts nobody who overrules it."""
+    ((field, _),) = defaults.items()
+    name = f"HCLOUD_LOAD_BALANCERS_{variable}"
+
+    assert parse_options({}, Defaults(**defaults)) == (
+        BadAnnotation(name, f"{name} is {said}; correct it, or set {key_of(field)}"),
+    )
+    assert options_of(field, ROWS[field].text, **defaults) == Options(**{field: ROWS[field].value})
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "defaults", "origin"),
+    [
+        pytest.param("type", "lb21", {"type": "lb31"}, Origin.ANNOTATION, id="annotation"),
+        pytest.param("type", "", {"type": "lb31"}, Origin.UNSET, id="cleared"),
+        pytest.param("type", None, {"type": "lb31"}, Origin.ENVIRONMENT, id="environment"),
+        pytest.param("type", None, {}, Origin.UNSET, id="nobody"),
+        pytest.param("protocol", None, {}, Origin.UNSET, id="nobody-can"),
+        pytest.param("protocol", "", {}, Origin.ANNOTATION, id="empty-and-wrong"),
+    ],
+)
+def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origin: Origin) -> None:
+    """Where a value comes from."""
+    annotations = {} if text is None else {key_of(field): text}
+
+    assert origin_of(BY_FIELD[field], annotations, Defaults(**defaults)) is origin
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        pytest.param(None, DeletionPolicy.DELETE, id="unset"),
+        pytest.param("", DeletionPolicy.DELETE, id="empty"),
+        pytest.param("delete", DeletionPolicy.DELETE, id="delete"),
+        pytest.param("retain", DeletionPolicy.RETAIN, id="retain"),
+        pytest.param("RETAIN", DeletionPolicy.RETAIN, id="retain-in-capitals"),
+        pytest.param("keep", DeletionPolicy.RETAIN, id="what-cannot-be-understood-retains"),
+    ],
+)
+def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPolicy) -> None:
+    """W-15: the policy is known whatever else is wrong, and in doubt nothing is lost."""
+    wrong = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
+    wrong.pop(key_of("deletion_policy"))
+    annotations = wrong if text is None else {**wrong, key_of("deletion_policy"): text}
+
+    assert deletion_policy(annotations) is policy
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "defaults"),
+    [
+        pytest.param("TYPE", "lb31", Defaults(type="lb31"), id="text"),
+        pytest.param("TYPE", "", Defaults(), id="empty-text"),
+        pytest.param("LOCATION", None, Defaults(), id="unset"),
+        pytest.param(
+            "ALGORITHM_TYPE", "least_connections", Defaults(algorithm_type=Algorithm.LEAST_CONNECTIONS), id="algorithm"
+        ),
+        pytest.param("DISABLE_IPV6", False, Defaults(), id="false-where-that-is-the-default"),
+        pytest.param("DISABLE_IPV6", True, Defaults(ipv6_disabled=True), id="true"),
+        pytest.param("USES_PROXYPROTOCOL", False, Defaults(uses_proxyprotocol=False), id="false-of-three"),
+        pytest.param("HEALTH_CHECK_INTERVAL", 0.0, Defaults(), id="zero-is-unset"),
+        pytest.param("HEALTH_CHECK_INTERVAL", 15.9, Defaults(health_check_interval=15), id="whole-seconds"),
+        pytest.param("HEALTH_CHECK_INTERVAL", 0.5, Defaults(health_check_interval=0), id="nothing-is-left-of-it"),
+        pytest.param("HEALTH_CHECK_TIMEOUT", float("inf"), Defaults(health_check_timeout=10**9), id="without-end"),
+        pytest.param("HEALTH_CHECK_RETRIES", 0, Defaults(), id="no-retries-is-unset"),
+        pytest.param("HEALTH_CHECK_RETRIES", 4, Defaults(health_check_retries=4), id="retries"),
+        pytest.param(
+            "PRIVATE_SUBNET_IP_RANGE",
+            "10.0.0.7/24",
+            Defaults(private_subnet_ip_range=ip_network("10.0.0.0/24")),
+            id="range",
+        ),
+    ],
+)
+def test_defaults(variable: str, value: Any, defaults: Defaults) -> None:
+    """Variables as they were parsed become defaults."""
+    assert defaults_of({f"HCLOUD_LOAD_BALANCERS_{variable}": value, "HCLOUD_TOKEN": "x"}) == defaults
+
+
+def test_what_can_be_read_is_read() -> None:
+    """Beside a wrong annotation the others are there, for whoever explains them."""
+    options, bad = read_options({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}, Defaults())
+
+    assert (options, set(bad)) == (Options(type="lb21"), {"protocol"})
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(Options(), False, id="nothing"),
+        pytest.param(Options(health_check_http_path="/x"), False, id="options-of-http-alone-PORT-7"),
+        pytest.param(Options(health_check_protocol=Protocol.TCP), True, id="protocol"),
+        pytest.param(Options(health_check_port=1), True, id="port"),
+        pytest.param(Options(health_check_interval=3), True, id="interval"),
+        pytest.param(Options(health_check_timeout=3), True, id="timeout"),
+        pytest.param(Options(health_check_retries=3), True, id="retries"),
+    ],
+)
+def test_checks_health(options: Options, expected: bool) -> None:
+    """PORT-6: five options configure health checks, the others only say how."""
+    assert options.checks_health is expected

@@ -1,0 +1,306 @@
+"""The command ``reconcile validate``: what it reads, what it says, how it ends, and the page that shows it."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from reconciler import __version__
+from reconciler.cli import main
+from reconciler.flags import Output
+from reconciler.report.terminal import Writer
+from reconciler.report.validation import Unreadable, Validation
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
+EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
+P = "load-balancer.hetzner.cloud/"
+
+MANIFESTS = """\
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  namespace: shop
+  annotations:
+    load-balancer.hetzner.cloud/location: fsn1
+    load-balancer.hetzner.cloud/health-check-interval: "10"
+    load-balancer.hetzner.cloud/algoritm-type: round_robin
+spec:
+  type: LoadBalancer
+  ports:
+  - {port: 80}
+  - {port: 53, protocol: UDP}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Service
+  metadata:
+    name: api
+    annotations: {load-balancer.hetzner.cloud/location: fsn1}
+  spec: {type: LoadBalancer, ports: [{port: 443}]}
+"""
+FINE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: api}
+spec: {type: LoadBalancer, ports: [{port: 443}]}
+"""
+
+
+class Said(NamedTuple):
+    """How a run of the command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        """The JSON on stdout."""
+        return json.loads(self.stdout)
+
+
+Validate = Callable[..., Said]
+
+
+@pytest.fixture
+def validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Validate:
+    """Runs the command in a folder with web.yaml and fine.yaml; the environment has only what is given."""
+    for variable in os.environ:
+        if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
+            monkeypatch.delenv(variable)
+    monkeypatch.chdir(tmp_path)
+    Path("web.yaml").write_text(MANIFESTS)
+    Path("fine.yaml").write_text(FINE)
+
+    def run(*words: str, stdin: bytes = b"", **variables: str) -> Said:
+        for variable, value in variables.items():
+            monkeypatch.setenv(variable, value)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        try:
+            code = main(["validate", *words])
+        except SystemExit as left:
+            code = int(str(left.code))
+        return Said(code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_page_shows_what_is_said(validate: Validate) -> None:
+    """The examples of docs/validate.md are real; set UPDATE_DOCS to write them anew."""
+    shown = {
+        "text": validate("web.yaml").stdout,
+        "json": validate("web.yaml", "--output", "json").stdout.replace(f'"{__version__}"', '"0.1.0"'),
+    }
+    page = PAGE.read_text("utf-8")
+    fresh = EXAMPLE.sub(lambda found: f"{found[1]}{shown[found['name']]}{found[4]}", page)
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(fresh, "utf-8")
+
+    assert set(shown) == {found["name"] for found in EXAMPLE.finditer(page)}
+    assert PAGE.read_text("utf-8") == fresh
+
+
+def test_configuration_alone(validate: Validate) -> None:
+    """Without a file only the configuration is checked, and no token is needed."""
+    assert validate() == Said(0, "Configuration  ok\n\nConfiguration checked: 0 errors, 0 notes.\n", "")
+
+
+def test_all_problems_of_the_configuration(validate: Validate) -> None:
+    """Variables of both tables, defaults that no load balancer can have, and warnings as notes."""
+    said = validate(
+        "--output=json",
+        RECONCILER_POLICY="maybe",
+        HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP="yes",
+        HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES="9",
+        HCLOUD_TOKN="x",
+    )
+
+    assert said.code == 1
+    assert [error.split(" ", 1)[0] for error in said.document["configuration"]["errors"]] == [
+        "RECONCILER_POLICY",
+        "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP",
+        "unknown",
+        "HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES",
+    ]
+    assert said.document["result"] == "invalid"
+    assert said.document["summary"] == {"files": 0, "services": 0, "errors": 4, "notes": 0}
+
+
+def test_notes_on_the_configuration(validate: Validate) -> None:
+    """What is accepted and odd is a note, and all is well."""
+    said = validate(HCLOUD_TOKEN="short")
+
+    assert said.code == 0
+    assert said.stdout.startswith("Configuration\n  note: HCLOUD_TOKEN has 5 characters")
+
+
+def test_a_token_that_can_be_none_is_an_error(validate: Validate) -> None:
+    """No token is fine, a broken one is not."""
+    assert validate(HCLOUD_TOKEN="to ken").code == 1
+
+
+def test_a_malformed_token_is_not_repeated(validate: Validate) -> None:
+    """No secret is in what is said."""
+    said = validate(HCLOUD_TOKEN="s3cret t0ken")
+
+    assert "s3cret" not in said.stdout + said.stderr
+
+
+def test_defaults_of_the_environment_count(validate: Validate) -> None:
+    """A Service without a location is fine where the environment has one, and an error elsewhere."""
+    said = validate("fine.yaml", "--output", "json")
+    assert said.code == 1
+    assert [bad["key"] for bad in said.document["services"][0]["errors"]] == [f"{P}location"]
+
+    said = validate("fine.yaml", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+    assert (said.code, said.stdout.splitlines()[1]) == (0, "fine.yaml, document 1: service/api  ok")
+
+
+def test_the_network_counts(validate: Validate) -> None:
+    """Private targets are fine where there is a network."""
+    environment = {"HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1", "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": "true"}
+    said = validate("fine.yaml", "--output", "json", **environment)
+    assert [bad["key"] for bad in said.document["services"][0]["errors"]] == [f"{P}use-private-ip"]
+
+    assert validate("fine.yaml", **environment, HCLOUD_NETWORK="net").code == 0
+
+
+def test_a_wrong_configuration_does_not_hide_services(validate: Validate) -> None:
+    """Both are told at once; a variable that cannot be read counts as not set."""
+    said = validate("web.yaml", "--output", "json", HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP="yes")
+
+    assert len(said.document["configuration"]["errors"]) == 1
+    assert [len(service["errors"]) for service in said.document["services"]] == [1, 0]
+
+
+def test_several_files_and_stdin(validate: Validate) -> None:
+    """Files in the order in which they are given; those that cannot be read hide none of the others."""
+    said = validate(
+        "nowhere.yaml", "-", ".", "fine.yaml", stdin=f"{FINE}---\n[".encode(), HCLOUD_LOAD_BALANCERS_LOCATION="fsn1"
+    )
+
+    assert (said.code, said.stderr) == (1, "")
+    assert said.stdout == (
+        "Configuration  ok\n"
+        "stdin, document 1: service/api  ok\n"
+        "fine.yaml, document 1: service/api  ok\n"
+        "nowhere.yaml\n"
+        "  error: cannot be read: No such file or directory\n"
+        "stdin, document 2\n"
+        "  error: cannot be read as YAML: line 6, column 2: expected the node content, but found '<stream end>'\n"
+        ".\n"
+        "  error: cannot be read: Is a directory\n"
+        "\n"
+        "2 Services of type LoadBalancer in 4 files, and the configuration: 3 errors, 0 notes.\n"
+    )
+
+
+def test_unreadable_files_in_json(validate: Validate) -> None:
+    """A machine reads which file, and from which document on."""
+    Path("broken.yaml").write_text("a: 1\n---\n[")
+    found = validate("broken.yaml", "nowhere.yaml", "--output", "json").document["unreadable"]
+
+    assert [(entry["file"], entry["document"]) for entry in found] == [("broken.yaml", 2), ("nowhere.yaml", None)]
+
+
+def test_a_file_without_services(validate: Validate) -> None:
+    """Manifests without load balancers are fine."""
+    said = validate("-", stdin=b"kind: Deployment\n---\n---\n")
+
+    assert said.code == 0
+    assert said.stdout.endswith(
+        "\n0 Services of type LoadBalancer in 1 file, and the configuration: 0 errors, 0 notes.\n"
+    )
+
+
+def test_a_malformed_service(validate: Validate) -> None:
+    """What the API server would refuse is told, and values without quotes are judged all the same."""
+    manifest = MANIFESTS.partition("---")[0].replace('"10"', "10").replace("port: 53", "port: dns")
+    said = validate("-", "--output", "json", stdin=manifest.encode())
+    assert [bad["key"] for bad in said.document["services"][0]["errors"]] == ["manifest"]
+
+    said = validate("-", "--output", "json", stdin=manifest.replace("port: dns", "port: 53").encode())
+    assert [bad["text"].split(";")[0] for bad in said.document["services"][0]["errors"]] == [
+        f'{P}health-check-interval is int and no text: put it in quotes, as in "10"',
+        f"{P}health-check-interval is '10': expect a duration with a unit, such as 30s, 1m30s or 500ms",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--output", "xml"), id="format"),
+        pytest.param(("--policy", "maybe", "web.yaml"), id="value"),
+        pytest.param(("--world", "w.json"), id="flag-of-another-command"),
+        pytest.param(("--dry-run", "--once"), id="contradiction"),
+        pytest.param(("--no-such-flag",), id="no-flag"),
+    ],
+)
+def test_bad_usage(validate: Validate, words: tuple[str, ...]) -> None:
+    """A command line that cannot be understood ends with 64 and says so on stderr alone."""
+    said = validate(*words)
+
+    assert (said.code, said.stdout) == (64, "")
+    assert said.stderr.startswith("reconcile: ")
+
+
+def test_the_variable_for_the_format(validate: Validate) -> None:
+    """The format may come from the environment; a wrong one there is an error, told as text."""
+    assert validate(RECONCILER_OUTPUT="json").document["result"] == "valid"
+
+    said = validate(RECONCILER_OUTPUT="xml")
+    assert (said.code, "RECONCILER_OUTPUT is 'xml'" in said.stdout) == (1, True)
+
+
+def test_nothing_that_a_terminal_obeys(validate: Validate) -> None:
+    """Names and values of manifests come from elsewhere."""
+    manifest = FINE.replace("name: api", 'name: "\\e[31m"')
+
+    said = validate("-", stdin=manifest.encode())
+    assert "service/\\x1b[31m" in said.stdout
+    assert "\x1b" not in said.stdout
+
+
+def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the words are the same, and coloured."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    validation = Validation(1, unreadable=(Unreadable("x", "broken"),))
+    plain, coloured = io.StringIO(), Terminal()
+    Writer(Output.AUTO, plain).write(validation)
+    Writer(Output.AUTO, coloured).write(validation)
+
+    assert "\x1b[" in coloured.getvalue()
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured.getvalue()) == plain.getvalue()
+
+
+def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
+    """Neither client library is imported to check a file."""
+    (tmp_path / "web.yaml").write_text(MANIFESTS)
+    code = (
+        "import sys\n"
+        "from reconciler.cli import main\n"
+        f"main(['validate', {str(tmp_path / 'web.yaml')!r}])\n"
+        "heavy = ('kubernetes', 'hcloud', 'requests', 'urllib3', 'rich', 'deepdiff', 'aiohttp')\n"
+        "sys.stderr.write(' '.join(module for module in heavy if module in sys.modules))"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HCLOUD", "RECONCILER"))}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+
+    assert "service/shop/web" in ran.stdout
+    assert ran.stderr == ""
