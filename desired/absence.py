@@ -67,8 +67,8 @@ def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...
     if Controller.LIFECYCLE not in settings.controllers:
         return ()
     only, given_up_after = settings.only, settings.waits.given_up_after
-    wanted = {
-        server_id: (
+    wanted = (
+        (
             node.key not in only,
             not is_announced(node, snapshot.taken_at, given_up_after),
             node.ready_since,
@@ -78,8 +78,8 @@ def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...
         if is_departing(node)
         and isinstance(snapshot.servers.find(server_id), Absent)
         and _wait_for(proof_of_absence(node, server_id), snapshot.taken_at, settings.waits) is None
-    }
-    return tuple(sorted(wanted, key=lambda server_id: wanted[server_id]))
+    )
+    return tuple(dict.fromkeys(server_id for *_, server_id in sorted(wanted)))
 
 
 def is_departing(node: Node) -> bool:

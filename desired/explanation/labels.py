@@ -43,10 +43,13 @@ def _label(
         return Fact(key, value, value, Rule.FOREIGN, NOT_OURS)
     if left:
         return Fact(key, value, value, Rule.UNTOUCHED, f"stays as it is: {left}")
-    if wanted is None or origin is None:
+    if wanted is None:
         return Fact(key, value, None, Rule.MIRRORED, "goes away: no label of the server's is mirrored as this key")
+    if origin is None:
+        return Fact(key, value, wanted, Rule.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server")
     if not origin.value and key in OWNED_LABELS:
-        return Fact(key, value, wanted, Rule.UNTOUCHED, f"stays as it is: {origin.what}")
+        stays = "stays as it is" if value == wanted else "comes in step with the other key of its pair"
+        return Fact(key, value, wanted, Rule.UNTOUCHED if value == wanted else Rule.KEPT, f"{stays}: {origin.what}")
     if wanted != origin.value:
         return Fact(key, value, wanted, Rule.KEPT, f"somebody set it, and it stays; {origin.what} is {origin.value!r}")
     return Fact(key, value, wanted, Rule.SERVER if key in OWNED_LABELS else Rule.MIRRORED, origin.what)

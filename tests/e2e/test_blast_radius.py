@@ -118,7 +118,7 @@ def test_the_last_node_of_the_control_plane_needs_a_person_although_it_is_cordon
     cordon(stage, "web-4")
 
     hold = _the_hold(stage)
-    assert (hold["rule"], hold["keys"], hold["value"], hold["limit"]) == ("node-blast-radius", ["node/web-4"], "0", "1")
+    assert (hold["rule"], hold["keys"], hold["value"], hold["limit"]) == ("node-blast-radius", ["node/web-4"], "1", "0")
 
     done = stage.reconcile("--once", "--output", "json", *AT_ANY_AGE, "--approve", hold["hash"]).report
     assert (by_key(done)["node/web-4"]["outcome"], sorted(stage.nodes())) == (

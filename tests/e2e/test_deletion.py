@@ -215,7 +215,8 @@ def test_a_server_that_is_gone_for_the_list_alone_keeps_its_node(losing: Stage) 
     report = one_pass(losing, ONCE_AT_ANY_AGE)
 
     assert ("lost" in losing.nodes(), deletions(losing), report["result"]) == (True, [], "incomplete")
-    assert ("node/lost", "unknown") in notes(report)
+    why = "it lacks server 3, which a GET by its id finds"
+    assert (report["sections"]["servers"]["complete"], report["sections"]["servers"]["why_incomplete"]) == (False, why)
 
 
 def test_a_second_run_has_nothing_to_do(losing: Stage) -> None:

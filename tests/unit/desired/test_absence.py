@@ -269,3 +269,13 @@ def test_waits_decide_when_to_ask() -> None:
     snapshot = a_fleet(a_lost_node("a", 1, created_at=NOW, ready_since=NOW), READY, gone=[1])
     assert servers_to_confirm(snapshot, Settings()) == ()
     assert servers_to_confirm(snapshot, Settings(waits=NO_WAITS)) == (1,)
+
+
+def test_a_server_of_two_nodes_is_asked_for_once_and_for_the_more_urgent_one() -> None:
+    """Two Nodes may claim one server that is gone: the one that was announced says when it is asked for."""
+    nodes = (
+        a_lost_node("a", 1, ready_since=ago(300), unschedulable=True),
+        a_lost_node("b", 1, ready_since=ago(300)),
+        a_lost_node("c", 2, ready_since=ago(540)),
+    )
+    assert servers_to_confirm(a_fleet(*nodes, gone=[1, 2]), Settings()) == (1, 2)

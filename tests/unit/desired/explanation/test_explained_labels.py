@@ -112,6 +112,28 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
             id="zone-labels-disabled",
         ),
         pytest.param(
+            labelled({ZONE: "rack-7"}),
+            a_server(),
+            Settings(zone_labels=False),
+            Fact(
+                BETA_ZONE,
+                "fsn1-dc14",
+                "rack-7",
+                Rule.KEPT,
+                "comes in step with the other key of its pair: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false",
+            ),
+            id="zone-labels-disabled-and-twins-that-differ",
+        ),
+        pytest.param(
+            labelled({MIRRORED: "web"}),
+            a_server(missing=frozenset({"labels"})),
+            MIRRORING,
+            Fact(
+                MIRRORED, "web", "web", Rule.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server"
+            ),
+            id="mirrored-once-and-not-known-now",
+        ),
+        pytest.param(
             labelled({}),
             a_server(location=""),
             Settings(),
