@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from tests.builders import SERVER_LABELS
 from tests.support.in_process import one_pass
 from tests.support.lifecycle import SHUTDOWN, ago, change_servers, notes, patch, set_ready, taints
-from tests.support.objects import SERVER_LABELS, public_ipv4, server, settled_node
+from tests.support.objects import public_ipv4, server, settled_node
 from tests.support.stage import Stage
 
 NETWORK = {"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16", "subnets": [{"ip_range": "10.0.1.0/24"}]}

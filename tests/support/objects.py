@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.builders import SERVER_LABELS
+
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 
 LONG_AGO = "2026-01-01T00:00:00Z"
@@ -23,18 +25,6 @@ def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annota
             "conditions": [condition("Ready", "False")],
         },
     }
-
-
-SERVER_LABELS = {
-    "beta.kubernetes.io/instance-type": "cpx32",
-    "node.kubernetes.io/instance-type": "cpx32",
-    "failure-domain.beta.kubernetes.io/zone": "fsn1-dc14",
-    "topology.kubernetes.io/zone": "fsn1-dc14",
-    "failure-domain.beta.kubernetes.io/region": "fsn1",
-    "topology.kubernetes.io/region": "fsn1",
-    "instance.hetzner.cloud/provided-by": "cloud",
-}
-"""What a Node on ``server()`` is labelled with."""
 
 
 def settled_node(
