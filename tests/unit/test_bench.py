@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("bench")  # one run of it serves all tests here
+
 _BENCH = Path(__file__).resolve().parent.parent.parent / "scripts" / "bench"
 _NODES = 5
 
