@@ -5,6 +5,7 @@ A guard looks at the whole plan and names what it withholds; it changes nothing.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from desired.absence import doubt_about
@@ -31,13 +32,18 @@ class Finding:
     due_in_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """Everything a guard may look at."""
 
     plan: Plan
     snapshot: Snapshot
     settings: Settings
+
+    @cached_property
+    def anchor(self) -> Anchor:
+        """The anchor of Hetzner Cloud."""
+        return anchor_of_cloud(self.snapshot, self.settings)
 
 
 Guard = Callable[[Facts], Iterable[Finding]]
@@ -62,7 +68,7 @@ def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
 
 def project_anchor(facts: Facts) -> Iterator[Finding]:
     """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it."""
-    anchor = anchor_of_cloud(facts.snapshot, facts.settings)
+    anchor = facts.anchor
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
     if anchor.unreadable and not anchor.is_certain:
@@ -180,9 +186,8 @@ def explain_easing(settings: Settings) -> str:
     return f"what is not Ready for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
 
 
-def anchor_notes(snapshot: Snapshot, settings: Settings) -> tuple[Note, ...]:
+def anchor_notes(anchor: Anchor) -> tuple[Note, ...]:
     """The finding that a violated anchor is, even when it holds no change; empty otherwise."""
-    anchor = anchor_of_cloud(snapshot, settings)
     if anchor.state is not AnchorState.VIOLATED:
         return ()
     return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)

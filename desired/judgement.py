@@ -37,14 +37,14 @@ def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collecti
             if ruling.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
                 rulings[key] = ruling
     changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
-    return Plan(_withhold_dependents(changes), _notes(plan, snapshot, settings), tuple(holds))
+    return Plan(_withhold_dependents(changes), _notes(facts), tuple(holds))
 
 
-def _notes(plan: Plan, snapshot: Snapshot, settings: Settings) -> tuple[Note, ...]:
+def _notes(facts: Facts) -> tuple[Note, ...]:
     """The plan's notes and the anchor's. What is not found in another project says nothing of a Node: then the anchor
     speaks for all of them."""
-    anchor = anchor_notes(snapshot, settings)
-    return (*(note for note in plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED), *anchor)
+    anchor = anchor_notes(facts.anchor)
+    return (*(note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED), *anchor)
 
 
 def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:

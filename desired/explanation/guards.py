@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from desired.anchor import anchor_of_cloud
 from desired.blast_radius import cloud_losses
 from desired.change import Hold, Verdict
 from desired.departing import departing_node
@@ -81,8 +80,7 @@ def _word(finding: Finding, holds: Collection[Hold]) -> Word:
 def _measured(rule: str, facts: Facts) -> tuple[str, str]:
     """Value and limit of a rule that lets pass; "" for one that measures nothing."""
     if rule == "project-anchor":
-        anchor = anchor_of_cloud(facts.snapshot, facts.settings)
-        return str(anchor.found), str(anchor.needed)
+        return str(facts.anchor.found), str(facts.anchor.needed)
     if rule == "node-blast-radius":
         losses = cloud_losses(facts.snapshot, facts.settings)
         return str(losses.value), str(losses.limit)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.anchor import Anchor
+from desired.anchor import Anchor, anchor_of_cloud
 from desired.change import Change, Note, NoteKind, Plan, Verdict
 from desired.guards import (
     GUARDS,
@@ -265,7 +265,7 @@ def test_an_ignored_node_is_no_part_of_the_anchor() -> None:
     spare = [a_settled_node(f"s-{i}", i, labels={"example.com/spare": ""}) for i in (7, 8)]
     snapshot = a_snapshot([a_settled_node("n-1", 1), *spare], [a_server(1)])
     assert list(project_anchor(facts(DERIVED, snapshot, spared))) == []
-    assert {*anchor_notes(snapshot, spared)} < {*anchor_notes(snapshot, Settings())}
+    assert {*anchor_notes(anchor_of_cloud(snapshot, spared))} < {*anchor_notes(anchor_of_cloud(snapshot, Settings()))}
 
 
 def test_birth_of_a_cluster() -> None:
@@ -277,7 +277,7 @@ def test_violated_anchor_without_changes() -> None:
     """A violated anchor is a finding of its own, even when it holds nothing."""
     snapshot = cluster(0, 2)
     assert list(project_anchor(facts([], snapshot))) == held(Anchor(2, 0, 0))
-    assert anchor_notes(snapshot, Settings()) == (
+    assert anchor_notes(anchor_of_cloud(snapshot, Settings())) == (
         Note("project/cloud", NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),
     )
 
@@ -292,7 +292,7 @@ def test_violated_anchor_without_changes() -> None:
 )
 def test_anchor_that_is_not_violated(snapshot: Snapshot) -> None:
     """Nothing is said of an anchor that is not known to be violated."""
-    assert anchor_notes(snapshot, Settings()) == ()
+    assert anchor_notes(anchor_of_cloud(snapshot, Settings())) == ()
 
 
 @pytest.mark.parametrize(
