@@ -2,12 +2,10 @@
 
 import copy
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator
 
 from desired.explanation.fact import Rule
 from desired.explanation.stage import Stage
@@ -15,15 +13,9 @@ from reconciler import __version__
 from reconciler.report.explanation_json import explanation_schema, render_explanation_json
 from reconciler.report.json_report import schema
 from tests.support.explanations import EXPLANATIONS
+from tests.support.rendering import golden, invalid
 
-GOLDEN = Path(__file__).parent / "golden"
 PROPERTIES = explanation_schema()["properties"]
-
-
-def invalid(document: Any) -> list[str]:
-    """What the published schema says against a document."""
-    judge = Draft202012Validator(dict(explanation_schema()), format_checker=FormatChecker())
-    return [f"{error.json_path}: {error.message}" for error in judge.iter_errors(document)]
 
 
 def document(name: str) -> Any:
@@ -39,12 +31,9 @@ def test_the_schema_is_one() -> None:
 @pytest.mark.parametrize("name", EXPLANATIONS)
 def test_golden_explanations(name: str) -> None:
     """Each is exactly its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
-    file = GOLDEN / f"explain_{name}.json"
     text = render_explanation_json(EXPLANATIONS[name]).replace(f'"{__version__}"', '"0.0.0"')
-    if "UPDATE_GOLDEN" in os.environ:
-        file.write_text(text, "utf-8")
 
-    assert text == file.read_text("utf-8")
+    assert text == golden(f"explain_{name}.json", text)
 
 
 @pytest.mark.parametrize("name", EXPLANATIONS)
@@ -52,7 +41,7 @@ def test_valid_against_the_schema(name: str) -> None:
     """Every explanation is valid against the schema, and has exactly the members that it describes."""
     found = document(name)
 
-    assert invalid(found) == []
+    assert invalid(found, explanation_schema()) == []
     assert found.keys() == PROPERTIES.keys()
     for part in ("labels", "addresses", "taints", "conditions", "changes", "guards", "notes"):
         for row in found[part]:
@@ -102,7 +91,7 @@ def test_the_schema_refuses_other_documents(path: tuple[str | int, ...], value: 
         place = place[step]
     place[path[-1]] = value
 
-    assert len(invalid(found)) == 1
+    assert len(invalid(found, explanation_schema())) == 1
 
 
 def test_readers_ignore_what_they_do_not_know() -> None:
@@ -110,7 +99,7 @@ def test_readers_ignore_what_they_do_not_know() -> None:
     found = document("settled")
     found["news"] = found["labels"][0]["news"] = "later"
 
-    assert invalid(found) == []
+    assert invalid(found, explanation_schema()) == []
 
 
 @pytest.mark.parametrize("name", ["missing", "no_api"])

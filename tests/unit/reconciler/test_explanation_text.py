@@ -1,6 +1,5 @@
 """What people read of one Node: golden files, the page that shows them, and nothing that a terminal would obey."""
 
-import io
 import os
 import re
 from dataclasses import replace
@@ -15,30 +14,13 @@ from desired.explanation.stage import Stage
 from reconciler.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
-from reconciler.report.terminal import Writer
 from reconciler.report.text_report import Tone
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
+from tests.support.rendering import ESCAPES, Terminal, golden, written
 
-GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explain.md"
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
-ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class Terminal(io.StringIO):
-    """A stream that says a person is looking."""
-
-    def isatty(self) -> bool:
-        """Yes."""
-        return True
-
-
-def written(explained: Explained, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
-    """What reaches the stream."""
-    stream = stream or io.StringIO()
-    Writer(output, stream).write(explained)
-    return stream.getvalue()
 
 
 def changed(explained: Explained, **members: Any) -> Explained:
@@ -50,12 +32,9 @@ def changed(explained: Explained, **members: Any) -> Explained:
 @pytest.mark.parametrize("name", EXPLANATIONS)
 def test_golden_explanations(name: str) -> None:
     """Each reads exactly as its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
-    file = GOLDEN / f"explain_{name}.txt"
     text = written(EXPLANATIONS[name])
-    if "UPDATE_GOLDEN" in os.environ:
-        file.write_text(text, "utf-8")
 
-    assert text == file.read_text("utf-8")
+    assert text == golden(f"explain_{name}.txt", text)
 
 
 def test_the_page_shows_what_is_printed() -> None:

@@ -1,10 +1,7 @@
 """What people read: whole reports against golden files, and nothing lost, cut or obeyed by the terminal."""
 
-import io
-import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,29 +13,11 @@ from desired.plain import plain
 from desired.snapshot import NodeAddress, Taint
 from reconciler.flags import Output
 from reconciler.report.json_report import report_as_json
-from reconciler.report.terminal import Writer
 from reconciler.report.text_report import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change, a_server, a_snapshot, an_identity
+from tests.support.rendering import ESCAPES, Terminal, golden, written
 from tests.support.scenarios import SCENARIOS
-
-GOLDEN = Path(__file__).parent / "golden"
-ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class Terminal(io.StringIO):
-    """A stream that says a person is looking."""
-
-    def isatty(self) -> bool:
-        """Yes."""
-        return True
-
-
-def written(report: Report, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
-    """What reaches the stream."""
-    stream = stream or io.StringIO()
-    Writer(output, stream).write(report)
-    return stream.getvalue()
 
 
 @pytest.fixture
@@ -54,12 +33,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_golden_reports(name: str) -> None:
     """Each scenario reads exactly as its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
-    file = GOLDEN / f"{name}.txt"
     text = written(SCENARIOS[name])
-    if "UPDATE_GOLDEN" in os.environ:
-        file.write_text(text, "utf-8")
 
-    assert text == file.read_text("utf-8")
+    assert text == golden(f"{name}.txt", text)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

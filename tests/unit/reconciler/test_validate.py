@@ -15,8 +15,8 @@ import pytest
 from reconciler import __version__
 from reconciler.cli import main
 from reconciler.flags import Output
-from reconciler.report.terminal import Writer
 from reconciler.report.validation import Unreadable, Validation
+from tests.support.rendering import ESCAPES, Terminal, written
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
@@ -273,20 +273,13 @@ def test_nothing_that_a_terminal_obeys(validate: Validate) -> None:
 
 def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the words are the same, and coloured."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     validation = Validation(1, unreadable=(Unreadable("x", "broken"),))
-    plain, coloured = io.StringIO(), Terminal()
-    Writer(Output.AUTO, plain).write(validation)
-    Writer(Output.AUTO, coloured).write(validation)
+    plain, coloured = written(validation, Output.AUTO), written(validation, Output.AUTO, Terminal())
 
-    assert "\x1b[" in coloured.getvalue()
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured.getvalue()) == plain.getvalue()
+    assert "\x1b[" in coloured
+    assert ESCAPES.sub("", coloured) == plain
 
 
 def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
