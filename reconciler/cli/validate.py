@@ -4,9 +4,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from desired.load_balancers.claims import Judgement, judge_claim
-from desired.load_balancers.options import Defaults, defaults_of
-from desired.load_balancers.parsing import read_options
+from desired.annotations.claims import Judgement, judge_claim
+from desired.annotations.options import Defaults, defaults_of
+from desired.annotations.parsing import read_options
 from reconciler.cli.streams import fail, publish
 from reconciler.config import ConfigurationError, load_config
 from reconciler.flags import BAD_USAGE, Command, Output

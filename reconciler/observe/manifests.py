@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from desired.load_balancers.claims import Claim, ClaimedPort
-from desired.load_balancers.options import BadAnnotation
+from desired.annotations.claims import Claim, ClaimedPort
+from desired.annotations.options import BadAnnotation
 
 _DEEPEST = 2
 """How many lists may be in each other; YAML can say so much with aliases that nobody would wait for the end."""

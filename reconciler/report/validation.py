@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from desired.load_balancers.claims import Judgement
+from desired.annotations.claims import Judgement
 from reconciler import __version__
 from reconciler.report.escaping import visible
 from reconciler.report.json_report import FORMAT_VERSION

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.load_balancers.annotations import ANNOTATIONS, OWN_PREFIX, PREFIX
-from desired.load_balancers.claims import Claim, ClaimedPort, judge_claim
-from desired.load_balancers.options import Defaults, Options
-from desired.load_balancers.parsing import deletion_policy, parse_options
-from desired.load_balancers.remarks import remarks_on
+from desired.annotations.claims import Claim, ClaimedPort, judge_claim
+from desired.annotations.options import Defaults, Options
+from desired.annotations.parsing import deletion_policy, parse_options
+from desired.annotations.remarks import remarks_on
+from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
 from tests.property.strategies import law, some
 
 _KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from desired.load_balancers.annotations import ANNOTATIONS, PREFIX, Annotation
+from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
 from reconciler.flags import FLAGS, Command, Flag
 from reconciler.variables import VARIABLES, Variable
 
@@ -35,7 +35,7 @@ said.
 ANNOTATIONS_INTRODUCTION = """\
 # Annotations of Services
 
-Made from the table in `desired/load_balancers/annotations.py`; `reconcile validate FILE` checks manifests against it.
+Made from the table in `desired/annotations/table.py`; `reconcile validate FILE` checks manifests against it.
 
 An annotation wins over its variable, and the variable over what holds when neither is set. A value that cannot be read
 is an error, and never the default. All errors of a Service are reported together, before anything is created for it;

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.claims import Claim, ClaimedPort
+from desired.annotations.claims import Claim, ClaimedPort
 from reconciler.observe.manifests import FoundService, NotManifests, read_services
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.choices import Algorithm, CertificateType, Protocol
-from desired.load_balancers.grammars import (
+from desired.annotations.choices import Algorithm, CertificateType, Protocol
+from desired.annotations.grammars import (
     ADDRESS,
     BOOL,
     CERTIFICATE_TYPE,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from desired.load_balancers.claims import Claim, ClaimedPort, Judgement, judge_claim
-from desired.load_balancers.options import Defaults
+from desired.annotations.claims import Claim, ClaimedPort, Judgement, judge_claim
+from desired.annotations.options import Defaults
 
 P = "load-balancer.hetzner.cloud/"
 WEB = ClaimedPort(443)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from desired.load_balancers.choices import Algorithm, DeletionPolicy, Protocol
-from desired.load_balancers.grammars import (
+from desired.annotations.choices import Algorithm, DeletionPolicy, Protocol
+from desired.annotations.grammars import (
     ADDRESS,
     BOOL,
     CERTIFICATE_TYPE,

@@ -11,8 +11,8 @@ from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network
 from typing import Final, Generic, TypeVar
 
+from desired.annotations.choices import CertificateType
 from desired.grammar import parse_bool, parse_cidr, parse_duration
-from desired.load_balancers.choices import CertificateType
 from desired.selector import Selector, parse_selector
 
 T = TypeVar("T")

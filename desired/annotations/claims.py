@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from desired.load_balancers.annotations import BY_FIELD
-from desired.load_balancers.choices import Protocol
-from desired.load_balancers.contradictions import contradictions, missing_for_creation, missing_without_network
-from desired.load_balancers.options import BadAnnotation, Defaults, Options
-from desired.load_balancers.parsing import read_options
-from desired.load_balancers.remarks import Remark, remarks_on
+from desired.annotations.choices import Protocol
+from desired.annotations.contradictions import contradictions, missing_for_creation, missing_without_network
+from desired.annotations.options import BadAnnotation, Defaults, Options
+from desired.annotations.parsing import read_options
+from desired.annotations.remarks import Remark, remarks_on
+from desired.annotations.table import BY_FIELD
 
 
 @dataclass(frozen=True, slots=True)

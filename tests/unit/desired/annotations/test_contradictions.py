@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.choices import CertificateType, Protocol
-from desired.load_balancers.contradictions import contradictions, missing_for_creation, missing_without_network
-from desired.load_balancers.options import BadAnnotation, Options
+from desired.annotations.choices import CertificateType, Protocol
+from desired.annotations.contradictions import contradictions, missing_for_creation, missing_without_network
+from desired.annotations.options import BadAnnotation, Options
 
 P = "load-balancer.hetzner.cloud/"
 ADDRESS, RANGE = IPv4Address("10.0.0.5"), IPv4Network("10.0.0.0/24")

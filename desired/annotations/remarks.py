@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from desired.annotations.choices import CertificateType, Protocol
+from desired.annotations.options import Defaults, Options
+from desired.annotations.parsing import read_options, shown_text
+from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
 from desired.grammar import parse_bool
-from desired.load_balancers.annotations import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
-from desired.load_balancers.choices import CertificateType, Protocol
-from desired.load_balancers.options import Defaults, Options
-from desired.load_balancers.parsing import read_options, shown_text
 from desired.section import UNMANAGED
 
 

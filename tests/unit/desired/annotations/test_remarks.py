@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.annotations import BY_FIELD
-from desired.load_balancers.options import Defaults, Options
-from desired.load_balancers.parsing import parse_options
-from desired.load_balancers.remarks import remarks_on
+from desired.annotations.options import Defaults, Options
+from desired.annotations.parsing import parse_options
+from desired.annotations.remarks import remarks_on
+from desired.annotations.table import BY_FIELD
 
 P = "load-balancer.hetzner.cloud/"
 TCP = f"has no effect: the protocol is tcp; {P}protocol decides"

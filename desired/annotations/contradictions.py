@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from desired.load_balancers.annotations import BY_FIELD
-from desired.load_balancers.choices import CertificateType, Protocol
-from desired.load_balancers.options import BadAnnotation, Options
+from desired.annotations.choices import CertificateType, Protocol
+from desired.annotations.options import BadAnnotation, Options
+from desired.annotations.table import BY_FIELD
 from desired.section import UNMANAGED, Unmanaged
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any
 
-from desired.load_balancers.annotations import BY_FIELD
-from desired.load_balancers.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
+from desired.annotations.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
+from desired.annotations.table import BY_FIELD
 from desired.section import UNMANAGED, Unmanaged
 from desired.selector import Selector
 

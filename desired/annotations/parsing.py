@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from desired.load_balancers.annotations import BY_FIELD, Annotation
-from desired.load_balancers.choices import DeletionPolicy
-from desired.load_balancers.contradictions import contradictions
-from desired.load_balancers.options import BadAnnotation, Defaults, Options
+from desired.annotations.choices import DeletionPolicy
+from desired.annotations.contradictions import contradictions
+from desired.annotations.options import BadAnnotation, Defaults, Options
+from desired.annotations.table import BY_FIELD, Annotation
 from desired.section import UNMANAGED
 
 _WIDEST = 80

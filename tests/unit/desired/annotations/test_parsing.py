@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.annotations import ANNOTATIONS, BY_FIELD
-from desired.load_balancers.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
-from desired.load_balancers.options import BadAnnotation, Defaults, Options, defaults_of
-from desired.load_balancers.parsing import Origin, deletion_policy, origin_of, parse_options, read_options
+from desired.annotations.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
+from desired.annotations.options import BadAnnotation, Defaults, Options, defaults_of
+from desired.annotations.parsing import Origin, deletion_policy, origin_of, parse_options, read_options
+from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.section import UNMANAGED
 from desired.selector import Selector, parse_selector
 
