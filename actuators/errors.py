@@ -3,10 +3,12 @@
     ApiError
     ├── NotFound       the object is not there, and the API itself says so
     ├── Conflict       the object has moved on: plan again, never resend
+    │   └── Busy       another change runs on the object, and nothing was done: wait a little, send again
     ├── Invalid        the API refuses the content, now and later
     ├── Denied         no or not enough permission
     ├── Throttled      too many requests; says how long to wait
     ├── Transient      may work in a moment: no connection, time-out, 5xx
+    │   └── Stopped    the run was told to stop while it waited for an answer
     └── Broken         an answer that is none: not JSON, wrong shape, untrusted certificate
 
 Nobody outside ``actuators.clients`` sees an exception of a client library. The text of an error is one line that names
@@ -31,6 +33,10 @@ class Conflict(ApiError):
     """Somebody else changed the object, or it is another one under the same name."""
 
 
+class Busy(Conflict):
+    """The API refused before doing anything, because another change of the object is under way."""
+
+
 class Invalid(ApiError):
     """The request can never succeed as it is."""
 
@@ -51,6 +57,10 @@ class Throttled(ApiError):
 
 class Transient(ApiError):
     """It may work in a moment. A write may have been carried out all the same."""
+
+
+class Stopped(Transient):
+    """Nothing went wrong: the run was told to stop, and did not wait for the end of what it had asked for."""
 
 
 class Broken(ApiError):

@@ -9,7 +9,8 @@ import msgspec
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
 from actuators.errors import Broken, Conflict, NotFound
-from desired.change import Change, LostNode, NodeIdentity, State
+from actuators.misplanned import misplanned
+from desired.change import Change, LostNode, NodeIdentity
 from desired.shutdown import with_shutdown_taint
 from desired.snapshot import Node, NodeAddress, Snapshot, Taint
 
@@ -46,7 +47,7 @@ def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> 
         case NodeIdentity() as before, NodeIdentity() as after:
             node = _node(change, snapshot)
         case _:
-            raise _misplanned(change)
+            raise misplanned(change)
     version = node.resource_version
     if after.addresses != before.addresses:
         version = _version(_write_addresses(writer, node, after.addresses))
@@ -64,7 +65,7 @@ def write_labels(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -
         case Mapping() as before, Mapping() as after:
             node = _node(change, snapshot)
         case _:
-            raise _misplanned(change)
+            raise misplanned(change)
     writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": _label_patch(before, after)}})
 
 
@@ -74,7 +75,7 @@ def write_addresses(writer: KubernetesWriter, change: Change, snapshot: Snapshot
         case tuple() as addresses:
             _write_addresses(writer, _node(change, snapshot), addresses)
         case _:
-            raise _misplanned(change)
+            raise misplanned(change)
 
 
 def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -83,7 +84,7 @@ def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Sna
         case bool() as wanted:
             node = _node(change, snapshot)
         case _:
-            raise _misplanned(change)
+            raise misplanned(change)
     taints = [_taint(taint) for taint in with_shutdown_taint(node.taints, wanted=wanted)]
     writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
 
@@ -101,7 +102,7 @@ def delete(
         case LostNode(proof=proof):
             node = _node(change, snapshot)
         case _:
-            raise _misplanned(change)
+            raise misplanned(change)
     try:
         cloud.get(f"/servers/{proof.server_id}")
     except NotFound:
@@ -130,15 +131,6 @@ def _require_silence(answer: Answer, node: Node) -> None:
 def _node(change: Change, snapshot: Snapshot) -> Node:
     """The Node of ``change`` as it was observed. Raises KeyError for a change that was planned from another world."""
     return snapshot.nodes.items[change.owner.removeprefix("node/")]
-
-
-def _misplanned(change: Change) -> TypeError:
-    """The error for a change whose sides are not of its kind: a bug of ours."""
-    return TypeError(f"{change.key}: {change.kind} from {_type(change.before)} to {_type(change.after)}")
-
-
-def _type(side: State | None) -> str:
-    return type(side).__name__
 
 
 def _path(node: Node) -> str:

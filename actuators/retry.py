@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any
 from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event_set
-from tenacity.wait import wait_base
+from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
 
-from actuators.errors import Throttled, Transient
+from actuators.errors import Busy, Throttled, Transient
 
 T = TypeVar("T")
 
@@ -39,17 +39,27 @@ PATIENT = Patience()
 NO_PATIENCE = Patience(attempts=1)
 """For a call that must not be repeated, or is not worth it."""
 
+_BUSY_FIRST_S = 0.5
+"""The first wait for a busy object. A change of a load balancer or network takes one or two seconds, attaching one to
+the other up to ten (hetzner-api 5): five tries span about nine."""
+
 
 class _HintedWait(wait_base):
-    """What the server asked for, doubled with each refusal; else exponential with full jitter."""
+    """What the server asked for, doubled with each refusal; else exponential with full jitter.
+
+    A busy object gets its time: there the wait doubles, and only what is added to it is drawn.
+    """
 
     def __init__(self, patience: Patience) -> None:
         self._unhinted = wait_random_exponential(multiplier=patience.first_wait_s, max=patience.longest_wait_s)
+        self._busy = wait_exponential(_BUSY_FIRST_S, patience.longest_wait_s) + wait_random(0.0, _BUSY_FIRST_S)
 
     def __call__(self, retry_state: RetryCallState) -> float:
         error = retry_state.outcome.exception() if retry_state.outcome else None
         if isinstance(error, Throttled):
             return error.retry_after_s * 2.0 ** (retry_state.attempt_number - 1)
+        if isinstance(error, Busy):
+            return float(self._busy(retry_state))
         return float(self._unhinted(retry_state))
 
 
@@ -69,8 +79,8 @@ class Retry:
     def call(self, attempt: Callable[[float], T], *, timeout_s: float, repeatable: bool = True) -> T:
         """The result of ``attempt``, which is given the seconds that it may take at most.
 
-        Throttled is always tried again, since nothing was done; Transient only when the call is ``repeatable``. The
-        last error is raised as it is. ``timeout_s`` is cut to what is left until the deadline.
+        Throttled and Busy are always tried again, since nothing was done; Transient only when the call is
+        ``repeatable``. The last error is raised as it is. ``timeout_s`` is cut to what is left until the deadline.
         """
         started = time.monotonic()
         patience = self.patience
@@ -78,7 +88,7 @@ class Retry:
 
         def worth_repeating(error: BaseException) -> bool:
             last[:] = [error]
-            return isinstance(error, Throttled) or (repeatable and isinstance(error, Transient))
+            return isinstance(error, Throttled | Busy) or (repeatable and isinstance(error, Transient))
 
         def pause(seconds: float) -> None:
             _log.info("trying again in %.1f s: %s", seconds, last[0])

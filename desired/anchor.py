@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from desired.announced import is_announced
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.ownership import cloud_nodes
 from desired.section import Absent, Present
 from desired.settings import Settings
@@ -77,12 +78,20 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 
-    A server of any of our Nodes, or the configured network when it was given by its id: a name may exist twice.
+    A server of any of our Nodes, a load balancer with our cluster's label or a living Service's UID, or the configured
+    network when it was given by its id: a name may exist twice.
     """
     seen: dict[str, str] = {}
     for node, server_id in cloud_nodes(snapshot, settings):
         if isinstance(snapshot.servers.find(server_id), Present):
             seen[node.key] = "server"
+    uids = {service.uid for service in snapshot.services or ()}
+    cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
+    for balancer in snapshot.load_balancers or ():
+        labels = balancer.spec.labels
+        ours = cluster is not None and labels.get(LABEL_CLUSTER_UID) == cluster
+        if ours or (LABEL_CLUSTER_UID not in labels and labels.get(LABEL_SERVICE_UID) in uids):
+            seen[balancer.key] = "load balancer"
     if isinstance(snapshot.network, Present) and snapshot.network.value:
         network_id = str(snapshot.network.value.id)
         if (settings.network or "").lstrip("0") == network_id:  # a number may also be a network's name

@@ -7,6 +7,18 @@ from functools import cached_property
 
 from desired.absence import AbsenceProof
 from desired.kinds import KINDS, Kind, Verb
+from desired.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    Identity,
+    KnownAfterApply,
+    Listener,
+    LoadBalancer,
+    ManagedCertificate,
+    Owner,
+    Target,
+)
+from desired.service import Ingress, ServiceCondition
 from desired.snapshot import NodeAddress, Taint
 
 
@@ -30,8 +42,33 @@ class LostNode:
     proof: AbsenceProof
 
 
-State = NodeIdentity | LostNode | Mapping[str, str] | tuple[NodeAddress, ...] | bool
-"""Every type that the two sides of a change may have: whole Nodes, owned labels, addresses, whether a taint is on."""
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What ``service.release`` takes off a Service: the finalizer, and the addresses that are published."""
+
+    finalizer: bool
+    ingress: tuple[Ingress, ...]
+
+
+State = (
+    NodeIdentity
+    | LostNode
+    | Mapping[str, str]
+    | tuple[NodeAddress, ...]
+    | bool
+    | str
+    | tuple[Ingress, ...]
+    | KnownAfterApply
+    | Claimed
+    | LoadBalancer
+    | Owner
+    | Identity
+    | Attachment
+    | Listener
+    | Target
+    | ManagedCertificate
+)
+"""Every type that the two sides of a change may have; which kind has which is in the table of design section 4."""
 
 
 class Verdict(StrEnum):
@@ -86,6 +123,10 @@ class Change:
     """What a person would want to be warned of."""
     depends_on: tuple[str, ...] = ()
     """Keys of changes that have to be done first; withheld with them."""
+    follows: tuple[str, ...] = ()
+    """Keys of changes that are tried first when they are applied in the same round, whatever comes of them."""
+    rides: tuple[ServiceCondition, ...] = field(default=(), compare=False)
+    """Conditions that a write of this change takes along; they are never a difference of their own."""
     ruling: Ruling = ALLOWED
 
     def __post_init__(self) -> None:
@@ -98,6 +139,12 @@ class Change:
     def row(self) -> Kind:
         """The change's row in the table of kinds."""
         return KINDS[self.kind]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether everything is known that applying it takes; else it waits for the next round."""
+        http = self.after.http if isinstance(self.after, Listener) else None
+        return self.after is not KNOWN_AFTER_APPLY and (http is None or http.certificates is not KNOWN_AFTER_APPLY)
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -132,6 +179,18 @@ class NoteKind(StrEnum):
     """The token seems to see another project. A finding of its own, even when it holds no change."""
     APPROVAL = "approval"
     """An approval that is there and does not count, or that could not be read."""
+    LIMIT = "limit"
+    """Something does not fit, by a limit of Hetzner's."""
+    DEPRECATED = "deprecated"
+    """Hetzner is about to stop selling what is in use."""
+    CERTIFICATE = "certificate"
+    """A certificate that is missing, not issued, or another one than asked for."""
+    UNUSABLE_TARGET = "unusable-target"
+    """A Node that may get traffic and has no address for it, or no server."""
+    NO_TARGETS = "no-targets"
+    """A load balancer that no Node may get traffic from."""
+    ORPHAN = "orphan"
+    """A load balancer of this cluster that no Service wants."""
     PARTIAL = "partial"
     """Part of the plan is not shown and not applied, as asked."""
 

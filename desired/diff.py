@@ -1,13 +1,17 @@
 """What is there against what should be there: changes and notes, the same for every order of the input."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import assert_never
 
-from desired.change import Change, Plan
+from desired.change import Change, LostNode, Plan
 from desired.departing import DepartingNode
 from desired.joining import JoiningNode, current_identity
 from desired.kinds import Verb
 from desired.labels import OWNED_LABELS, owned_labels
+from desired.load_balancer import ServerTarget
+from desired.load_balancers.differences import leaving_changes, serving_changes
+from desired.load_balancers.serving import Serving
 from desired.nodes import DesiredNode
 from desired.section import Unmanaged
 from desired.settings import Settings
@@ -19,12 +23,28 @@ from desired.state import DesiredState, compute_desired
 
 def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     """The plan that would make the world of ``snapshot`` the ``desired`` one. No verdicts yet: guards come after."""
-    changes = (
+    changes = [
         change
         for name, wanted in desired.nodes.items()
         for change in _node(snapshot.nodes.items[name], wanted, settings)
+    ]
+    for wish in desired.services.values():
+        changes += serving_changes(wish, snapshot) if isinstance(wish, Serving) else leaving_changes(wish)
+    return Plan(_after_their_targets(changes), desired.notes)
+
+
+def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """A Node is deleted only after its server was tried to be taken out of the load balancers (design section 4)."""
+    removals: dict[int, list[str]] = {}
+    for change in changes:
+        if change.kind == "lb.target" and change.verb is Verb.REMOVE and isinstance(change.before, ServerTarget):
+            removals.setdefault(change.before.server_id, []).append(change.key)
+    return tuple(
+        replace(change, follows=tuple(sorted(removals[change.before.proof.server_id])))
+        if isinstance(change.before, LostNode) and change.before.proof.server_id in removals
+        else change
+        for change in changes
     )
-    return Plan(tuple(changes), desired.notes)
 
 
 def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:

@@ -3,50 +3,20 @@
 A guard looks at the whole plan and names what it withholds; it changes nothing. ``judgement`` combines them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from desired.absence import doubt_about
-from desired.anchor import Anchor, AnchorState, anchor_of_cloud, witnesses
+from desired.anchor import Anchor, AnchorState, witnesses
+from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
 from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
-from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, Verdict
+from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Verdict
+from desired.finding import Facts, Finding, Guard
 from desired.kinds import Verb
 from desired.ownership import Provider, provider_of
 from desired.section import Unknown
-from desired.settings import Policy, Settings
+from desired.settings import Controller, Policy, Settings
 from desired.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One rule's word on some changes of the plan."""
-
-    rule: str
-    verdict: Verdict
-    keys: tuple[str, ...]
-    why: str
-    value: str = ""
-    limit: str = ""
-    due_in_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Everything a guard may look at."""
-
-    plan: Plan
-    snapshot: Snapshot
-    settings: Settings
-
-    @cached_property
-    def anchor(self) -> Anchor:
-        """The anchor of Hetzner Cloud."""
-        return anchor_of_cloud(self.snapshot, self.settings)
-
-
-Guard = Callable[[Facts], Iterable[Finding]]
 
 
 def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
@@ -153,6 +123,11 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "project-anchor": project_anchor,
         "absence-proof": absence_proof,
         "node-blast-radius": node_blast_radius,
+        "foreign-owner": foreign_owner,
+        "adoption": adoption,
+        "ip-loss": ip_loss,
+        "target-floor": target_floor,
+        "certificate-issuance": certificate_issuance,
         "policy": policy,
     }
 )
@@ -194,8 +169,11 @@ def anchor_notes(anchor: Anchor) -> tuple[Note, ...]:
 
 
 def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
-    """The provider from whose data a change is derived; None for one that no cloud has a say in."""
-    if change.row.writes_cloud:
+    """The provider from whose data a change is derived; None for one that no cloud has a say in.
+
+    What a Service is given, its finalizer and status included, follows from load balancers, which are Hetzner Cloud's.
+    """
+    if change.row.writes_cloud or change.row.controller is Controller.SERVICE:
         return Provider.CLOUD
     for side in (change.after, change.before):
         if isinstance(side, NodeIdentity):

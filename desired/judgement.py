@@ -1,27 +1,38 @@
 """From findings to verdicts: which changes may be applied now, which wait, and which a person has to approve."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
 from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
-from desired.guards import GUARDS, Facts, Finding, anchor_notes
+from desired.finding import Facts, Finding
+from desired.guards import GUARDS, anchor_notes
+from desired.load_balancers.conditions import service_conditions
 from desired.plain import digest
 from desired.section import Present
+from desired.service import ServiceCondition
 from desired.settings import Settings
 from desired.snapshot import Snapshot
+from desired.state import DesiredState
 
 _OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL})
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
-def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = ()) -> Plan:
+def judge(
+    plan: Plan,
+    snapshot: Snapshot,
+    settings: Settings,
+    approved: Collection[str] = (),
+    desired: DesiredState | None = None,
+) -> Plan:
     """The plan with a ruling on each change and its holds.
 
     ``approved`` are hashes of holds that a person let through: such a hold withholds nothing, other rules still do.
+    ``desired`` is what the plan was made from; None: it is computed anew where a rule asks for it.
     Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
     """
-    facts = Facts(plan, snapshot, settings)
+    facts = Facts(plan, snapshot, settings, desired)
     rulings: dict[str, Ruling] = {}
     holds: list[Hold] = []
     for finding in (finding for guard in GUARDS.values() for finding in guard(facts)):
@@ -37,7 +48,8 @@ def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collecti
             if ruling.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
                 rulings[key] = ruling
     changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
-    return Plan(_withhold_dependents(changes), _notes(facts), tuple(holds))
+    ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(changes)))
+    return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
 
 
 def _notes(facts: Facts) -> tuple[Note, ...]:
@@ -48,7 +60,8 @@ def _notes(facts: Facts) -> tuple[Note, ...]:
 
 
 def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:
-    """The part of a judged plan that concerns ``only``: each key and everything below it. The rest is said to be there.
+    """The part of a judged plan that concerns ``only``: each key, everything below it, and what serves it, as its load
+    balancer serves a Service. The rest is said to be there.
 
     A key that is neither in the plan nor among ``known``, the keys of what was observed, gets a note: a typing error in
     cron must not look like a converged world. Judged first, because a guard has to see the whole plan: nobody gets
@@ -56,9 +69,10 @@ def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> 
     """
     if not only:
         return plan
-    chosen = tuple(change for change in plan.changes if _is_below(change.key, only))
+    chosen = tuple(change for change in plan.changes if _is_below(change.key, only) or change.owner in only)
     kept = {change.key for change in chosen}
-    changes = tuple(_without_its_basis(change, plan.by_key.keys() - kept) for change in chosen)
+    left = plan.by_key.keys() - kept
+    changes = _withhold_dependents(tuple(_without_its_basis(change, left) for change in chosen))
     notes = tuple(note for note in plan.notes if note.kind in _OF_THE_WHOLE or _is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
@@ -121,6 +135,58 @@ def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
             by_key[change.key] = change.ruled(ruling)
             settled = False
     return tuple(by_key.values())
+
+
+_PREPARES: Mapping[str, frozenset[str]] = {
+    "service.claim": frozenset({"lb.create", "lb.adopt"}),
+    "certificate.create": frozenset({"lb.listener"}),
+}
+"""Kind of a change that is made for the sake of others → their kinds."""
+
+
+def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold what only prepares changes that are withheld: no finalizer is claimed for a load balancer that may not
+    be created, and no certificate is asked for that no port may use."""
+    prepared: dict[str, list[Change]] = {}
+    for change in changes:
+        for key in change.depends_on:
+            prepared.setdefault(key, []).append(change)
+
+    def ruled(change: Change) -> Change:
+        kinds = _PREPARES.get(change.kind, frozenset())
+        for_these = [after for after in prepared.get(change.key, ()) if after.kind in kinds]
+        withheld = [after for after in for_these if after.ruling.verdict is not Verdict.ALLOWED]
+        is_needed = change.ruling.verdict is not Verdict.ALLOWED or not for_these or len(withheld) < len(for_these)
+        return change if is_needed else _prepares_nothing(change, withheld[0])
+
+    return tuple(map(ruled, changes))
+
+
+def _prepares_nothing(change: Change, after: Change) -> Change:
+    why = f"only prepares {after.key}, which is {after.ruling.verdict}"
+    return change.ruled(replace(after.ruling, verdict=Verdict.WAITING, why=why))
+
+
+def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+    """What a Service's conditions say rides on the write of its status: it needs no write of its own then."""
+    by_owner: dict[str, list[Change]] = {}
+    for change in changes:
+        by_owner.setdefault(change.owner, []).append(change)
+    return tuple(
+        replace(change, rides=conditions_of(change.owner, by_owner[change.owner], facts))
+        if change.kind == "service.status"
+        else change
+        for change in changes
+    )
+
+
+def conditions_of(key: str, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
+    """What the conditions of the Service with this key should say of its judged changes; empty for another key."""
+    service = facts.snapshot.service(key)
+    if service is None:
+        return ()
+    notes = tuple(note for note in facts.plan.notes if note.key == key)
+    return service_conditions(service, facts.snapshot, tuple(changes), notes)
 
 
 def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:

@@ -33,6 +33,23 @@ LABEL_PROVIDED_BY = "instance.hetzner.cloud/provided-by"
 LABEL_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 """Either of them, with any value, marks a Node of the control plane; the second is the name before Kubernetes 1.20."""
 
+LABEL_EXCLUDE_FROM_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
+"""On a Node that is never a target, unless its value is a boolean false."""
+
+FINALIZER_BALANCER = "service.kubernetes.io/load-balancer-cleanup"
+"""Kubernetes' own: a Service that has it keeps existing until its load balancer is gone."""
+CONDITION_READY = "LoadBalancerReady"
+CONDITION_IN_SYNC = "LoadBalancerInSync"
+
+LABEL_SERVICE_UID = "hcloud-ccm/service-uid"
+"""On Hetzner's side: HCCM's mark of whose a load balancer or certificate is."""
+LABEL_CLUSTER_UID = "hcloud-reconciler/cluster-uid"
+"""On Hetzner's side: the cluster, by the UID of its namespace kube-system."""
+LABEL_RELEASED = "hcloud-reconciler/released"
+"""On Hetzner's side: when a load balancer was let go with its addresses."""
+LABEL_STAGING_CA = "HC-Use-Staging-CA"
+"""On a certificate, ``true``: the vendor has it issued by the CA's test environment (CERT-2)."""
+
 CONFIG_MAP = "hcloud-reconciler"
 """The product's one ConfigMap, beside the Lease: approvals of holds."""
 LEASE = "cloud-controller-manager"

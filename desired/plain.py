@@ -13,8 +13,8 @@ from typing import Any
 def plain(value: object) -> Any:
     """``value`` in dicts, lists, strings, numbers, booleans and None.
 
-    Mappings come in the order of their keys, sets sorted. Raises TypeError for a type that has no canonical form:
-    a new type of the core has to be decided on here.
+    Mappings come in the order of their keys, sets sorted; fields that are never compared are left out. Raises
+    TypeError for a type that has no canonical form: a new type of the core has to be decided on here.
     """
     match value:
         case Enum():
@@ -32,7 +32,7 @@ def plain(value: object) -> Any:
         case frozenset() | set():
             return sorted((plain(item) for item in value), key=json.dumps)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.compare}
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 

@@ -1,4 +1,4 @@
-"""Label selectors in Kubernetes' grammar: what ``kubectl -l`` takes, save comparisons with ``<`` and ``>``."""
+"""Label selectors in Kubernetes' grammar: what ``kubectl -l`` takes (``labels.Parse`` of k8s.io/apimachinery)."""
 
 import re
 from collections.abc import Mapping
@@ -13,8 +13,12 @@ _LABEL_KEY = re.compile(_KEY, re.ASCII)
 _LABEL_VALUE = re.compile(rf"(?:{_NAME})?", re.ASCII)
 _IN = re.compile(rf"(?P<key>{_KEY})\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\)", re.ASCII)
 _EQUALS = re.compile(rf"(?P<key>{_KEY})\s*(?P<sign>==|=|!=)\s*(?P<value>[^\s,=!()]*)", re.ASCII)
+_COMPARES = re.compile(rf"(?P<key>{_KEY})\s*(?P<sign>[<>])\s*(?P<value>[^\s,=!()<>]*)", re.ASCII)
 _EXISTS = re.compile(rf"(?P<absent>!?)\s*(?P<key>{_KEY})", re.ASCII)
 _COMMA_OUTSIDE_PARENTHESES = re.compile(r",(?![^()]*\))")
+_INTEGER = re.compile(r"[0-9]{1,63}", re.ASCII)
+"""What of a label's value can be a number: such a value has no sign in front."""
+_LARGEST = 2**63 - 1
 
 
 def is_label_key(text: str) -> bool:
@@ -28,17 +32,20 @@ def is_label_value(text: str) -> bool:
 
 
 class Operator(Enum):
-    """What a requirement asks of a label. As in Kubernetes, the negative ones hold when the key is missing."""
+    """What a requirement asks of a label. As in Kubernetes, the negative ones hold when the key is missing, and
+    comparisons hold only of integers."""
 
     IN = "in"
     NOT_IN = "notin"
     EXISTS = "exists"
     MISSING = "!"
+    GREATER = ">"
+    LESS = "<"
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one label. ``values`` is empty for EXISTS and MISSING."""
+    """One condition on one label. ``values`` is empty for EXISTS and MISSING, and one integer for GREATER and LESS."""
 
     key: str
     operator: Operator
@@ -55,8 +62,16 @@ class Requirement:
                 return self.key in labels
             case Operator.MISSING:
                 return self.key not in labels
+            case Operator.GREATER | Operator.LESS:
+                return self._compares(_integer(labels.get(self.key, "")))
             case _:
                 assert_never(self.operator)
+
+    def _compares(self, found: int | None) -> bool:
+        (bound,) = map(int, self.values)
+        if found is None:
+            return False
+        return found > bound if self.operator is Operator.GREATER else found < bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +101,20 @@ def _requirement(part: str) -> Requirement:
     if found := _EQUALS.fullmatch(part):
         operator = Operator.NOT_IN if found["sign"] == "!=" else Operator.IN
         return _checked(part, Requirement(found["key"], operator, frozenset({found["value"]})))
+    if found := _COMPARES.fullmatch(part):
+        compared = _checked(part, Requirement(found["key"], Operator(found["sign"]), frozenset({found["value"]})))
+        if _integer(found["value"]) is None:
+            raise ValueError(f"{part!r}: {found['value']!r} is no integer of 64 bits")
+        return compared
     if found := _EXISTS.fullmatch(part):
         return Requirement(found["key"], Operator.MISSING if found["absent"] else Operator.EXISTS)
-    raise ValueError(f"{part!r} is no requirement: expect key, !key, key=value, key!=value, key in (a,b)")
+    raise ValueError(f"{part!r} is no requirement: expect key, !key, key=value, key!=value, key in (a,b), key>1")
+
+
+def _integer(value: str) -> int | None:
+    """The number that a label's value is; None when it is none that Kubernetes would compare (strconv.ParseInt)."""
+    number = int(value) if _INTEGER.fullmatch(value) else None
+    return None if number is None or number > _LARGEST else number
 
 
 def _checked(part: str, requirement: Requirement) -> Requirement:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from desired.annotations.options import Defaults
 from desired.selector import Selector
 
 
@@ -62,5 +63,9 @@ class Settings:
     keep_internal_ips: bool = False
     """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays (W-17)."""
     waits: Waits = field(default_factory=Waits)
+    balancer_defaults: Defaults = field(default_factory=Defaults)
+    """``HCLOUD_LOAD_BALANCERS_*``: what holds for Services whose annotations say nothing."""
+    reset_unset: bool = False
+    """``--load-balancers-reset-unset``: what nobody asks for gets the API's default instead of keeping its value."""
     only: tuple[str, ...] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from types import MappingProxyType
 from typing import Any
 
+from desired.load_balancer import BalancerType, Certificate, CloudBalancer
 from desired.section import Absent, Present, Section, Unknown
+from desired.service import Service
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -155,6 +157,10 @@ class Network:
 
     id: int
     name: str
+    subnets: tuple[IPv4Network, ...] = ()
+    """Of every type, in the order of the API."""
+    ip_range: IPv4Network | None = None
+    """None when the API did not say."""
 
 
 _NO_NETWORK: Present[Network | None] = Present(None)
@@ -178,6 +184,15 @@ class Snapshot:
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
     did find is unreadable in ``servers``: then the list cannot be right."""
+    services: Section[str, Service] | None = None
+    """By ``NAMESPACE/NAME``; None when the part that looks after Services is switched off."""
+    load_balancers: Section[int, CloudBalancer] | None = None
+    """None when no Service has one, or wants one: then nobody asks."""
+    certificates: Section[int, Certificate] | None = None
+    """None when no Service uses one."""
+    balancer_types: Mapping[str, BalancerType] | Unknown = field(default_factory=lambda: MappingProxyType({}))
+    """Name → type: those of the load balancers that are there, and the whole catalogue once a Service names another;
+    Unknown when that could not be read."""
 
     def node(self, key: str) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""
@@ -185,4 +200,15 @@ class Snapshot:
 
     def sections(self) -> Mapping[str, Section[Any, Any]]:
         """Name → section of everything that is read as a whole list, in the order in which people read it."""
-        return {"nodes": self.nodes, "servers": self.servers}
+        read: dict[str, Section[Any, Any] | None] = {
+            "nodes": self.nodes,
+            "servers": self.servers,
+            "services": self.services,
+            "load_balancers": self.load_balancers,
+            "certificates": self.certificates,
+        }
+        return {name: section for name, section in read.items() if section is not None}
+
+    def service(self, key: str) -> Service | None:
+        """The Service with this key of a plan; None when the key is no Service's, or the Service was not read."""
+        return self.services.items.get(key.removeprefix("service/")) if self.services else None

@@ -1,9 +1,12 @@
 """What should exist, assembled from the rules of each kind of object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from desired.change import Note, NoteKind
+from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.services import desired_services
+from desired.load_balancers.serving import Serving
 from desired.nodes import DesiredNode, desired_nodes
 from desired.section import Present
 from desired.settings import Controller, Settings
@@ -15,16 +18,20 @@ class DesiredState:
     """Everything that should be there, by name, and what a person should know of what is left alone."""
 
     nodes: Mapping[str, DesiredNode]
+    services: Mapping[str, Serving | Leaving] = field(default_factory=dict)
+    """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to let go of one."""
     notes: tuple[Note, ...] = ()
 
 
 def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
     """The desired state of the whole world. Pure: the snapshot and the settings decide alone."""
     notes = _notes_on_identity(snapshot)
-    if settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
-        return DesiredState({}, notes)
-    nodes, node_notes = desired_nodes(snapshot, settings)
-    return DesiredState(nodes, (*notes, *node_notes))
+    nodes: Mapping[str, DesiredNode] = {}
+    if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
+        nodes, why = desired_nodes(snapshot, settings)
+        notes = (*notes, *why)
+    services, why = desired_services(snapshot, settings, nodes)
+    return DesiredState(nodes, services, (*notes, *why))
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from desired.annotations.options import defaults_of
 from desired.names import LEASE_NAMESPACE
-from desired.settings import AddressFamily, Settings, Waits
+from desired.settings import AddressFamily, Controller, Settings, Waits
 from reconciler.flags import Command, Output, read_flags, unknown_variables
 from reconciler.variables import read_variables
 
@@ -85,7 +86,7 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     if flags["--approve"] and not flags["--once"]:
         usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
     variables: Mapping[str, Any] = {}
-    if command in (Command.RUN, Command.EXPLAIN, Command.VALIDATE):
+    if command in (Command.RUN, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS):
         variables = read_variables(environ, errors)
         errors += _check(variables, environ, needs_token=command is not Command.VALIDATE)
     if usage or errors:
@@ -102,18 +103,22 @@ def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) 
 
 
 def _config(command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Config:
-    looks_only = command is Command.EXPLAIN or flags["--dry-run"]
-    mode = Mode.DRY_RUN if looks_only else Mode.ONCE if flags["--once"] else Mode.LOOP
+    lists_only = command is Command.ORPHANS and not flags["--delete"]
+    looks_only = command is Command.EXPLAIN or lists_only or flags["--dry-run"]
+    mode = Mode.DRY_RUN if looks_only else Mode.ONCE if flags["--once"] or flags["--delete"] else Mode.LOOP
+    switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
     settings = Settings(
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
         zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
         network=variables.get("HCLOUD_NETWORK"),
         policy=flags["--policy"],
-        controllers=flags["--controllers"],
+        controllers=flags["--controllers"] - switched_off,
         ignore_nodes=flags["--ignore-nodes"],
         mirror_labels=flags["--mirror-labels"],
         keep_internal_ips=flags["--keep-internal-ips"],
         waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
+        balancer_defaults=defaults_of(variables),
+        reset_unset=flags["--load-balancers-reset-unset"],
         only=flags["--only"],
     )
     return Config(

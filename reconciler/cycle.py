@@ -3,54 +3,35 @@
 ``plan_once`` and ``explain_once`` only look; ``converge`` also acts. Whether a run may is decided in ``wiring``.
 """
 
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
-from actuators.apply import Actuator, apply
 from actuators.errors import ApiError, Denied, Throttled
-from actuators.outcome import STOPPED, Applied, Outcome, Pending, Skipped
+from actuators.outcome import STOPPED, Outcome, Skipped
 from desired.approval import Approval
 from desired.change import Change, Hold, Note, NoteKind, Plan
-from desired.diff import compute_plan
-from desired.explanation.node import explain, why_no_node
+from desired.diff import diff
 from desired.judgement import judge, restrict
-from desired.section import Absent
+from desired.load_balancers.wanted import matters
+from desired.section import Absent, Section
 from desired.settings import Settings
 from desired.snapshot import Snapshot
+from desired.state import compute_desired
+from reconciler.attempts import Attempts
 from reconciler.observe.kubernetes import observe_approvals
-from reconciler.observe.world import Eyes, Observation, observe_nodes_again, observe_world
-from reconciler.result import Cost, Explained, Line, Report
-from reconciler.telemetry.announcements import on_outcome, warnings
-from reconciler.telemetry.events import Event
+from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
+from reconciler.result import Cost, Explained, Line, Report, is_incomplete
+from reconciler.rounds import Acting, Judged, apply_round
+from reconciler.telemetry.announcements import on_pass, warnings
+from reconciler.telemetry.conditions import conditions_due
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
-
-
-class Announcer(Protocol):
-    """Takes events and sends them some time."""
-
-    def send(self, event: Event, now: datetime) -> None:
-        """Say what has just happened."""
-
-    def announce(self, events: Collection[Event], now: datetime) -> None:
-        """Say what holds after a pass."""
-
-
-class Progress(Protocol):
-    """Hears of an apply while it goes on."""
-
-    def begin(self, changes: Sequence[Change]) -> None:
-        """These changes are about to be applied."""
-
-    def done(self, change: Change, outcome: Outcome) -> None:
-        """One of them came to an end."""
-
-    def end(self) -> None:
-        """All of them did."""
+_NEEDED = ("servers", "network")
+"""Parts of an observation that everything hangs on: without the others only their own rules do not act."""
+_OF_CLUSTER = "services"
+"""The part that is not read from Hetzner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,46 +47,30 @@ class Looking:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Acting:
-    """What a pass needs to act. A dry run has none of this."""
-
-    actuators: Mapping[str, Actuator]
-    use_up: Callable[[Approval, datetime], None]
-    events: Announcer
-    progress: Progress
-    stop: threading.Event
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    plan: Plan
-    approvals: Mapping[str, Approval] = field(default_factory=dict)
-    """Hash → approval in the ConfigMap that counts now."""
-
-
 def plan_once(looking: Looking) -> Report:
     """The plan of the world as it is. Sends nothing but reads; never raises an ApiError."""
     try:
         observation = observe_world(looking.eyes, looking.settings)
     except ApiError as error:
         return Report(errors=(str(error),), cost=_cost(looking.eyes))
-    return _report(looking, observation, _judge(looking, observation.snapshot).plan, {})
+    return _report(looking, observation, _judge(looking, observation.snapshot).plan)
 
 
-def explain_once(looking: Looking, name: str) -> Explained:
-    """Everything that decides on the Node ``name`` now. Sends nothing but reads; never raises an ApiError."""
-    key = f"node/{name}"
+def explain_once(looking: Looking, key: str) -> Explained:
+    """Everything that decides now on the Node or Service with this key. Sends nothing but reads; never raises an
+    ApiError."""
+    from desired.explanation.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
+
     try:
         observation = observe_world(looking.eyes, looking.settings)
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), cost=_cost(looking.eyes)))
     snapshot, plan = observation.snapshot, _judge(looking, observation.snapshot).plan
-    report = _report(looking, observation, plan, {})
-    node = snapshot.node(key)
-    if node is None:
-        return Explained(key, replace(report, errors=(*report.errors, why_no_node(name, snapshot))))
-    return Explained(key, report, explain(node, snapshot, looking.settings, plan))
+    report = _report(looking, observation, plan)
+    found = explain_object(key, snapshot, looking.settings, plan)
+    if isinstance(found, str):
+        return Explained(key, replace(report, errors=(*report.errors, found)))
+    return Explained(key, report, found)
 
 
 def converge(looking: Looking, acting: Acting) -> Report:
@@ -114,24 +79,51 @@ def converge(looking: Looking, acting: Acting) -> Report:
     Never raises an ApiError. When the world cannot be observed any more after a write, that is an error, and what was
     written is still in the report.
     """
-    written: dict[str, tuple[Change, Outcome]] = {}
+    attempts = Attempts()
     observation: Observation | None = None
     try:
         observation = observe_world(looking.eyes, looking.settings)
+        first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(looking, observation.snapshot)
         for _ in range(ROUNDS):
-            todo = [change for change in judged.plan.allowed if not _is_done_with(change, written)]
-            if not todo or acting.stop.is_set() or fatal_errors(observation, judged.plan):
+            if acting.stop.is_set() or fatal_errors(observation, judged.plan) or not attempts.todo(judged.plan):
                 break
-            written |= _apply(todo, judged, observation.snapshot, acting)
-            observation = observe_nodes_again(looking.eyes, observation)
+            kinds = apply_round(judged, observation.snapshot, acting, attempts)
+            observation = observe_again(looking.eyes, observation, looking.settings, kinds)
             judged = _judge(looking, observation.snapshot)
-        events = tuple(warnings(judged.plan, observation.snapshot, looking.approve_flags))
-        acting.events.announce(events, observation.snapshot.taken_at)
+        seen = _report(looking, observation, judged.plan)
+        is_whole = not is_incomplete(seen)
+        tried = attempts.as_seen(judged.plan, is_whole=is_whole)
+        _tell(looking, acting, tried, first, observation.snapshot, judged)
     except ApiError as error:
-        report = Report(lines=_lines(None, written), errors=(str(error),), cost=_cost(looking.eyes))
+        report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)
-    return _report(looking, observation, judged.plan, written, stopped=acting.stop.is_set())
+    left = _left(attempts, observation, judged.plan, acting)
+    return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(looking.eyes))
+
+
+def _tell(
+    looking: Looking, acting: Acting, tried: tuple[Line, ...], first: Snapshot, last: Snapshot, judged: Judged
+) -> None:
+    """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well."""
+    plan = judged.plan
+    for event in on_pass(tried, first, plan):
+        acting.events.send(event, last.taken_at)
+    held = warnings(plan, last, looking.settings, looking.approve_flags, tried, judged.desired)
+    acting.events.announce(tuple(held), last.taken_at)
+    if acting.conditions is not None and not acting.stop.is_set():
+        acting.conditions.write(tuple(conditions_due(plan, last, looking.settings, tried)))
+
+
+def _left(
+    attempts: Attempts, observation: Observation, plan: Plan, acting: Acting
+) -> Callable[[Change], Outcome | None]:
+    """What to say of a change that is allowed and was not carried out."""
+    if acting.stop.is_set():
+        return lambda _change: Skipped(STOPPED)
+    if fatal_errors(observation, plan):
+        return lambda _change: None
+    return attempts.left(plan)
 
 
 def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
@@ -140,9 +132,10 @@ def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     Empty for trouble that leaves part of the picture: the guards judge what hangs on it. A network that is missing from
     what seems to be another project is no second error: the anchor has said what is wrong.
     """
+    failures = {part: observation.failures[part] for part in _NEEDED if part in observation.failures}
     errors = [
         str(error)
-        for part, error in observation.failures.items()
+        for part, error in failures.items()
         if isinstance(error, Denied)
         or (part == "servers" and not observation.snapshot.servers and not isinstance(error, Throttled))
     ][:1]  # all parts are of one API: what keeps one from being read keeps the others
@@ -153,10 +146,22 @@ def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     return tuple(errors)
 
 
-def _judge(looking: Looking, snapshot: Snapshot) -> _Judged:
+def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
+    """Why the run is an error: all that is fatal, and a right to read that is missing.
+
+    The latter stops nothing but what would be decided from that part: Nodes join without a right to list Services.
+    """
+    denied = {part: str(error) for part, error in observation.failures.items() if isinstance(error, Denied)}
+    of_cluster = tuple(error for part, error in denied.items() if part == _OF_CLUSTER)
+    of_cloud = tuple(error for part, error in denied.items() if part != _OF_CLUSTER)
+    return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
+
+
+def _judge(looking: Looking, snapshot: Snapshot) -> Judged:
     """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
-    plan = compute_plan(snapshot, looking.settings)
-    judged = judge(plan, snapshot, looking.settings, looking.approved)
+    desired = compute_desired(snapshot, looking.settings)
+    plan = diff(snapshot, desired, looking.settings)
+    judged = judge(plan, snapshot, looking.settings, looking.approved, desired)
     approvals: Mapping[str, Approval] = {}
     if any(not hold.approved for hold in judged.holds):
         try:
@@ -166,9 +171,19 @@ def _judge(looking: Looking, snapshot: Snapshot) -> _Judged:
         except ApiError as error:
             why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(plan, snapshot, looking.settings, (*looking.approved, *approvals))
-    nodes = tuple(f"node/{name}" for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
-    return _Judged(restrict(judged, looking.settings.only, nodes), approvals)
+        judged = judge(plan, snapshot, looking.settings, (*looking.approved, *approvals), desired)
+    return Judged(restrict(judged, looking.settings.only, tuple(_known_keys(snapshot))), approvals, desired)
+
+
+def _known_keys(snapshot: Snapshot) -> Iterator[str]:
+    """Keys of all that was observed and may be changed, whatever is planned for it."""
+    yield from (f"node/{name}" for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
+    if snapshot.services is None:
+        return
+    yield from (service.key for service in snapshot.services)
+    balanced = (service.id for service in snapshot.services if matters(service))
+    for name in (*balanced, *snapshot.services.unreadable):
+        yield from (f"service/{name}", f"load_balancer/{name}", f"certificate/{name}")
 
 
 def _notes_on_void(found: Collection[Approval], holds: Collection[Hold], now: datetime) -> tuple[Note, ...]:
@@ -181,89 +196,17 @@ def _notes_on_void(found: Collection[Approval], holds: Collection[Hold], now: da
     )
 
 
-def _apply(
-    todo: Sequence[Change], judged: _Judged, snapshot: Snapshot, acting: Acting
-) -> dict[str, tuple[Change, Outcome]]:
-    """Key → change and outcome. An approval that lets something through is used up before, so that it counts once."""
-    refused: dict[str, tuple[Change, Outcome]] = {}
-    for hold in judged.plan.holds:
-        approval = judged.approvals.get(hold.hash)
-        if approval is None or not {change.key for change in todo}.intersection(hold.keys):
-            continue
-        try:
-            acting.use_up(approval, snapshot.taken_at)
-        except ApiError as error:
-            refused |= _withdraw(todo, hold, f"its approval could not be marked as used: {error}")
-    todo = [change for change in todo if change.key not in refused]
-    acting.progress.begin(todo)
-
-    def done(change: Change, outcome: Outcome) -> None:
-        acting.progress.done(change, outcome)
-        event = on_outcome(change, outcome, snapshot)
-        if event is not None:
-            acting.events.send(event, snapshot.taken_at)
-
-    try:
-        outcomes = apply(todo, snapshot, acting.actuators, stop=acting.stop, done=done)
-    finally:
-        acting.progress.end()
-    return refused | {change.key: (change, outcomes[change.key]) for change in todo}
-
-
-def _withdraw(todo: Sequence[Change], hold: Hold, why: str) -> dict[str, tuple[Change, Outcome]]:
-    return {change.key: (change, Skipped(why)) for change in todo if change.key in hold.keys}
-
-
-def _is_done_with(change: Change, written: Mapping[str, tuple[Change, Outcome]]) -> bool:
-    """Whether this pass has tried a change of this key and kind: only one that was overtaken is worth another round.
-
-    An applied one is settling; a failed one, and one that an API asks to wait for, is for a later pass.
-    """
-    done, outcome = written.get(change.key, (None, None))
-    overtaken = isinstance(outcome, Pending) and not outcome.retry_after_s
-    return done is not None and done.kind == change.kind and not overtaken
-
-
-def _report(
-    looking: Looking,
-    observation: Observation,
-    plan: Plan,
-    written: Mapping[str, tuple[Change, Outcome]],
-    *,
-    stopped: bool = False,
-) -> Report:
-    if stopped:
-        undone = {change.key: (change, Skipped(STOPPED)) for change in plan.allowed if change.key not in written}
-        written = {**undone, **written}
+def _report(looking: Looking, observation: Observation, plan: Plan) -> Report:
+    """What is to be said of a plan of which nothing was applied."""
     return Report(
         snapshot=observation.snapshot,
-        lines=_lines(plan, written),
+        lines=tuple(map(Line, plan.changes)),
         notes=plan.notes,
         holds=tuple(hold for hold in plan.holds if not hold.approved),
-        errors=fatal_errors(observation, plan),
+        errors=all_errors(observation, plan),
         cost=_cost(looking.eyes),
         approve_flags=looking.approve_flags,
     )
-
-
-def _lines(plan: Plan | None, written: Mapping[str, tuple[Change, Outcome]]) -> tuple[Line, ...]:
-    """What was written, with outcomes, and what is planned still. Applied and planned again: it has not settled.
-
-    What was overtaken and is not planned any more is done: by somebody else, or by a write whose answer got lost.
-    Without a plan nothing is known of that.
-    """
-    lines = {
-        key: Line(change, outcome)
-        for key, (change, outcome) in written.items()
-        if plan is None or key in plan.by_key or not isinstance(outcome, Pending)
-    }
-    for change in plan.changes if plan else ():
-        done, outcome = written.get(change.key, (None, None))
-        if done is None:
-            lines[change.key] = Line(change)
-        elif isinstance(outcome, Applied):
-            lines[change.key] = Line(change, Pending("applied, and not yet seen in the world"))
-    return tuple(sorted(lines.values(), key=lambda line: line.change.order))
 
 
 def _cost(eyes: Eyes) -> Cost:

@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change, Hold, Note, NoteKind, Verdict
-from desired.explanation.node import Explanation
 from desired.section import Absent, Unknown
 from desired.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from desired.explanation.node import Explanation
+    from desired.explanation.service import ServiceExplanation
 
 
 class Result(StrEnum):
@@ -36,6 +40,10 @@ _DETAILED = {
 
 _UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
 """Notes on an object of which could not be told what it needs."""
+_WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS})
+"""Notes on what nothing but a person mends."""
+_LOOKED_AFTER = ("node/", "service/", "load_balancer/")
+"""How the keys begin of the objects for which such a note is a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +94,13 @@ class Explained:
 
     key: str
     report: Report
-    explanation: Explanation | None = None
+    explanation: "Explanation | ServiceExplanation | None" = None
     """None when there is nothing to explain: the report's errors say why."""
+
+    @property
+    def kind(self) -> str:
+        """The first part of its key: ``node`` or ``service``."""
+        return self.key.partition("/")[0]
 
 
 def compute_result(report: Report) -> Result:
@@ -120,11 +133,20 @@ def is_incomplete(report: Report) -> bool:
 
 
 def _is_undecided(note: Note) -> bool:
-    """Whether a Node waits for something that could not be read.
+    """Whether a Node, a Service or a load balancer waits for something that could not be read.
 
     Where the configured network is not there every Node waits for that, which is an error or the anchor's finding.
     """
-    return note.key.startswith("node/") and note.kind in _UNDECIDED
+    return note.key.startswith(_LOOKED_AFTER) and note.kind in _UNDECIDED
+
+
+def needing_a_person(report: Report) -> tuple[str, ...]:
+    """Keys of the Nodes and Services that do not get what they ask for until somebody corrects them, sorted.
+
+    That is no difference that a pass could mend, so that the result may be ``no_changes``.
+    """
+    wrong = {note.key for note in report.notes if note.kind in _WRONG and note.key.startswith(("node/", "service/"))}
+    return tuple(sorted(wrong))
 
 
 def exit_code(report: Report, *, detailed: bool) -> int:

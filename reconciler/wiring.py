@@ -10,14 +10,21 @@ from functools import partial
 
 from actuators.apply import Actuator
 from actuators.approvals import use_up
+from actuators.certificates import create as create_certificate
 from actuators.clients import hetzner, kubernetes
+from actuators.clients.hetzner_actions import Actions
+from actuators.hands import Hands
+from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import delete, initialise, write_addresses, write_labels, write_shutdown_taint
 from actuators.retry import Patience
+from actuators.services import claim, release, write_conditions, write_status
 from reconciler import __version__
 from reconciler.config import Config, Mode
-from reconciler.cycle import Acting, Looking, Progress
+from reconciler.cycle import Looking
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes
+from reconciler.rounds import Acting, Progress
+from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink
 
 APPLICATION = "hcloud-reconciler"
@@ -37,27 +44,19 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
     """The parts of a run as configured. Raises ConnectionProblem when the cluster cannot be addressed."""
     read_only = config.mode is Mode.DRY_RUN
     cluster = open_cluster(config, stop, read_only=read_only)
-    cloud = hetzner.connect(
-        config.token,
-        config.endpoint,
-        application=(APPLICATION, __version__),
-        stop=stop,
-        timeout_s=config.request_timeout_s,
-        read_only=True,
-        patience=_patience(config),
-    )
+    cloud = open_cloud(config, stop, read_only=read_only)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader))
     looking = Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
     if read_only:
         return Wired(looking, None, None)
     writer = kubernetes.KubernetesWriter(cluster)
+    hands = Hands(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
-    return Wired(
-        looking,
-        Acting(actuators_with(writer, eyes), partial(use_up, writer, config.lease_namespace), events, progress, stop),
-        events,
-    )
+    actuators = actuators_with(writer, cluster_reader, hands)
+    conditions = ConditionSink(partial(write_conditions, writer))
+    acting = Acting(actuators, partial(use_up, writer, config.lease_namespace), events, progress, stop, conditions)
+    return Wired(looking, acting, events)
 
 
 def open_cluster(config: Config, stop: threading.Event, *, read_only: bool) -> kubernetes.KubernetesConnection:
@@ -72,17 +71,37 @@ def open_cluster(config: Config, stop: threading.Event, *, read_only: bool) -> k
     )
 
 
+def open_cloud(config: Config, stop: threading.Event, *, read_only: bool) -> hetzner.HetznerConnection:
+    """The connection to the project alone."""
+    return hetzner.connect(
+        config.token,
+        config.endpoint,
+        application=(APPLICATION, __version__),
+        stop=stop,
+        timeout_s=config.request_timeout_s,
+        read_only=read_only,
+        patience=_patience(config),
+    )
+
+
 def _patience(config: Config) -> Patience:
     """A call with all its retries may take as long as two answers that never come."""
     return Patience(deadline_s=2 * config.request_timeout_s)
 
 
-def actuators_with(writer: kubernetes.KubernetesWriter, eyes: Eyes) -> Mapping[str, Actuator]:
+def actuators_with(
+    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, hands: Hands
+) -> Mapping[str, Actuator]:
     """Kind of change → what carries it out."""
     return {
         "node.initialise": partial(initialise, writer),
         "node.labels": partial(write_labels, writer),
         "node.addresses": partial(write_addresses, writer),
         "node.shutdown_taint": partial(write_shutdown_taint, writer),
-        "node.delete": partial(delete, writer, eyes.kubernetes, eyes.hetzner),
+        "node.delete": partial(delete, writer, cluster, hands.reader),
+        "service.claim": partial(claim, writer),
+        "service.status": partial(write_status, writer),
+        "service.release": partial(release, writer, hands.reader),
+        "certificate.create": partial(create_certificate, hands),
+        **{kind: partial(actuator, hands) for kind, actuator in BALANCER_ACTUATORS.items()},
     }

@@ -16,7 +16,7 @@ import msgspec
 from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
 from actuators.clients.wording import one_line, without_credentials
-from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.retry import PATIENT, Patience, Retry
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
-_POOL_SIZE = 16
+_POOL_SIZE = 32
+"""Connections that are kept: one for each change in flight, and those that read beside them."""
 _CONNECT_TIMEOUT_S = 3.0
 _DEFAULT_LIMIT = 3600
 """Requests an hour that Hetzner grants a project unless its headers say otherwise."""
@@ -48,6 +49,15 @@ class RateLimit:
 class _Error(msgspec.Struct):
     code: str = ""
     message: str = ""
+    details: Any = None
+
+    @property
+    def limits(self) -> str:
+        """Which limits are exceeded, " load_balancer_limit"; "" when the API does not say (hetzner-api 2)."""
+        try:
+            return "".join(f" {one_line(limit['name'])}" for limit in self.details["limits"])
+        except (KeyError, TypeError):
+            return ""
 
 
 class _ErrorBody(msgspec.Struct):
@@ -151,7 +161,9 @@ class HetznerConnection:
         )
         message = f"Hetzner API {self._shown}: {call} answers {status} "
         if said:
-            message += " ".join(filter(None, (one_line(said.message), f"({said.code})" if said.code else "")))
+            message += " ".join(
+                filter(None, (one_line(said.message), f"({said.code}{said.limits})" if said.code else ""))
+            )
             message += "; check HCLOUD_TOKEN" if kind is Denied else ""
         else:
             message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
@@ -166,8 +178,8 @@ _BY_CODE: Mapping[str, type[ApiError]] = {
     "unauthorized": Denied,
     "forbidden": Denied,
     "token_readonly": Denied,
-    "conflict": Conflict,
-    "locked": Conflict,
+    "conflict": Busy,
+    "locked": Busy,
     "uniqueness_error": Conflict,
     "bad_gateway": Transient,
     "maintenance": Transient,
@@ -209,6 +221,38 @@ class HetznerReader:
     def get(self, path: str) -> bytes:
         """The body of one answer. Raises an ApiError."""
         return self._connection.send("GET", path, repeatable=True)
+
+
+class HetznerWriter:
+    """Everything that changes something. Never constructed in a dry run.
+
+    An answer that says that nothing was done is waited out: a busy object, an empty allowance (hetzner-api 2).
+    """
+
+    def __init__(self, connection: HetznerConnection) -> None:
+        self._connection = connection
+
+    @property
+    def requests(self) -> RequestCount:
+        """Requests sent over this connection so far."""
+        return self._connection.requests
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
+        """POST; the body of its answer. Sent once: whether a failed one was carried out is for the caller to look up.
+
+        ``repeatable`` is for actions that leave the same world when they are carried out twice. Raises an ApiError.
+        """
+        return self._connection.send("POST", path, body=body, repeatable=repeatable)
+
+    def put(self, path: str, body: Mapping[str, Any]) -> bytes:
+        """PUT, repeated after a transient failure: it sets absolute values. Raises an ApiError."""
+        return self._connection.send("PUT", path, body=body, repeatable=True)
+
+    def delete(self, path: str) -> bytes:
+        """DELETE; the body of its answer, empty when there is none. Repeated after a transient failure, when NotFound
+        may mean that the first try was carried out. Raises an ApiError.
+        """
+        return self._connection.send("DELETE", path, repeatable=True)
 
 
 def connect(

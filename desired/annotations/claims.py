@@ -34,6 +34,14 @@ class Claim:
     load_balancer_ip: str = ""
     session_affinity: str = "None"
     external_traffic_policy: str = "Cluster"
+    health_check_node_port: int = 0
+    """Where kube-proxy tells whether the Node has a pod (``spec.healthCheckNodePort``): with the policy Local, once the
+    API server has chosen it; 0 otherwise."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only Nodes that have a pod take traffic (``externalTrafficPolicy: Local``)."""
+        return self.external_traffic_policy == "Local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,9 @@ def judge_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> Judge
         *(() if has_network else missing_without_network(options, bad)),
         *_port_problems(claim, options),
     )
-    return Judgement(problems, (*remarks_on(claim.annotations, defaults), *_unsupported(claim)))
+    return Judgement(
+        problems, (*remarks_on(claim.annotations, defaults), *_unsupported(claim), *_local(claim, options))
+    )
 
 
 def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
@@ -97,10 +107,21 @@ def _unsupported(claim: Claim) -> Iterator[Remark]:
     if claim.external_ips:
         key = "spec.externalIPs"
         yield Remark(key, f"{key} has no effect on the load balancer")
-    if claim.external_traffic_policy == "Local":
-        key = "spec.externalTrafficPolicy"
+
+
+def _local(claim: Claim, options: Options) -> Iterator[Remark]:
+    """Whom health checks ask, where that differs from what the spec or the annotation suggests (PORT-10, W-20)."""
+    policy, asks = "spec.externalTrafficPolicy", BY_FIELD["health_check_node_port"].full_key
+    if claim.is_local and not options.health_check_node_port:
         yield Remark(
-            key, f"{key} is Local: Nodes without a pod stay targets, and only health checks keep traffic from them"
+            policy,
+            f"{policy} is Local: Nodes without a pod stay targets, and only health checks keep traffic from them; set"
+            f" {asks} to true, and they ask whether there is a pod",
+        )
+    if options.asks_kube_proxy and not claim.is_local:
+        yield Remark(
+            asks,
+            f"{asks} has no effect: {policy} is {claim.external_traffic_policy}, kube-proxy is asked only with Local",
         )
 
 

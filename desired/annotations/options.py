@@ -55,6 +55,8 @@ class Options:
     http_managed_certificate_acme_staging: bool = False
     health_check_protocol: Protocol | Unmanaged = UNMANAGED
     health_check_port: int | Unmanaged = UNMANAGED
+    health_check_node_port: bool = False
+    """Whether kube-proxy is to be asked where ``externalTrafficPolicy`` is Local; see ``asks_kube_proxy``."""
     health_check_interval: int | Unmanaged = UNMANAGED
     health_check_timeout: int | Unmanaged = UNMANAGED
     """Both in seconds."""
@@ -78,6 +80,16 @@ class Options:
                 self.health_check_timeout,
                 self.health_check_retries,
             )
+        )
+
+    @property
+    def asks_kube_proxy(self) -> bool:
+        """Whether health checks are to go to the Service's healthCheckNodePort, if it has one (W-20). A port that is
+        given wins over it, and so does a protocol that kube-proxy does not speak there."""
+        return (
+            self.health_check_node_port
+            and self.health_check_port is UNMANAGED
+            and self.health_check_protocol in (UNMANAGED, Protocol.HTTP)
         )
 
 

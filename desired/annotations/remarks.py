@@ -101,6 +101,8 @@ def _not_managed(options: Options) -> bool:
 
 
 def _no_http_checks(options: Options) -> bool:
+    if options.asks_kube_proxy:
+        return False
     protocol = options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
     return not options.checks_health or protocol is Protocol.TCP
 
@@ -120,12 +122,20 @@ _OF_CHECKS = (
     "protocol",
     "health_check_protocol",
     "health_check_port",
+    "health_check_node_port",
     "health_check_interval",
     "health_check_timeout",
     "health_check_retries",
 )
 
 _IDLE = (
+    _Idle(
+        "health_check_node_port",
+        (),
+        lambda it: it.health_check_node_port and not it.asks_kube_proxy,
+        f"{BY_FIELD['health_check_port'].full_key}, or {BY_FIELD['health_check_protocol'].full_key} other than http,"
+        " wins over it",
+    ),
     _Idle("http_cookie_name", ("protocol",), _no_http, _HTTP),
     _Idle("http_cookie_lifetime", ("protocol",), _no_http, _HTTP),
     _Idle("http_timeout_idle", ("protocol",), _no_http, _HTTP),

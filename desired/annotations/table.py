@@ -207,6 +207,15 @@ _ROWS = (
     Annotation("health-check-protocol", one_of(Protocol), _AS_PROTOCOL, _CHECKS, _AS_PROTOCOL, "PORT-6, W-13"),
     Annotation("health-check-port", integer(1, 65535), "the node port", _CHECKS, "the node port", "PORT-6"),
     Annotation(
+        "health-check-node-port",
+        BOOL,
+        "the node port is probed",
+        _CHECKS,
+        "the node port again",
+        "PORT-10, W-20",
+        prefix=OWN_PREFIX,
+    ),
+    Annotation(
         "health-check-interval",
         seconds(3, 60),
         "the API's default",

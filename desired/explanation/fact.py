@@ -1,11 +1,11 @@
-"""One thing on a Node as it stands, and the rule behind it: what an explanation is made of."""
+"""One thing on a Node or Service as it stands, and the rule behind it: what an explanation is made of."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Rule(StrEnum):
-    """Whose something on a Node is, and what decides on it."""
+    """Whose something on a Node or Service is, and what decides on it."""
 
     SERVER = "server"
     """Ours, and the server says what it should be."""
@@ -25,13 +25,19 @@ class Rule(StrEnum):
     """A taint of somebody who is about to remove the Node."""
     READY = "ready"
     """The condition that the Node's deletion hangs on."""
+    BALANCER = "load-balancer"
+    """Ours, and the load balancer says what it should be."""
+    ASKED = "asked"
+    """Ours, as an annotation of the Service asks."""
+    OWNER = "owner"
+    """The label that says whose a load balancer is."""
     FOREIGN = "foreign"
     """Somebody else's, left alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One label, address, taint or condition of a Node."""
+    """One label, address, taint or condition of a Node, of a Service, or of its load balancer."""
 
     subject: str
     """A label's or taint's key, an address's or condition's type."""

@@ -1,20 +1,32 @@
-"""What each guard says of one Node: of the changes that are planned for it, and of its deletion if its server went."""
+"""What each guard says of one Node or Service: of the changes that are planned for it, and of a Node's deletion if its
+server went."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from desired.blast_radius import cloud_losses
-from desired.change import Hold, Verdict
+from desired.change import Change, Hold, Verdict
 from desired.departing import departing_node
 from desired.diff import diff
-from desired.guards import GUARDS, Facts, Finding
+from desired.finding import Facts, Finding
+from desired.guards import GUARDS
+from desired.kinds import Verb
 from desired.matching import Gone
 from desired.settings import Settings
 from desired.snapshot import Condition, Node, Readiness, Snapshot
 from desired.state import DesiredState
 
-_OF_DELETIONS = frozenset({"absence-proof", "node-blast-radius"})
-"""Rules that look at nothing but deletions of Nodes."""
+_LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
+    "absence-proof": lambda change: change.kind == "node.delete",
+    "node-blast-radius": lambda change: change.kind == "node.delete",
+    "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},
+    "adoption": lambda change: change.kind == "lb.adopt",
+    "ip-loss": lambda change: change.kind == "lb.delete",
+    "target-floor": lambda change: change.kind == "lb.target" and change.verb is Verb.REMOVE,
+    "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
+}
+"""Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not
+listed; other rules look at everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +43,21 @@ class Word:
     hold: Hold | None = None
 
 
-def guard_words(node: Node, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
-    """What each rule says of the changes that are planned for ``node``, in the order of the rules; empty when none is.
+def guard_words(owner: str, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
+    """What each rule says of the changes that are planned for the Node or Service with this key, in the order of the
+    rules; empty when none is.
 
     ``holds`` are those of the judged plan.
     """
-    mine = {change.key: change for change in facts.plan.changes if change.owner == node.key}
+    mine = facts.by_owner.get(owner, ())
     if not mine:
         return ()
-    found = [
-        finding for guard in GUARDS.values() for finding in guard(facts) if not mine.keys().isdisjoint(finding.keys)
-    ]
-    deletes = any(change.kind == "node.delete" for change in mine.values())
+    keys = {change.key for change in mine}
+    found = [finding for guard in GUARDS.values() for finding in guard(facts) if not keys.isdisjoint(finding.keys)]
     words: dict[Word, None] = {}
     for rule in GUARDS:
         said = [_word(finding, holds) for finding in found if finding.rule == rule]
-        if not said and (deletes or rule not in _OF_DELETIONS):
+        if not said and any(map(_LOOKS_AT.get(rule, _anything), mine)):
             said = [Word(rule, Verdict.ALLOWED, "", *_measured(rule, facts))]
         words |= dict.fromkeys(said)
     return tuple(words)
@@ -65,7 +76,11 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
     servers = replace(snapshot.servers, items=others, unreadable=unreadable)
     supposed = replace(snapshot, nodes=nodes, servers=servers)
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
-    return guard_words(silent, Facts(plan, supposed, settings))
+    return guard_words(silent.key, Facts(plan, supposed, settings))
+
+
+def _anything(_change: Change) -> bool:
+    return True
 
 
 def _word(finding: Finding, holds: Collection[Hold]) -> Word:

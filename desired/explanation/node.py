@@ -18,7 +18,7 @@ from desired.explanation.labels import explain_labels
 from desired.explanation.match import ServerMatch, explain_match
 from desired.explanation.stage import Stage, stage_of, why_in, why_left
 from desired.explanation.taints import explain_conditions, explain_taints
-from desired.guards import Facts
+from desired.finding import Facts
 from desired.judgement import restrict
 from desired.matching import Matcher
 from desired.ownership import is_ignored
@@ -78,7 +78,7 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
         taints=explain_taints(node, wanted, stage, settings),
         conditions=explain_conditions(node, settings.waits, deletable=server_id is not None),
         changes=changes,
-        guards=guard_words(node, Facts(plan, snapshot, settings), part.holds),
+        guards=guard_words(node.key, Facts(plan, snapshot, settings), part.holds),
         on_deletion=() if server_id is None or deletion else words_on_deletion(node, server_id, snapshot, settings),
         announced=why_announced(node, snapshot.taken_at, settings.waits.given_up_after),
         anchor=anchor_of_cloud(snapshot, settings),

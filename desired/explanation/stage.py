@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from desired.absence import is_departing
-from desired.change import Change, Note, NoteKind, Verdict
+from desired.change import Change, Note, NoteKind
 from desired.departing import asked_to_go
+from desired.explanation.fate import fate, planned
 from desired.explanation.match import ServerMatch
 from desired.joining import is_joining
 from desired.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Unmatched, Unsupported
@@ -119,32 +120,13 @@ def why_in(
     match stage:
         case Stage.JOINING:
             doubt = said.get(NoteKind.UNUSABLE_NODE_IP) or said.get(NoteKind.UNKNOWN)
-            fate = (
-                _fate(changes, "the next pass does it", "that") or doubt or why_left(stage, Controller.NODE, settings)
-            )
-            return f"waits to be initialised as {server}; {fate}"
+            left = doubt or why_left(stage, Controller.NODE, settings)
+            return f"waits to be initialised as {server}; {fate(changes, 'the next pass does it', 'that') or left}"
         case Stage.SETTLED:
-            return f"is {server}; {_planned(changes)}"
+            return f"is {server}; {planned(changes)}"
         case Stage.DEPARTING:
-            fate = _fate(changes, "the next pass deletes the Node", "the Node's deletion")
-            return f"{match.why}; {fate or why_left(stage, Controller.LIFECYCLE, settings)}"
+            deletion = fate(changes, "the next pass deletes the Node", "the Node's deletion")
+            return f"{match.why}; {deletion or why_left(stage, Controller.LIFECYCLE, settings)}"
         case Stage.DELETING:
             return said.get(NoteKind.DELETING) or asked_to_go(node)
     return said.get(_NOTES[stage]) or match.why
-
-
-def _fate(changes: Collection[Change], done: str, what: str) -> str:
-    """What becomes of the one change of a joining or a departing Node: it is ``done``, or why not; "" without one."""
-    for change in changes:
-        return done if change.ruling.verdict is Verdict.ALLOWED else f"{what} is {_ruled(change)}"
-    return ""
-
-
-def _planned(changes: Collection[Change]) -> str:
-    count = {0: "no change is", 1: "1 change is"}.get(len(changes), f"{len(changes)} changes are")
-    withheld = dict.fromkeys(_ruled(change) for change in changes if change.ruling.verdict is not Verdict.ALLOWED)
-    return f"{count} planned" + (f": {', '.join(withheld)}" if withheld else "")
-
-
-def _ruled(change: Change) -> str:
-    return f"{change.ruling.verdict} ({change.ruling.rule})"

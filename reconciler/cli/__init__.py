@@ -29,7 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             case Command.EXPLAIN:
                 from reconciler.cli.explain import explain  # noqa: PLC0415
 
-                return explain(arguments[1], flags, os.environ)
+                return explain(arguments[0], arguments[1], flags, os.environ)
+            case Command.ORPHANS:
+                from reconciler.cli.orphans import orphans  # noqa: PLC0415
+
+                return orphans(arguments, flags, os.environ)
             case Command.VALIDATE:
                 from reconciler.cli.validate import validate  # noqa: PLC0415
 

@@ -1,4 +1,5 @@
-"""``reconcile explain node NAME``: every decision about one Node, and what stands behind it. It only looks."""
+"""``reconcile explain node NAME`` and ``service NAMESPACE/NAME``: every decision about one object, and what stands
+behind it. It only looks."""
 
 import sys
 from collections.abc import Mapping
@@ -16,34 +17,44 @@ from reconciler.telemetry import logs
 from reconciler.wiring import wire
 
 
-def explain(name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Write what there is to say of the Node ``name``, which may be written as in a plan; the exit code."""
-    name = name.removeprefix("node/").encode(errors="backslashreplace").decode()  # what is no text is no JSON either
+def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Write what there is to say of the ``node`` or ``service`` with this name; the exit code."""
+    key = key_of(kind, name)
     try:
         config = load_config(Command.EXPLAIN, flags, environ)
     except ConfigurationError as error:
         if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
-            publish(Writer(Output.JSON), _nothing(name, *error.lines))
+            publish(Writer(Output.JSON), _nothing(key, *error.lines))
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
     for warning in config.warnings:
         say(f"warning: {warning}")
-    explained = _explained(name, config)
+    explained = _explained(key, config)
     written = publish(Writer(config.output), explained)
     errors = explained.report.errors
     return fail(*errors, code=0 if written and not errors else 1)
 
 
-def _explained(name: str, config: Config) -> Explained:
+def key_of(kind: str, name: str) -> str:
+    """The object's key in plans, which may stand for its name. A Service without a namespace is one of ``default``."""
+    name = name.encode(errors="backslashreplace").decode()  # what is no text is no JSON either
+    if kind == "node":
+        return f"node/{name.removeprefix('node/')}"
+    if name.count("/") > 1:  # a namespace may be named service as well
+        name = name.removeprefix("service/")
+    return f"service/{name}" if "/" in name else f"service/default/{name}"
+
+
+def _explained(key: str, config: Config) -> Explained:
     """The explanation, or the errors that keep it from being one."""
     with stop_on_signals() as stop:
         try:
-            return explain_once(wire(config, stop, TerminalProgress()).looking, name)
+            return explain_once(wire(config, stop, TerminalProgress()).looking, key)
         except ConnectionProblem as error:
-            return _nothing(name, str(error))
+            return _nothing(key, str(error))
         except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
-            return _nothing(name, internal_error(error))
+            return _nothing(key, internal_error(error))
 
 
-def _nothing(name: str, *errors: str) -> Explained:
-    return Explained(f"node/{name}", Report(errors=errors))
+def _nothing(key: str, *errors: str) -> Explained:
+    return Explained(key, Report(errors=errors))

@@ -4,7 +4,7 @@ import gc
 import logging
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from actuators.clients.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import stop_on_signals
@@ -14,7 +14,7 @@ from reconciler.cycle import converge, plan_once
 from reconciler.flags import BAD_USAGE, Command, Output
 from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
-from reconciler.result import Report, Result, exit_code
+from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
 from reconciler.wiring import Wired, wire
@@ -26,6 +26,8 @@ ONCE_DEADLINE_S = 300.0
 _EVENTS_GRACE_S = 5.0
 """How long the end of a run waits for events that are under way."""
 _DEFAULT_RATE_LIMIT = 3600
+_SHOWN = 5
+"""Objects that a warning names."""
 
 
 def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -94,12 +96,14 @@ def internal_error(error: Exception) -> str:
 
 
 def _pace(config: Config) -> Callable[[Report], Pace]:
-    """The pause that fits what a pass has just cost."""
-    sent = 0
+    """The pause that fits what a pass costs to read: what the last one sent that had nothing to do."""
+    sent = reads = 0
 
     def pace(report: Report) -> Pace:
-        nonlocal sent
-        reads, sent = report.cost.hetzner - sent, report.cost.hetzner
+        nonlocal sent, reads
+        before, sent = sent, report.cost.hetzner
+        if all(line.outcome is None for line in report.lines):
+            reads = sent - before
         return Pace(config.interval_for(report.cost.limit or _DEFAULT_RATE_LIMIT, reads))
 
     return pace
@@ -112,7 +116,18 @@ def _finish(report: Report, config: Config, writer: Writer) -> int:
         say(f"error: {error}")
     if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
         say(f"warning: result is {report.result}; the report says what and why")
+    if keys := needing_a_person(report):
+        say(f"warning: {_in_need(keys)}")
     return exit_code(report, detailed=config.detailed_exitcode) if written else 1
+
+
+def _in_need(keys: Sequence[str]) -> str:
+    """``1 Node and 2 Services need a person, see the notes: node/a, service/ns/b, service/ns/c``."""
+    sorts = {sort: sum(key.startswith(f"{sort.lower()}/") for key in keys) for sort in ("Node", "Service")}
+    counted = " and ".join(f"{count} {sort}{'s' * (count > 1)}" for sort, count in sorts.items() if count)
+    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    verb = "needs" if len(keys) == 1 else "need"
+    return f"{counted} {verb} a person, see the notes: {', '.join(keys[:_SHOWN])}{more}"
 
 
 def _reject(error: ConfigurationError, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -85,6 +85,7 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
         action_s=flags["--action-ms"] / 1000,
         latency_s=flags["--latency-ms"] / 1000,
         rate_limit=flags["--rate-limit"],
+        network_attachments=flags["--network-attachments"],
     )
     try:
         simulators = Sandbox(options)

@@ -3,10 +3,13 @@
 import os
 import sys
 from io import TextIOWrapper
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from reconciler.report.escaping import visible
-from reconciler.report.terminal import Said, Writer
+from reconciler.report.terminal import Writer
+
+if TYPE_CHECKING:
+    from reconciler.report.terminal import Said
 
 
 def prepare_streams() -> None:
@@ -34,7 +37,7 @@ def fail(*lines: str, code: int) -> int:
     return code
 
 
-def publish(writer: Writer, report: Said, *, stream_of_passes: bool = False) -> bool:
+def publish(writer: Writer, report: "Said", *, stream_of_passes: bool = False) -> bool:
     """Write ``report``; whether it could be written. A reader that has gone away, as ``head`` does, is no trouble."""
     try:
         writer.write(report, stream_of_passes=stream_of_passes)

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from desired.annotations.claims import Claim, ClaimedPort
+from desired.annotations.claims import Claim
 from desired.annotations.options import BadAnnotation
+from reconciler.observe.claims import ClaimSpec, claim_of
 
 _DEEPEST = 2
 """How many lists may be in each other; YAML can say so much with aliases that nobody would wait for the end."""
@@ -39,29 +40,13 @@ class FoundService:
     """What the API server would not take."""
 
 
-class _Port(msgspec.Struct, rename="camel"):
-    port: int
-    protocol: str | None = None
-    node_port: int | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    ports: list[_Port] | None = None
-    allocate_load_balancer_node_ports: bool | None = None
-    load_balancer_source_ranges: list[str] | None = None
-    load_balancer_ip: str | None = msgspec.field(default=None, name="loadBalancerIP")
-    external_ips: list[str] | None = msgspec.field(default=None, name="externalIPs")
-    session_affinity: str | None = None
-    external_traffic_policy: str | None = None
-
-
 class _Meta(msgspec.Struct):
     name: str | None = None
     namespace: str | None = None
 
 
 class _Service(msgspec.Struct):
-    spec: _Spec
+    spec: ClaimSpec
     metadata: _Meta = msgspec.field(default_factory=_Meta)
 
 
@@ -137,20 +122,8 @@ def _service(manifest: Any, document: int, item: int | None) -> FoundService | N
     except msgspec.ValidationError as error:
         return replace(found, malformed=(BadAnnotation("manifest", f"the manifest is no Service: {error}"),))
     annotations, malformed = _annotations(metadata)
-    claim = replace(_claim(service.spec), annotations=annotations)
+    claim = claim_of(service.spec, annotations)
     return replace(found, namespace=service.metadata.namespace, claim=claim, malformed=malformed)
-
-
-def _claim(spec: _Spec) -> Claim:
-    return Claim(
-        ports=tuple(ClaimedPort(port.port, port.protocol or "TCP", port.node_port or 0) for port in spec.ports or ()),
-        allocates_node_ports=spec.allocate_load_balancer_node_ports is not False,
-        source_ranges=tuple(spec.load_balancer_source_ranges or ()),
-        external_ips=tuple(spec.external_ips or ()),
-        load_balancer_ip=spec.load_balancer_ip or "",
-        session_affinity=spec.session_affinity or "None",
-        external_traffic_policy=spec.external_traffic_policy or "Cluster",
-    )
 
 
 def _annotations(metadata: Any) -> tuple[Mapping[str, str], tuple[BadAnnotation, ...]]:

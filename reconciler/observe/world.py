@@ -1,17 +1,32 @@
 """One reading of both clouds, side by side: the snapshot that a pass decides from, and what went wrong on the way."""
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import ApiError
-from desired.settings import Settings
+from desired.load_balancer import BalancerType
+from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
+from desired.section import Section, Unknown
+from desired.service import Service
+from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
+from reconciler.observe.catalogue import Catalogue
+from reconciler.observe.certificates import observe_certificates
 from reconciler.observe.confirm import Confirmer
-from reconciler.observe.hetzner import observe_network, observe_servers
-from reconciler.observe.kubernetes import observe_cluster_uid, observe_nodes
+from reconciler.observe.hetzner import observe_servers
+from reconciler.observe.kubernetes import observe_cluster_uid
+from reconciler.observe.load_balancers import observe_load_balancers
+from reconciler.observe.networks import observe_network
+from reconciler.observe.nodes import observe_nodes
+from reconciler.observe.services import observe_services
+
+_PARALLEL = 6
+"""Everything that does not wait for the Services, and then what does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +36,7 @@ class Eyes:
     kubernetes: KubernetesReader
     hetzner: HetznerReader
     confirmer: Confirmer
+    catalogue: Catalogue = field(default_factory=Catalogue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +45,144 @@ class Observation:
 
     snapshot: Snapshot
     failures: Mapping[str, ApiError] = field(default_factory=dict)
-    """Part (``servers``, ``network``) → the error behind it."""
+    """Part (``servers``, ``network``, ``services``, ``load_balancers``, ``certificates``, ``load_balancer_types``) →
+    the error behind it."""
 
 
 def observe_world(eyes: Eyes, settings: Settings) -> Observation:
     """Everything, read once. Raises an ApiError when the Nodes cannot be listed: without them nothing can be said.
 
-    Hetzner's absence is no error here: its sections are incomplete, and the guards know what hangs on that.
+    Hetzner's absence is no error here: its sections are incomplete, and the guards know what hangs on that. Nor is a
+    list of Services that cannot be had: Nodes can do without, and what hangs on Services waits.
     """
-    with ThreadPoolExecutor(4, thread_name_prefix="observe") as pool:
+    services: Section[str, Service] | None = None
+    error: ApiError | None = None
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
         nodes = pool.submit(observe_nodes, eyes.kubernetes)
         uid = pool.submit(observe_cluster_uid, eyes.kubernetes)
         servers = pool.submit(observe_servers, eyes.hetzner)
         network = pool.submit(observe_network, eyes.hetzner, settings.network)
+        if Controller.SERVICE in settings.controllers:
+            services, error, _ = _services(eyes)
+        reads = _begin(pool, eyes, services, settings)
     node_section, taken_at = nodes.result()
     server_section, servers_error = servers.result()
     network_found, network_error = network.result()
-    errors = {"servers": servers_error, "network": network_error}
-    snapshot = Snapshot(taken_at, uid.result(), node_section, server_section, network_found)
-    return Observation(
-        eyes.confirmer.confirm(snapshot, settings),
-        {part: error for part, error in errors.items() if error is not None},
-    )
+    snapshot = Snapshot(taken_at, uid.result(), node_section, server_section, network_found, services=services)
+    failures = _failures({}, {"servers": servers_error, "network": network_error, "services": error})
+    return _finish(eyes, settings, Observation(eyes.confirmer.confirm(snapshot, settings), failures), reads)
 
 
-def observe_nodes_again(eyes: Eyes, before: Observation) -> Observation:
-    """``before`` with the Nodes read anew, as they are all that changes to Nodes touch. Raises an ApiError.
+def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
+    """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
 
-    Nodes that have registered since are left for the next pass: the servers were read before there were any of them.
+    Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
+    them. The time is that of the newest reading of the cluster.
     """
-    nodes, taken_at = observe_nodes(eyes.kubernetes)
-    first = before.snapshot.nodes
-    known = {node.uid for node in first}
-    items = {name: node for name, node in nodes.items.items() if node.uid in known}
+    old = before.snapshot
+    touched = frozenset(kind.partition(".")[0] for kind in kinds)
+    node_section, services, error = old.nodes, old.services, before.failures.get("services")
+    moments: list[datetime] = []
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
+        nodes = pool.submit(observe_nodes, eyes.kubernetes) if "node" in touched else None
+        # What is read again in any case does not wait for what the Services want by now.
+        reads = dict(_begin(pool, eyes, None, settings, before=old, touched=touched))
+        if "service" in touched and services is not None:
+            found, error, read_at = _services(eyes)
+            services = _without_latecomers(services, found)
+            moments += [read_at] if read_at else []
+        reads |= _begin(pool, eyes, services, settings, before=old)
+    if nodes is not None:
+        found_nodes, read_at = nodes.result()
+        node_section = _without_latecomers(node_section, found_nodes)
+        moments.append(read_at)
+    taken_at = max(moments, default=old.taken_at)
+    snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at)
+    return _finish(eyes, settings, Observation(snapshot, _failures(before.failures, {"services": error})), reads)
+
+
+def _services(eyes: Eyes) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
+    """The Services, the error that kept them from being read, and the API server's time when they were."""
+    try:
+        section, read_at = observe_services(eyes.kubernetes)
+    except ApiError as error:
+        return Section.missing(str(error)), error, None
+    return section, None, read_at
+
+
+def _begin(
+    pool: ThreadPoolExecutor,
+    eyes: Eyes,
+    services: Section[str, Service] | None,
+    settings: Settings,
+    *,
+    before: Snapshot | None = None,
+    touched: Collection[str] = (),
+) -> Mapping[str, Future[Any]]:
+    """Part → its reading: of what some Service needs, and of what was read ``before`` and changes have touched."""
+    found, defaults = tuple(services or ()), settings.balancer_defaults
+    reads: dict[str, Future[Any]] = {}
+    needs_balancers = any(map(matters, found))
+    if _is_due(before.load_balancers if before else None, is_needed=needs_balancers, is_touched="lb" in touched):
+        reads["load_balancers"] = pool.submit(observe_load_balancers, eyes.hetzner)
+    used = any(uses_certificates(service, defaults) for service in found)
+    if _is_due(before.certificates if before else None, is_needed=used, is_touched="certificate" in touched):
+        reads["certificates"] = pool.submit(observe_certificates, eyes.hetzner)
+    return reads
+
+
+def _is_due(before: Section[int, Any] | None, *, is_needed: bool, is_touched: bool) -> bool:
+    """Whether to read a part: what was not read yet when it is needed, what was when it is no longer true."""
+    return is_needed if before is None else is_touched
+
+
+def _finish(eyes: Eyes, settings: Settings, observation: Observation, reads: Mapping[str, Future[Any]]) -> Observation:
+    """``observation`` with what was read for the sake of Services, and the types that they ask for."""
+    results = {part: read.result() for part, read in reads.items()}
+    sections: dict[str, Any] = {part: section for part, (section, _) in results.items()}
+    snapshot = replace(observation.snapshot, **sections)
+    failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
+    types, error = _types(eyes, settings, snapshot, failures.get("load_balancers"))
+    return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
+
+
+def _types(
+    eyes: Eyes, settings: Settings, snapshot: Snapshot, gap: ApiError | None
+) -> tuple[Mapping[str, BalancerType] | Unknown, ApiError | None]:
+    """What is to be known of types: the catalogue is looked at only for one that no load balancer has (LB-2)."""
+    services, balancers = snapshot.services, snapshot.load_balancers
+    if services is None or balancers is None:
+        return {}, None
+    present = {balancer.type.name: balancer.type for balancer in balancers}
+    wanted = wanted_types(services, balancers, settings.balancer_defaults) - present.keys()
+    if not wanted:
+        return present, None
+    if gap is not None:  # an API that has just failed is not asked for more
+        return Unknown(str(gap)), None
+    found, error = eyes.catalogue.look_up(eyes.hetzner, wanted, snapshot.taken_at)
+    return (found if isinstance(found, Unknown) else {**found, **present}), error
+
+
+class _Identified(Protocol):
+    @property
+    def uid(self) -> str: ...
+
+
+V = TypeVar("V", bound=_Identified)
+
+
+def _without_latecomers(first: Section[str, V], now: Section[str, V]) -> Section[str, V]:
+    """``now`` without what was not there when the pass began. What could not be read then, or may have been missed,
+    is still not known to be absent."""
+    known = {item.uid for item in first}
     names = first.items.keys() | first.unreadable.keys()
-    unreadable = {name: why for name, why in nodes.unreadable.items() if name in names}
-    nodes = replace(nodes, items=items, unreadable=unreadable)
-    return replace(before, snapshot=replace(before.snapshot, nodes=nodes, taken_at=taken_at))
+    items = {key: item for key, item in now.items.items() if item.uid in known or key in first.unreadable}
+    unreadable = {key: why for key, why in now.unreadable.items() if key in names}
+    why = now.why_incomplete or first.why_incomplete
+    return replace(now, items=items, unreadable=unreadable, complete=why is None, why_incomplete=why)
+
+
+def _failures(before: Mapping[str, ApiError], now: Mapping[str, ApiError | None]) -> Mapping[str, ApiError]:
+    """``before`` with what is known of the parts that were read ``now``."""
+    kept = {part: error for part, error in before.items() if part not in now}
+    return kept | {part: error for part, error in now.items() if error is not None}

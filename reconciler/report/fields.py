@@ -3,18 +3,21 @@
 deepdiff finds them, in objects that are known to differ; no decision ever depends on it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from desired.change import Change, LostNode, NodeIdentity, State
-from desired.plain import plain
+from desired.change import Change, NodeIdentity, State
 from desired.snapshot import NodeAddress
+from reconciler.report.canonical import Nested, both_sides
+
+_KEYED = frozenset({"labels", "taints", "addresses", "listeners"})
+"""Parts whose members are named by the world and not by us: their names stand in brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field. A side is None where the field is not there."""
+    """One field: text, a number, a boolean or a list of these. A side is None where the field is not there."""
 
     path: str
     before: Any
@@ -25,42 +28,25 @@ def field_changes(change: Change) -> tuple[FieldChange, ...]:
     """The fields in which the two sides of a change differ, by path."""
     from deepdiff import DeepDiff  # noqa: PLC0415 - 50 ms that a pass without changes need not pay
 
-    before, after = _canonical(change.before), _canonical(change.after)
+    sides = both_sides(change)
+    before, after = (dict(_leaves(side)) for side in sides)
     diff = DeepDiff(before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False)
-    found = [
-        FieldChange(_path(level.path(output_format="list")), _side(level.t1), _side(level.t2))
-        for levels in diff.values()
-        for level in levels
-    ]
-    found += (moved for moved in _reordered(change) if before[moved.path] == after[moved.path])
+    # A list is shown as a whole, so what differs inside of it counts for its path.
+    paths = {level.path(output_format="list")[0] for levels in diff.values() for level in levels}
+    found = [FieldChange(path, before.get(path), after.get(path)) for path in paths]
+    found += (moved for moved in _reordered(change) if sides[0][moved.path] == sides[1][moved.path])
     return tuple(sorted(found, key=lambda field: field.path))
 
 
-def _canonical(state: State | None) -> Any:
-    """A side as nested dicts with scalar leaves: lists with a natural key become mappings, so that nothing shifts."""
-    match state:
-        case None:
-            return {}
-        case NodeIdentity():
-            return {
-                **({"provider_id": state.provider_id} if state.provider_id else {}),
-                "labels": plain(state.labels),
-                "taints": {f"{taint.key}:{taint.effect}": taint.value or "" for taint in state.taints},
-                "addresses": _addresses(state.addresses),
-            }
-        case LostNode(identity, proof):
-            # What a person needs to know the machine by: all labels and taints of it would drown that.
-            return {
-                **({"provider_id": identity.provider_id} if identity.provider_id else {}),
-                **{f"addresses[{kind}]": texts for kind, texts in _addresses(identity.addresses).items()},
-                "not_ready_since": plain(proof.not_ready_since),
-            }
-        case bool():
-            return {"shutdown": state}
-        case tuple():
-            return {"addresses": _addresses(state)}
-        case _:
-            return {"labels": plain(state)}
+def _leaves(part: Nested, parent: str = "") -> Iterator[tuple[str, Any]]:
+    """Path → leaf, ``listeners[443].health_check.port``. None and an empty list are no leaves: nothing is there."""
+    for name, value in part.items():
+        below = f"{parent}[{name}]" if parent in _KEYED else f"{parent}.{name}"
+        path = below if parent else name
+        if isinstance(value, dict):
+            yield from _leaves(value, path)
+        elif value is not None and value != []:
+            yield path, value
 
 
 def _reordered(change: Change) -> Iterator[FieldChange]:
@@ -72,33 +58,15 @@ def _reordered(change: Change) -> Iterator[FieldChange]:
 
 
 def _lists(state: State | None) -> Mapping[str, str]:
-    """The lists of a side as they stand."""
+    """The lists of a side as they stand, where the canonical form does not keep their order."""
     match state:
         case NodeIdentity():
             taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in state.taints)
             return {"taints": taints, "addresses": _in_order(state.addresses)}
         case tuple():
-            return {"addresses": _in_order(state)}
+            return {"addresses": _in_order(entry for entry in state if isinstance(entry, NodeAddress))}
     return {}
 
 
-def _in_order(addresses: tuple[NodeAddress, ...]) -> str:
+def _in_order(addresses: Iterable[NodeAddress]) -> str:
     return ", ".join(f"{address.type} {address.address}" for address in addresses)
-
-
-def _addresses(addresses: tuple[NodeAddress, ...]) -> dict[str, str]:
-    """Type → its addresses in their order: an address more shifts no other line."""
-    by_type: dict[str, list[str]] = {}
-    for address in addresses:
-        by_type.setdefault(str(address.type), []).append(address.address)
-    return {kind: ", ".join(texts) for kind, texts in by_type.items()}
-
-
-def _path(parts: list[Any]) -> str:
-    """``labels[topology.kubernetes.io/region]``."""
-    return str(parts[0]) + "".join(f"[{part}]" for part in parts[1:])
-
-
-def _side(value: Any) -> Any:
-    """deepdiff's mark for "not there" as None."""
-    return value if isinstance(value, str | int | float | bool | dict | list) else None

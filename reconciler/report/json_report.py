@@ -9,9 +9,9 @@ import msgspec
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Hold, Note
-from desired.plain import plain
 from desired.section import Present, Section
 from reconciler import __version__
+from reconciler.report.canonical import as_json
 from reconciler.report.fields import field_changes
 from reconciler.result import Line, Report, approve_command, summary
 
@@ -68,8 +68,8 @@ def change_as_json(line: Line) -> Mapping[str, Any]:
         "key": change.key,
         "kind": change.kind,
         "class": change.verb.value,
-        "before": plain(change.before),
-        "after": plain(change.after),
+        "before": as_json(change.before),
+        "after": as_json(change.after),
         "fields": [{"path": f.path, "before": f.before, "after": f.after} for f in field_changes(change)],
         "reason": change.reason,
         "consequences": list(change.consequences),

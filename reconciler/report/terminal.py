@@ -3,24 +3,22 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO, assert_never
+from typing import TYPE_CHECKING, TextIO
 
 from actuators.outcome import Outcome
 from desired.change import Change
 from reconciler.flags import Output
-from reconciler.report.explanation_json import render_explanation_json
-from reconciler.report.explanation_text import render_explanation
 from reconciler.report.json_report import render_json
 from reconciler.report.text_report import TextLine, Tone, render_lines
-from reconciler.report.validation import Validation, render_validation, render_validation_json
-from reconciler.result import Explained, Report
+from reconciler.result import Report
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-Said = Report | Explained | Validation
-"""What there is to write."""
+    from reconciler.report.renderers import Other
+
+    Said = Report | Other
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -43,7 +41,7 @@ class Writer:
         self._stream = stream or sys.stdout
         self._coloured = output is Output.AUTO and is_terminal(self._stream)
 
-    def write(self, said: Said, *, stream_of_passes: bool = False) -> None:
+    def write(self, said: "Said", *, stream_of_passes: bool = False) -> None:
         """Write ``said`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
         if self._json:
             self._stream.write(_json(said, compact=stream_of_passes))
@@ -53,7 +51,7 @@ class Writer:
             self._stream.write("".join(f"{line.text}\n" for line in _text(said)))
         self._stream.flush()
 
-    def _write_coloured(self, said: Said) -> None:
+    def _write_coloured(self, said: "Said") -> None:
         from rich.text import Text  # noqa: PLC0415 - pipes need not pay for rich
 
         out = console(self._stream)
@@ -62,28 +60,20 @@ class Writer:
             out.print(Text(line.text, style=_STYLES[line.tone]), soft_wrap=True)
 
 
-def _json(said: Said, *, compact: bool) -> str:
-    match said:
-        case Report():
-            return render_json(said, compact=compact)
-        case Explained():
-            return render_explanation_json(said)
-        case Validation():
-            return render_validation_json(said)
-        case _:
-            assert_never(said)
+def _json(said: "Said", *, compact: bool) -> str:
+    if isinstance(said, Report):
+        return render_json(said, compact=compact)
+    from reconciler.report import renderers  # noqa: PLC0415 - a pass need not pay for what other commands show
+
+    return renderers.to_json(said)
 
 
-def _text(said: Said) -> Iterator[TextLine]:
-    match said:
-        case Report():
-            return render_lines(said)
-        case Explained():
-            return render_explanation(said)
-        case Validation():
-            return render_validation(said)
-        case _:
-            assert_never(said)
+def _text(said: "Said") -> Iterator[TextLine]:
+    if isinstance(said, Report):
+        return render_lines(said)
+    from reconciler.report import renderers  # noqa: PLC0415
+
+    return renderers.to_text(said)
 
 
 class TerminalProgress:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from typing import Any
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
@@ -13,7 +14,7 @@ from desired.kinds import Verb
 from desired.section import Present, Section
 from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
-from reconciler.result import Line, Report, Result, approve_command, summary
+from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
 
 
 class Tone(Enum):
@@ -39,6 +40,8 @@ class TextLine:
 
 
 _SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
+_LONGEST = 8
+"""How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
 _LEGEND = {
     "+": "add",
     "~": "modify",
@@ -46,6 +49,14 @@ _LEGEND = {
     "!": "held or refused",
     "?": "waiting",
 }
+_HEADINGS = {
+    "node": "nodes",
+    "load_balancer": "load balancers",
+    "certificate": "certificates",
+    "service": "services",
+    "route": "routes",
+}
+"""First part of a change's key → what stands above all such changes, in the order in which people read them."""
 _TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
 
 
@@ -60,19 +71,28 @@ def _lines(report: Report) -> Iterator[TextLine]:
     symbols = sorted({_symbol(line.change) for line in report.lines}, key=list(_LEGEND).index)
     if symbols:
         yield TextLine("Symbols: " + ", ".join(f"{symbol} {_LEGEND[symbol]}" for symbol in symbols), Tone.DETAIL)
-    section = ""
-    for line in report.lines:
-        if (name := line.change.key.split("/", 1)[0]) != section:
-            section = name
-            yield TextLine("")
-            yield TextLine(f"{section}s", Tone.HEADING)
-        yield from change_lines(line)
+    for section, lines in groupby(sorted(report.lines, key=_place), key=_section):
+        yield TextLine("")
+        yield TextLine(_HEADINGS.get(section, section), Tone.HEADING)
+        for line in lines:
+            yield from change_lines(line)
     yield from _holds(report)
     yield from _notes(report)
     yield TextLine("")
     for error in report.errors:
         yield TextLine(f"Error: {error}", Tone.BAD)
     yield from _footer(report)
+
+
+def _section(line: Line) -> str:
+    """The first part of a change's key."""
+    return line.change.key.split("/", 1)[0]
+
+
+def _place(line: Line) -> int:
+    """Where a change's section stands among the others; one without a heading of its own comes last."""
+    section = _section(line)
+    return list(_HEADINGS).index(section) if section in _HEADINGS else len(_HEADINGS)
 
 
 def header_lines(report: Report) -> Iterator[TextLine]:
@@ -85,10 +105,16 @@ def header_lines(report: Report) -> Iterator[TextLine]:
     yield TextLine(f"{cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
     for name, section in snapshot.sections().items():
         if not section.complete:
-            yield TextLine(f"  {name}: {_size(section)} read, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
+            size = f"{_worded(name)}: {_size(section)} read"
+            yield TextLine(f"  {size}, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
     cost = report.cost
     left = f", {cost.remaining} of {cost.limit} Hetzner requests left" if cost.remaining is not None else ""
     yield TextLine(f"Requests: {cost.kubernetes} to Kubernetes, {cost.hetzner} to Hetzner{left}", Tone.DETAIL)
+
+
+def _worded(section: str) -> str:
+    """A section's name as people write it."""
+    return section.replace("_", " ")
 
 
 def _size(section: Section[Any, Any]) -> str:
@@ -96,7 +122,8 @@ def _size(section: Section[Any, Any]) -> str:
 
 
 def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
-    """One change: what, why, what keeps it, what it costs, and which ``fields`` it is about."""
+    """One change: what, why, what keeps it, what it costs, and which ``fields`` it is about; but not those of what is
+    refused, as nobody can let that pass."""
     change, ruling = line.change, line.change.ruling
     symbol = _symbol(change)
     yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
@@ -109,8 +136,18 @@ def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
         )
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
-    for field in field_changes(change) if fields else ():
-        yield TextLine(f"      {field.path}: {shown_value(field.before)} -> {shown_value(field.after)}")
+    for field in field_changes(change) if fields and ruling.verdict is not Verdict.REFUSED else ():
+        yield TextLine(f"      {field.path}: {_side(field.before, field.after)} -> {_side(field.after, field.before)}")
+
+
+def _side(value: Any, other: Any) -> str:
+    """One side of a field. What comes or goes as a whole and is long is told by its number and its first entries."""
+    if not isinstance(value, list):
+        return shown_value(value)
+    shown = [str(entry) for entry in value]
+    if other is None and len(shown) > _LONGEST:
+        return f"{len(shown)} in all: {', '.join(shown[:_LONGEST])}, ..."
+    return ", ".join(shown)
 
 
 def shown_due(due_in_s: float | None) -> str:
@@ -165,12 +202,15 @@ def _footer(report: Report) -> Iterator[TextLine]:
     result = report.result
     snapshot = report.snapshot
     if result is Result.NO_CHANGES and snapshot is not None:
-        seen = ", ".join(_count(len(section), name.removesuffix("s")) for name, section in snapshot.sections().items())
+        sections = snapshot.sections().items()
+        seen = ", ".join(_count(len(section), _worded(name).removesuffix("s")) for name, section in sections)
         done = f"Applied {_count(counts['applied'], 'change')}. " if counts["applied"] else ""
-        if any(note.kind is NoteKind.PARTIAL for note in report.notes):
-            yield TextLine(f"{done}No changes in the part that --only names. Observed {seen}.")
-            return
-        yield TextLine(f"{done}No changes. Observed {seen}.", Tone.GOOD)
+        is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
+        part = " in the part that --only names" if is_part else ""
+        wrong = len(needing_a_person(report))
+        need = f"; {_count(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
+        tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
+        yield TextLine(f"{done}No changes{part}{need}. Observed {seen}.", tone)
         return
     if report.lines:
         words = [f"{counts[verb]} to {verb}" for verb in ("add", "modify", "remove")]

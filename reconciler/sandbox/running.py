@@ -26,6 +26,8 @@ class SandboxOptions:
     action_s: float = 0.3
     latency_s: float = 0.0
     rate_limit: int = 3600
+    network_attachments: int = 100
+    """How many servers and load balancers a network takes; the real one takes 100."""
 
 
 class Sandbox:
@@ -39,7 +41,11 @@ class Sandbox:
         self._options = options
         world = options.world
         check_file(world)
-        hetzner_options = HetznerOptions(action_s=options.action_s, rate_limit=options.rate_limit)
+        hetzner_options = HetznerOptions(
+            action_s=options.action_s,
+            rate_limit=options.rate_limit,
+            network_attachment_limit=options.network_attachments,
+        )
         self.hetzner = HetznerSimulator(self.clock, hetzner_options, world=world)
         self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
         self._folder = tempfile.TemporaryDirectory(prefix="hcloud-reconciler-sandbox-")

@@ -1,13 +1,17 @@
 """Which events follow from a plan and its outcomes: pure, so that the texts are the plan's own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from actuators.outcome import Applied, Failed, Outcome
-from desired.change import Change, NoteKind, Plan, Verdict
+from desired.change import Change, Hold, NoteKind, Plan, Verdict
 from desired.joining import is_joining
+from desired.settings import Settings
 from desired.snapshot import Snapshot
-from reconciler.result import approve_command
-from reconciler.telemetry.events import Event, EventType
+from desired.state import DesiredState
+from reconciler.result import Line, approve_command
+from reconciler.telemetry.events import Event, EventType, Subject, subject_of
+from reconciler.telemetry.service_events import done, failures, warnings_on_services
+from reconciler.telemetry.target_events import warnings_on_targets
 
 _REASONS: Mapping[NoteKind, str] = {
     NoteKind.UNMATCHED: "ServerNotFound",
@@ -25,39 +29,70 @@ server that is not found is none of them, as that is how every Node begins to go
 
 def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
     """HCCM's event for a Node that was initialised with all its writes, or deleted; a warning for one where that
-    failed; else None."""
+    failed; else None. What is done for a Service is said once, at the end of the pass."""
     node = snapshot.node(change.owner)
     if node is None:
         return None
     match change.kind, outcome:
         case "node.initialise", Applied():
-            return Event(node, EventType.NORMAL, "Synced", "Node synced successfully")
+            return Event(subject_of(node), EventType.NORMAL, "Synced", "Node synced successfully")
         case "node.initialise", Failed(error):
-            return Event(node, EventType.WARNING, "InitialisationFailed", error)
+            return Event(subject_of(node), EventType.WARNING, "InitialisationFailed", error)
         case "node.delete", Applied():
             why = f"Deleting node {node.name} because it does not exist in the cloud provider"
-            return Event(node, EventType.NORMAL, "DeletingNode", why)
+            return Event(subject_of(node), EventType.NORMAL, "DeletingNode", why)
         case "node.delete", Failed(error):
-            return Event(node, EventType.WARNING, "DeletingNodeFailed", f"Failed deleting node {node.name}: {error}")
+            why = f"Failed deleting node {node.name}: {error}"
+            return Event(subject_of(node), EventType.WARNING, "DeletingNodeFailed", why)
     return None
 
 
-def warnings(plan: Plan, snapshot: Snapshot, approve_flags: str = "") -> Iterator[Event]:
-    """A warning with the cause for each joining Node that cannot be initialised, each settled one that cannot be kept
-    true, and each of which a change is held.
+def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
+    """What a pass did for Services, once for each; ``snapshot`` is the pass's first, ``plan`` its last."""
+    return done(tried, snapshot, plan)
 
-    ``approve_flags`` are those that ``reconcile approve`` needs as well. While the token seems to be another project's,
-    what was not found there says nothing about a Node.
+
+def warnings(
+    plan: Plan,
+    snapshot: Snapshot,
+    settings: Settings,
+    approve_flags: str = "",
+    tried: Iterable[Line] = (),
+    desired: DesiredState | None = None,
+) -> Iterator[Event]:
+    """What holds after a pass and a person should know: a warning with the cause for each joining Node that cannot be
+    initialised, each settled one that cannot be kept true, each Service that does not get what it asks for, and each
+    object of which a change is held; and what was ``tried`` and failed for a Service.
+
+    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from
+    (None: it is computed anew where it is needed). While the token seems to be another project's, what was not found
+    there says nothing about a Node or a Service.
     """
-    wrong_project = any(note.kind is NoteKind.ANCHOR for note in plan.notes)
-    for note in plan.notes if not wrong_project else ():
+    if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
+        yield from _warnings_on_nodes(plan, snapshot)
+        yield from warnings_on_services(plan, snapshot)
+        yield from warnings_on_targets(plan, snapshot, settings, desired)
+    yield from failures(tried, snapshot)
+    for hold in plan.holds:
+        yield from _holds(hold, plan, snapshot, approve_flags)
+
+
+def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+    for note in plan.notes:
         node = snapshot.node(note.key)
         if node is not None and note.kind in _REASONS and (is_joining(node) or note.kind in _LASTING):
-            yield Event(node, EventType.WARNING, _REASONS[note.kind], note.text)
-    for hold in plan.holds:
-        for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
-            node = snapshot.node(change.owner)
-            if node is not None and change.ruling.verdict is Verdict.HELD and change.ruling.rule == hold.rule:
-                command = approve_command(hold, approve_flags)
-                text = f"{change.kind} is held by {hold.rule}: {hold.why}. Approve with: {command}"
-                yield Event(node, EventType.WARNING, "ChangeHeld", text)
+            yield Event(subject_of(node), EventType.WARNING, _REASONS[note.kind], note.text)
+
+
+def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> Iterator[Event]:
+    """One warning for each object of which something is held."""
+    kinds: dict[Subject, set[str]] = {}
+    for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
+        owner = snapshot.node(change.owner) or snapshot.service(change.owner)
+        if owner is not None and change.ruling.verdict is Verdict.HELD and change.ruling.rule == hold.rule:
+            kinds.setdefault(subject_of(owner), set()).add(change.kind)
+    for subject, held in kinds.items():
+        verb = "is" if len(held) == 1 else "are"
+        command = approve_command(hold, approve_flags)
+        text = f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.why}. Approve with: {command}"
+        yield Event(subject, EventType.WARNING, "ChangeHeld", text)

@@ -16,6 +16,7 @@ from typing import Any
 from actuators.clients.kubernetes import KubernetesWriter, segment
 from actuators.errors import ApiError, Conflict
 from desired.plain import digest
+from desired.service import Service
 from desired.snapshot import Node
 from reconciler.telemetry.logs import pairs
 
@@ -23,7 +24,7 @@ _log = logging.getLogger("hcloud-reconciler.events")
 
 COMPONENT = "hcloud-reconciler"
 _NAMESPACE = "default"
-"""Where events on cluster-wide objects live."""
+"""Where events on cluster-wide objects live; those on others live beside their object (Kubernetes core/v1 Event)."""
 _SENDERS = 12
 _REPEAT = timedelta(minutes=30)
 _NAME_LENGTH = 230
@@ -38,10 +39,28 @@ class EventType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Something to be said on a Node. ``reason`` is one CamelCase word that people search for."""
+class Subject:
+    """The object that an event is about."""
 
-    node: Node
+    kind: str
+    name: str
+    uid: str
+    namespace: str | None = None
+    """None for what is cluster-wide."""
+
+
+def subject_of(thing: Node | Service) -> Subject:
+    """A Node or a Service as the subject of events."""
+    if isinstance(thing, Service):
+        return Subject("Service", thing.name, thing.uid, thing.namespace)
+    return Subject("Node", thing.name, thing.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to be said on an object. ``reason`` is one CamelCase word that people search for."""
+
+    subject: Subject
     type: EventType
     reason: str
     message: str
@@ -88,7 +107,7 @@ class EventSink:
         self._under_way.add(self._pool.submit(self._send, name, event, now))
 
     def _send(self, name: str, event: Event, now: datetime) -> None:
-        path = f"/api/v1/namespaces/{_NAMESPACE}/events"
+        path = f"/api/v1/namespaces/{segment(_namespace(event))}/events"
         try:
             try:
                 self._writer.try_create(path, _body(name, event, now))
@@ -99,17 +118,30 @@ class EventSink:
             _log.debug("event dropped: %s", error)
 
 
+def _namespace(event: Event) -> str:
+    return _NAMESPACE if event.subject.namespace is None else event.subject.namespace
+
+
 def _name(event: Event) -> str:
-    fingerprint = digest(event.node.uid, event.type, event.reason, event.message).removeprefix("sha256:")
-    return f"{event.node.name[:_NAME_LENGTH]}.{fingerprint}"
+    subject = event.subject
+    fingerprint = digest(subject.uid, event.type, event.reason, event.message).removeprefix("sha256:")
+    return f"{subject.name[:_NAME_LENGTH]}.{fingerprint}"
 
 
 def _body(name: str, event: Event, now: datetime) -> Mapping[str, Any]:
+    subject = event.subject
+    place = {} if subject.namespace is None else {"namespace": subject.namespace}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": _NAMESPACE},
-        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": event.node.name, "uid": event.node.uid},
+        "metadata": {"name": name, "namespace": _namespace(event)},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": subject.kind,
+            **place,
+            "name": subject.name,
+            "uid": subject.uid,
+        },
         "type": event.type.value,
         "reason": event.reason,
         "message": event.message[:1024],

@@ -1,10 +1,14 @@
 """Fixtures of the end-to-end lane: the shipped command against a real kube-apiserver."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
+from reconciler.sandbox.hetzner import HetznerOptions
 from tests.support.apiserver import OwnApiServer, start_api_server
+from tests.support.balancer_cluster import IN_NETWORK, have_nodes
 from tests.support.stage import Stage
 
 
@@ -17,9 +21,31 @@ def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnApiSer
 
 
 @pytest.fixture
-def stage(real_cluster: OwnApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def a_stage(real_cluster: OwnApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Stage]]:
+    """Sets up a stage with an empty cluster and an empty project, which has the options that are given."""
+    with ExitStack() as open_stages:
+
+        def set_up(**options: Any) -> Stage:
+            folder, ca_file = tmp_path_factory.mktemp("stage"), real_cluster.ca_file
+            stage = Stage(real_cluster, folder, ca_file, HetznerOptions(**options))
+            open_stages.callback(stage.close)
+            stage.remove_nodes()
+            stage.remove_services()
+            return stage
+
+        yield set_up
+
+
+@pytest.fixture
+def stage(a_stage: Callable[..., Stage]) -> Stage:
     """The stage with an empty cluster and an empty project."""
-    stage = Stage(real_cluster, tmp_path_factory.mktemp("stage"), real_cluster.ca_file)
-    stage.remove_nodes()
-    yield stage
-    stage.close()
+    return a_stage()
+
+
+@pytest.fixture
+def balanced(a_stage: Callable[..., Stage]) -> Stage:
+    """The stage with three Nodes in a private network, in a project whose actions have ended when they are answered."""
+    stage = a_stage(action_s=0.0)
+    stage.environment |= IN_NETWORK
+    have_nodes(stage, 3)
+    return stage

@@ -54,7 +54,7 @@ def test_a_dry_run_reads_and_nothing_else(twenty: Stage) -> None:
     twenty.reconcile("--once")
     after = twenty.reconcile("--dry-run", "--detailed-exitcode")
 
-    assert (after.code, "No changes. Observed 20 nodes, 20 servers." in after.stdout) == (0, True)
+    assert (after.code, "No changes. Observed 20 nodes, 20 servers, 1 service." in after.stdout) == (0, True)
 
 
 def test_one_run_leaves_other_nodes_alone(twenty: Stage) -> None:

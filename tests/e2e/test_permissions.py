@@ -1,25 +1,18 @@
 """The shipped roles suffice: each mode works with exactly the RBAC under ``deploy/rbac``, and no more."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
-from tests.support.apiserver import ROOT, OwnApiServer
+from tests.support.apiserver import OwnApiServer
 from tests.support.lifecycle import AT_ANY_AGE, ago
 from tests.support.objects import joining_node, server, settled_node
+from tests.support.permissions import grant, granted, shipped, used
 from tests.support.stage import Stage, is_initialised
 
-ROLES = Path(ROOT) / "deploy" / "rbac"
 READ_ONLY_TOKEN = "r" * 64
-
-
-def _roles(*files: str) -> list[dict[str, Any]]:
-    """The roles as they are shipped."""
-    return [role for file in files for role in yaml.safe_load_all((ROLES / file).read_text())]
 
 
 def _without(verb: str, roles: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -29,23 +22,6 @@ def _without(verb: str, roles: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for rule in role["rules"]:
             rule["verbs"] = [granted for granted in rule["verbs"] if granted != verb]
     return roles
-
-
-def _grant(cluster: OwnApiServer, user: str, roles: list[dict[str, Any]]) -> None:
-    """Create the roles and bind them to ``user``."""
-    for role in roles:
-        kind, name, namespace = role["kind"], role["metadata"]["name"], role["metadata"].get("namespace")
-        api = f"/apis/rbac.authorization.k8s.io/v1{f'/namespaces/{namespace}' if namespace else ''}"
-        cluster.request("POST", f"{api}/{kind.lower()}s", role)
-        binding: dict[str, Any] = {
-            "apiVersion": role["apiVersion"],
-            "kind": f"{kind}Binding",
-            "metadata": {"name": f"{name}-{user}"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-        }
-        status, answer = cluster.request("POST", f"{api}/{kind.lower()}bindings", binding)
-        assert status in (201, 409), answer
 
 
 @pytest.fixture
@@ -58,7 +34,7 @@ def held(stage: Stage) -> Stage:
 
 def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, real_cluster: OwnApiServer) -> None:
     """The observer's role and a read-only Hetzner token give the same plan as all rights do."""
-    _grant(real_cluster, "observer", _roles("observe.yaml"))
+    grant(real_cluster, "observer", shipped("observe.yaml"))
     loop = BackgroundLoop()
     project = HetznerSimulator(held.clock, tokens={READ_ONLY_TOKEN: "ro"}, world=held.project.world())
     read_only = SimulatorServer(loop, project, held.clock).start()
@@ -83,7 +59,7 @@ def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, re
 
 def test_once_works_with_the_shipped_role(held: Stage, real_cluster: OwnApiServer) -> None:
     """The reconciler's role suffices to initialise a Node, to say so in an Event, and to use an approval up."""
-    _grant(real_cluster, "reconciler", _roles("observe.yaml", "reconcile.yaml"))
+    grant(real_cluster, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=held.proxy.url))
     held.servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
     (hold,) = held.reconcile("--dry-run", "--output", "json", KUBECONFIG=kubeconfig).report["holds"]
@@ -115,7 +91,7 @@ def _events_on(stage: Stage, uid: str) -> dict[str, str]:
 
 def test_deleting_works_with_the_shipped_role(losing: Stage, real_cluster: OwnApiServer) -> None:
     """The reconciler's role suffices to delete a Node whose server is gone, and to say so."""
-    _grant(real_cluster, "reconciler", _roles("observe.yaml", "reconcile.yaml"))
+    grant(real_cluster, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=losing.proxy.url))
     uid = losing.nodes()["lost"]["metadata"]["uid"]
 
@@ -131,7 +107,7 @@ def test_deleting_works_with_the_shipped_role(losing: Stage, real_cluster: OwnAp
 
 def test_without_the_right_to_delete(losing: Stage, real_cluster: OwnApiServer) -> None:
     """With everything but that verb, only the deletion fails: its Node stays and is told of, the other one joins."""
-    _grant(real_cluster, "keeper", _without("delete", _roles("observe.yaml", "reconcile.yaml")))
+    grant(real_cluster, "keeper", _without("delete", shipped("observe.yaml", "reconcile.yaml")))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("keeper"), server=losing.proxy.url))
     uid = losing.nodes()["lost"]["metadata"]["uid"]
 
@@ -151,13 +127,14 @@ def test_without_the_right_to_delete(losing: Stage, real_cluster: OwnApiServer) 
 
 def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiServer) -> None:
     """A person with the approver's role can approve, whether the ConfigMap exists or not."""
-    _grant(real_cluster, "reader", _roles("approve.yaml"))
+    grant(real_cluster, "reader", shipped("approve.yaml"))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reader"), server=stage.proxy.url))
     stage.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
 
     codes = [stage.reconcile("approve", f"sha256:{i:016x}", KUBECONFIG=kubeconfig).code for i in (1, 2)]
 
     assert codes == [0, 0]
+    assert used(stage.proxy.journal.entries()) == granted(shipped("approve.yaml"))
 
 
 def test_a_missing_permission_is_named(held: Stage, real_cluster: OwnApiServer) -> None:

@@ -58,6 +58,7 @@ def test_any_annotation_is_read(annotation: str) -> None:
 
 _SELECTOR_TEXT = st.lists(
     st.sampled_from(["team", "example.com/spare", "=", "==", "!=", "!", " in ", " notin ", "(", ")", "(a,b)", ",", " "])
+    | st.sampled_from([">", "<", "3"])
 ).map("".join)
 
 

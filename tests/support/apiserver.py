@@ -24,7 +24,15 @@ from tests.support.child_processes import Process, end, free_ports, spawn, wait_
 
 ROOT = Path(__file__).resolve().parents[2]
 START_DEADLINE_S = 90.0
-USERS = {"admin": "system:masters", "reader": "", "observer": "", "reconciler": "", "keeper": "", "nobody": ""}
+USERS = {
+    "admin": "system:masters",
+    "reader": "",
+    "observer": "",
+    "reconciler": "",
+    "keeper": "",
+    "hccm": "",
+    "nobody": "",
+}
 """User → group. All but admin may do nothing until a test binds roles to them."""
 # Measured: a tenth less memory, no difference in time.
 _LESS_MEMORY = {"GOGC": "50"}

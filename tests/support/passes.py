@@ -7,17 +7,25 @@ from datetime import datetime
 from functools import partial
 
 from actuators.approvals import approve, use_up
+from actuators.clients.hetzner import HetznerReader, HetznerWriter
+from actuators.clients.hetzner_actions import Actions
+from actuators.hands import Hands
 from actuators.outcome import Outcome
+from actuators.services import write_conditions
 from desired.approval import Approval
 from desired.change import Change
 from desired.diff import compute_plan
 from desired.settings import Settings
 from desired.snapshot import Snapshot
-from reconciler.cycle import Acting, Looking, converge, plan_once
+from reconciler.cycle import Looking, converge, plan_once
+from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes, observe_world
 from reconciler.result import Report
+from reconciler.rounds import Acting
+from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import Event
 from reconciler.wiring import actuators_with
+from tests.support.balancer_stage import PassingTime
 from tests.support.objects import UNINITIALIZED
 from tests.support.simulators import Simulation
 
@@ -68,9 +76,13 @@ class Run:
     stop: threading.Event = field(default_factory=threading.Event)
     ears: Ears = field(default_factory=Ears)
     eyes: Eyes = field(init=False)
+    writer: HetznerWriter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.eyes = self.sim.eyes()
+        cloud = self.sim.hetzner_connection()
+        reader = HetznerReader(cloud)
+        self.eyes = Eyes(self.sim.kubernetes_reader(), reader, Confirmer(reader))
+        self.writer = HetznerWriter(cloud)
 
     @property
     def looking(self) -> Looking:
@@ -82,11 +94,14 @@ class Run:
         return plan_once(self.looking)
 
     def converge(self) -> Report:
-        """A whole pass."""
-        writer, looking = self.sim.kubernetes_writer(), self.looking
-        actuators = actuators_with(writer, looking.eyes)
-        acting = Acting(actuators, partial(use_up, writer, NAMESPACE), self.ears, self.ears, self.stop)
-        return converge(looking, acting)
+        """A whole pass. While it waits for an action the simulated time passes, and no other."""
+        reader, writer = self.eyes.hetzner, self.sim.kubernetes_writer()
+        clock = self.sim.clock
+        actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
+        actuators = actuators_with(writer, self.eyes.kubernetes, Hands(reader, self.writer, actions))
+        conditions = ConditionSink(partial(write_conditions, writer))
+        acting = Acting(actuators, partial(use_up, writer, NAMESPACE), self.ears, self.ears, self.stop, conditions)
+        return converge(self.looking, acting)
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""

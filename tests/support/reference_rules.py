@@ -4,12 +4,12 @@ A test says which rules it is a case of, ``@covers("W-13", "4.5")``. ``test_refe
 the two tables here, so that no rule about Nodes is forgotten and none is claimed that does not exist.
 """
 
-import ast
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Mapping
 
-F = TypeVar("F", bound=Callable[..., Any])
+from tests.support.rule_marks import Rules, mark
+
+covers = mark
+"""A mark on a test: it is a case of these rules about Nodes."""
 
 HERE: Mapping[str, str] = {
     "1.1": "controllers are switched on and off one by one",
@@ -98,37 +98,5 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Every other rule, with the reason why it has no case in ``tests/unit/desired``."""
 
-
-def covers(*ids: str) -> Callable[[F], F]:
-    """A mark on a test: it is a case of these rules.
-
-    It changes nothing about the test, and is read from the source: ids are written out, as strings.
-    """
-    del ids
-    return lambda test: test
-
-
-def rules_covered_in(folder: Path) -> Mapping[str, tuple[str, ...]]:
-    """Id of each rule that a test in ``folder`` is a case of → those tests, as ``file::test``.
-
-    Raises ValueError for a mark that says nothing: on what is no test, without ids, or with ids that are no literals.
-    """
-    covered: dict[str, list[str]] = {}
-    for path in sorted(folder.glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
-                for rule in _rules_of(node, path):
-                    covered.setdefault(rule, []).append(f"{path.name}::{node.name}")
-    return {rule: tuple(tests) for rule, tests in covered.items()}
-
-
-def _rules_of(function: ast.FunctionDef, path: Path) -> Iterator[str]:
-    for decorator in function.decorator_list:
-        match decorator:
-            case ast.Call(func=ast.Name("covers"), args=args):
-                ids = [arg.value for arg in args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-                if not ids or len(ids) < len(args) or not function.name.startswith("test_"):
-                    raise ValueError(
-                        f"{path.name}:{decorator.lineno}: a mark belongs on a test and names ids as strings"
-                    )
-                yield from ids
+NODE_RULES = Rules("covers", HERE, ELSEWHERE)
+"""All of them."""

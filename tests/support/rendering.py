@@ -10,7 +10,9 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker
 
 from reconciler.flags import Output
-from reconciler.report.terminal import Said, Writer
+from reconciler.report.renderers import Other
+from reconciler.report.terminal import Writer
+from reconciler.result import Report
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _GOLDEN = Path(__file__).resolve().parents[1] / "unit" / "reconciler" / "golden"
@@ -24,7 +26,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def written(said: Said, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
+def written(said: Report | Other, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
     """What reaches the stream."""
     stream = stream or io.StringIO()
     Writer(output, stream).write(said)

@@ -24,6 +24,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.balancer_scenarios import BALANCER_SCENARIOS
 
 _COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)
@@ -158,5 +159,6 @@ SCENARIOS: Mapping[str, Report] = {
         a_snapshot([_SETTLED, a_joining_node()], [_CONTROL, a_server()]), only=("node/control-1", "node/wbe-1")
     ),
     "error": Report(errors=(_REFUSED,)),
+    **BALANCER_SCENARIOS,
 }
 """Name → report; the golden files have the same names."""

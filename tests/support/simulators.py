@@ -120,6 +120,10 @@ class Simulation:
         """A reader of Hetzner."""
         return hetzner_client.HetznerReader(self.hetzner_connection(read_only=True))
 
+    def hetzner_writer(self) -> hetzner_client.HetznerWriter:
+        """A writer to Hetzner."""
+        return hetzner_client.HetznerWriter(self.hetzner_connection())
+
     def eyes(self) -> Eyes:
         """What a pass reads with. It remembers what it asked by id, as in a loop."""
         reader = self.hetzner_reader()
@@ -170,15 +174,17 @@ def simulation(
     project: Mapping[str, Any] | None = None,
     kubernetes_tokens: Mapping[str, Any] | None = None,
     rate_limit: int = 3600,
+    options: HetznerOptions | None = None,
 ) -> Iterator[Simulation]:
     """Everything running. Raises AssertionError at the end when a Hetzner answer did not fit the vendor's document.
 
-    ``project`` is the Hetzner part of a world file. The clock stands at one moment until it is advanced.
+    ``project`` is the Hetzner part of a world file; ``options`` are all its options, with their own rate limit. The
+    clock stands at one moment until it is advanced.
     """
     clock = SimulatedClock(source=START.timestamp)
     cloud = HetznerSimulator(
         clock,
-        HetznerOptions(rate_limit=rate_limit),
+        options or HetznerOptions(rate_limit=rate_limit),
         tokens={HetznerSimulator.TOKEN: "rw", READ_ONLY_TOKEN: "ro"},
         world=project or {},
     )

@@ -51,15 +51,17 @@ class Ran:
 
 
 class Stage:
-    """Everything around one run of the command. ``world`` is the Hetzner part of a world file."""
+    """Everything around one run of the command. ``options`` are those of the project, None for the usual ones."""
 
-    def __init__(self, cluster: Cluster, folder: Path, ca_file: Path | None) -> None:
+    def __init__(
+        self, cluster: Cluster, folder: Path, ca_file: Path | None, options: HetznerOptions | None = None
+    ) -> None:
         self.cluster = cluster
         self.folder = folder
         self.clock = SimulatedClock()
         self._loop = BackgroundLoop()
         self.proxy = FaultProxy(self._loop, cluster.url, ca_file=str(ca_file) if ca_file else None).start()
-        self.project = HetznerSimulator(self.clock, HetznerOptions())
+        self.project = HetznerSimulator(self.clock, options or HetznerOptions())
         spec = load_spec()
         self._judge = ValidatingSimulator(self.project, spec, collect=True) if spec else None
         self.hetzner = SimulatorServer(self._loop, self._judge or self.project, self.clock).start()
@@ -115,6 +117,10 @@ class Stage:
         """The paths of what was sent to Hetzner, in their order; of a list once a page."""
         return [entry.path for entry in self.hetzner_proxy.journal.entries()]
 
+    def written_to_hetzner(self) -> list[Exchange]:
+        """What was sent to Hetzner other than reads."""
+        return [entry for entry in self.hetzner_proxy.journal.entries() if entry.method != "GET"]
+
     def forget(self) -> None:
         """Empty all request logs."""
         self.proxy.journal.clear()
@@ -139,6 +145,16 @@ class Stage:
         """Empty the cluster of Nodes."""
         for name in self.nodes():
             self.cluster.request("DELETE", f"/api/v1/nodes/{name}")
+
+    def remove_services(self) -> None:
+        """Empty the cluster of Services, whoever holds them; its own, ``default/kubernetes``, stays."""
+        _, listed = self.cluster.request("GET", "/api/v1/services")
+        for service in listed["items"]:
+            meta = service["metadata"]
+            path = f"/api/v1/namespaces/{meta['namespace']}/services/{meta['name']}"
+            if meta["name"] != "kubernetes":
+                self.cluster.request("PATCH", path, {"metadata": {"finalizers": None}})
+                self.cluster.request("DELETE", path)
 
     def servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
         """Make these the project's servers and networks."""

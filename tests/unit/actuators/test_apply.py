@@ -1,18 +1,34 @@
-"""Carrying out changes: order inside a lane, nothing shared between lanes, and what every ending becomes."""
+"""Carrying out changes: what waits for what and what for nothing, and what every ending becomes."""
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
 from actuators.apply import PARALLEL_LANES, Actuator, apply
-from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Stopped,
+    Throttled,
+    Transient,
+)
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change
+from desired.kinds import Api
+from desired.load_balancer import Attachment, LoadBalancer
 from desired.snapshot import Snapshot
 from tests.builders import a_change, a_snapshot
 
+TIMEOUT_S = 5.0
+"""After which a test that waits for another thread has failed."""
 STOPPED = "stopped before it began, by a signal or the deadline of --once"
 
 
@@ -42,10 +58,23 @@ def part(name: str, owner: str = "node/web-1", depends_on: tuple[str, ...] = ())
     return a_change(f"{owner}/{name}", owner=owner, depends_on=depends_on)
 
 
+def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
+    """A change of the load balancer of the Service with that name."""
+    return a_change(f"load_balancer/ns/{name}{part}", kind, owner=f"service/ns/{name}", **fields)
+
+
+def created(name: str, network_id: int) -> Change:
+    """The creation of a load balancer in a network."""
+    wanted = LoadBalancer(name, labels={}, type="lb11", attachment=Attachment(network_id))
+    return of_balancer(name, kind="lb.create", after=wanted)
+
+
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
         pytest.param(Conflict("moved on"), Pending("moved on"), id="conflict: plan again"),
+        pytest.param(Busy("locked"), Pending("locked", 10.0), id="busy through all tries: not in this pass"),
+        pytest.param(Stopped("told to stop"), Pending("told to stop"), id="stopped while it waited: nothing is wrong"),
         pytest.param(
             Throttled("slow", retry_after_s=7.0), Pending("slow", 7.0), id="throttled: when one more may pass"
         ),
@@ -93,9 +122,9 @@ def test_changes_of_one_object_keep_their_order() -> None:
 
 def test_objects_side_by_side() -> None:
     """Changes of different objects are carried out at the same time."""
-    meeting = threading.Barrier(PARALLEL_LANES, timeout=5)
+    meeting = threading.Barrier(PARALLEL_LANES[Api.KUBERNETES], timeout=TIMEOUT_S)
     hands = Hands(before_each=lambda _change: meeting.wait())
-    changes = [a_change(f"node/web-{number}") for number in range(PARALLEL_LANES)]
+    changes = [a_change(f"node/web-{number}") for number in range(PARALLEL_LANES[Api.KUBERNETES])]
 
     assert set(carry_out(hands, *changes).values()) == {Applied()}
 
@@ -155,14 +184,168 @@ def test_what_depends_on_a_done_change_is_done() -> None:
     assert set(outcomes.values()) == {Applied()}
 
 
+def test_what_follows_comes_after_whatever_became_of_the_other() -> None:
+    """A change that follows others, of any object, is tried when they have ended, done or not."""
+    slow = threading.Event()
+    hands = Hands({"node/web-2": Invalid("wrong")}, before_each=lambda _change: slow.wait(0.01))
+    last = replace(a_change(), follows=("node/web-2", "node/web-3", "node/never-planned"))
+
+    outcomes = carry_out(hands, last, a_change("node/web-2"), a_change("node/web-3"))
+
+    assert list(outcomes)[-1] == "node/web-1"
+    assert outcomes["node/web-1"] == Applied()
+
+
+def test_a_failure_of_one_object_reaches_what_depends_on_it_in_another() -> None:
+    """What a change depends on need not be of the same object, nor of the same API."""
+    target = of_balancer("web", "/target/server:1", "lb.target", depends_on=("node/web-1",))
+
+    assert carry_out(Hands({"node/web-1": Invalid("wrong")}), target, a_change()) == {
+        "node/web-1": Failed("wrong"),
+        target.key: Skipped("comes after node/web-1, which was not done"),
+    }
+
+
+def overlaps(changes: Sequence[Change]) -> set[frozenset[str]]:
+    """Pairs of changes that were under way at the same time."""
+    under_way: set[str] = set()
+    pairs: set[frozenset[str]] = set()
+    pause, lock = threading.Event(), threading.Lock()
+
+    def watch(change: Change) -> None:
+        with lock:
+            pairs.update(frozenset({change.key, other}) for other in under_way)
+            under_way.add(change.key)
+        pause.wait(0.02)
+        with lock:
+            under_way.discard(change.key)
+
+    carry_out(Hands(before_each=watch), *changes)
+    return pairs
+
+
+def test_one_network_is_never_changed_twice_at_once() -> None:
+    """Load balancers are created side by side, but for those of one network: attaching locks it (hetzner-api 5)."""
+    in_one = [created(name, 7) for name in "abc"]
+    elsewhere = created("d", 8)
+
+    found = overlaps([*in_one, elsewhere])
+
+    assert {pair for pair in found if elsewhere.key not in pair} == set()
+    assert any(elsewhere.key in pair for pair in found)
+
+
+def test_who_waits_for_a_network_takes_no_place() -> None:
+    """However many load balancers wait for a network, others are made meanwhile."""
+    done = threading.Event()
+
+    def act(change: Change) -> None:
+        if change.kind == "lb.identity":
+            done.set()
+        else:
+            assert done.wait(TIMEOUT_S)
+
+    waiting = [created(f"{number:03}", 7) for number in range(3 * PARALLEL_LANES[Api.HETZNER])]
+
+    outcomes = carry_out(Hands(before_each=act), *waiting, of_balancer("zzz"))
+
+    assert set(outcomes.values()) == {Applied()}
+
+
+def test_no_node_waits_while_load_balancers_take_their_time() -> None:
+    """Changes that are sent to Hetzner leave room for those that are sent to the API server, however many they are."""
+    joined = threading.Event()
+
+    def act(change: Change) -> None:
+        if change.kind == "node.initialise":
+            joined.set()
+        else:
+            assert joined.wait(TIMEOUT_S)
+
+    balancers = [of_balancer(f"{number}") for number in range(3 * PARALLEL_LANES[Api.HETZNER])]
+
+    outcomes = carry_out(Hands(before_each=act), *balancers, a_change())
+
+    assert set(outcomes.values()) == {Applied()}
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        pytest.param({"depends_on": ("node/web-2",)}, id="depending"),
+        pytest.param({"follows": ("node/web-2",)}, id="following"),
+    ],
+)
+def test_changes_that_wait_for_each_other_write_nothing(circle: Mapping[str, Any]) -> None:
+    """A circle is a bug of the plan, and is said before the first write."""
+    hands = Hands()
+    changes = (a_change("node/web-1", **circle), a_change("node/web-2", follows=("node/web-1",)))
+
+    with pytest.raises(ValueError, match="wait for each other"):
+        carry_out(hands, a_change("node/web-3"), *changes)
+
+    assert hands.done == []
+
+
+def test_five_thousand_changes_in_the_worst_order() -> None:
+    """Chains and lanes of any length are carried out in their order."""
+    size = 5000
+    hands = Hands()
+    changes = [part(f"{number:04}", depends_on=(f"node/web-1/{number + 1:04}",)) for number in range(size)]
+
+    outcomes = carry_out(hands, *changes)
+
+    assert hands.done == [f"node/web-1/{number:04}" for number in reversed(range(size))]
+    assert set(outcomes.values()) == {Applied()}
+
+
+class Interrupted(BaseException):
+    """What is no error of any program: it has to reach who started the run."""
+
+
+def test_an_interruption_is_passed_on() -> None:
+    """What ends a thread ends the run, with its cause: it never waits for an outcome that does not come."""
+
+    def act(_change: Change, _snapshot: Snapshot) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        carry_out(act, a_change())
+
+
 def test_stop_between_changes() -> None:
     """The change in flight is finished; those after it are not begun."""
     stop = threading.Event()
     hands = Hands(before_each=lambda _change: stop.set())
 
-    outcomes = carry_out(hands, part("a"), part("b"), stop=stop)
+    later = part("c", depends_on=("node/web-1/b",))
+    outcomes = carry_out(hands, part("a"), part("b"), later, a_change("node/web-2", follows=(later.key,)), stop=stop)
 
-    assert outcomes == {"node/web-1/a": Applied(), "node/web-1/b": Skipped(STOPPED)}
+    assert outcomes == {
+        "node/web-1/a": Applied(),
+        "node/web-1/b": Skipped(STOPPED),
+        "node/web-1/c": Skipped(STOPPED),
+        "node/web-2": Skipped(STOPPED),
+    }
+
+
+def test_stop_before_those_that_wait_for_a_thread() -> None:
+    """What is ready and has no thread yet when the stop comes is not begun either."""
+    stop, last_begun = threading.Event(), threading.Event()
+
+    def act(change: Change) -> None:
+        if change.kind == "lb.identity":  # has a thread at once, and is the last to be handed over
+            last_begun.set()
+        else:
+            assert last_begun.wait(TIMEOUT_S)
+            stop.set()
+
+    nodes = [a_change(f"node/{number}") for number in range(3 * PARALLEL_LANES[Api.KUBERNETES])]
+
+    outcomes = carry_out(Hands(before_each=act), *nodes, of_balancer("web"), stop=stop)
+
+    stopped = [node.key for node in nodes if outcomes[node.key] == Skipped(STOPPED)]
+    assert 2 * PARALLEL_LANES[Api.KUBERNETES] <= len(stopped) < len(nodes)
 
 
 def test_stopped_beforehand() -> None:
@@ -206,3 +389,21 @@ def test_progress_is_told() -> None:
 
     assert told == outcomes == {"node/web-1": Applied(), "node/web-2": Failed("wrong")}
     assert threads == {threading.current_thread()}
+
+
+def test_progress_is_told_at_once() -> None:
+    """An ending is told before the next change of its object begins, and not when all of the object have ended."""
+    told: list[str] = []
+    known: list[list[str]] = []
+    changes = [part(name) for name in "abc"]
+
+    apply(
+        changes,
+        a_snapshot(),
+        {change.kind: lambda _change, _snapshot: known.append(list(told)) for change in changes},
+        stop=threading.Event(),
+        done=lambda change, _outcome: told.append(change.key),
+    )
+
+    assert known == [told[:0], told[:1], told[:2]]
+    assert told == [change.key for change in changes]

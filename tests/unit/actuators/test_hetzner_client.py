@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actuators.clients.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
-from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.retry import Patience
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
@@ -72,11 +72,11 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
         pytest.param(404, None, Broken, 1, id="404 without a word is no absence"),
         pytest.param(405, refusal("method_not_allowed"), Invalid, 1, id="method_not_allowed"),
         pytest.param(408, HTML, Transient, 3, id="request timeout"),
-        pytest.param(409, refusal("conflict"), Conflict, 1, id="conflict"),
+        pytest.param(409, refusal("conflict"), Busy, 3, id="conflict"),
         pytest.param(409, refusal("uniqueness_error"), Conflict, 1, id="uniqueness_error"),
         pytest.param(412, refusal("resource_unavailable"), Transient, 3, id="resource_unavailable"),
         pytest.param(422, refusal("invalid_input"), Invalid, 1, id="invalid_input"),
-        pytest.param(423, refusal("locked"), Conflict, 1, id="locked"),
+        pytest.param(423, refusal("locked"), Busy, 3, id="locked"),
         pytest.param(423, refusal("protected"), Invalid, 1, id="protected"),
         pytest.param(429, refusal("rate_limit_exceeded"), Throttled, 3, id="rate_limit_exceeded"),
         pytest.param(429, HTML, Throttled, 3, id="a proxy's 429"),
@@ -113,6 +113,26 @@ def test_the_apis_own_words_are_kept(sim: Simulation) -> None:
         get(sim.hetzner_connection())
 
     assert raised.value.code == "forbidden"
+
+
+@pytest.mark.parametrize(
+    ("details", "named"),
+    [
+        pytest.param({"limits": [{"name": "load_balancer_limit"}]}, " load_balancer_limit", id="one"),
+        pytest.param({"limits": [{"name": "a"}, {"name": "b"}]}, " a b", id="two"),
+        pytest.param({"limits": [{}]}, "", id="nameless"),
+        pytest.param({"fields": []}, "", id="other details"),
+        pytest.param([1], "", id="a list"),
+        pytest.param(None, "", id="none"),
+    ],
+)
+def test_limits_are_named(sim: Simulation, details: Any, named: str) -> None:
+    """Which limit is exceeded is part of the error, where the API says it."""
+    error = {"code": "resource_limit_exceeded", "message": "no", "details": details}
+    sim.spoil_hetzner("status", code=403, body={"error": error})
+
+    with pytest.raises(Invalid, match=rf"no \(resource_limit_exceeded{named}\)$"):
+        get(sim.hetzner_connection())
 
 
 @pytest.mark.parametrize(

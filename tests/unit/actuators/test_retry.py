@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
 
 BROKEN_DOWN = Transient("no answer")
@@ -56,6 +56,8 @@ def throttled(retry_after_s: float) -> Throttled:
         pytest.param(BROKEN_DOWN, False, 1, id="a write that broke down may have been carried out"),
         pytest.param(throttled(0.1), True, 2, id="throttled"),
         pytest.param(throttled(0.1), False, 2, id="a throttled write was not carried out"),
+        pytest.param(Busy("locked"), True, 2, id="busy"),
+        pytest.param(Busy("locked"), False, 2, id="a write to a busy object was not carried out"),
         pytest.param(NotFound("gone"), True, 1, id="not found"),
         pytest.param(Conflict("moved on"), True, 1, id="conflict is planned again, never resent"),
         pytest.param(Invalid("wrong"), True, 1, id="invalid"),
@@ -64,7 +66,7 @@ def throttled(retry_after_s: float) -> Throttled:
     ],
 )
 def test_what_is_tried_again(error: ApiError, repeatable: bool, tries: int) -> None:
-    """Throttled is always tried again, Transient only when the call may be repeated, the rest never."""
+    """Throttled and Busy are always tried again, Transient only when the call may be repeated, the rest never."""
     service = Service([error])
 
     if tries == 1:
@@ -122,6 +124,30 @@ def test_waits_without_a_hint_grow_at_random() -> None:
     assert all(0 <= wait <= end for waits in drawn for wait, end in zip(waits, upper_ends, strict=True))
     assert len({waits[0] for waits in drawn}) > 1
     assert any(waits[2] > upper_ends[1] for waits in drawn)
+
+
+def test_a_busy_object_gets_its_time() -> None:
+    """The wait doubles from half a second, with up to half a second drawn on top; nine seconds or so in all."""
+    drawn = []
+    for _ in range(20):
+        waiting = Waiting()
+        with pytest.raises(Busy):
+            waiting.call(Service([Busy("locked")] * 5), repeatable=False)
+        drawn.append(waiting.waits)
+
+    lower_ends = [0.5, 1.0, 2.0, 4.0]
+    assert all(end <= wait <= end + 0.5 for waits in drawn for wait, end in zip(waits, lower_ends, strict=True))
+    assert len({waits[0] for waits in drawn}) > 1
+
+
+def test_a_busy_object_that_breaks_down() -> None:
+    """A write is given up at the first answer of which nothing is known, whatever was waited for before."""
+    service = Service([Busy("locked"), BROKEN_DOWN])
+
+    with pytest.raises(Transient):
+        Waiting().call(service, repeatable=False)
+
+    assert len(service.timeouts) == 2
 
 
 def test_no_try_begins_after_the_deadline() -> None:

@@ -1,15 +1,20 @@
 """The project anchor: does the token see this cluster's project (design section 6)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from desired.anchor import Anchor, AnchorState, anchor_of_cloud, witnesses
+from desired.load_balancer import CloudBalancer
 from desired.section import Absent, Present, Section, Unknown
 from desired.selector import parse_selector
+from desired.service import Service
 from desired.settings import Settings, Waits
 from desired.snapshot import Network, Readiness, Server, Snapshot
+from tests.balancers import a_balancer, a_service, a_world
 from tests.builders import (
     NOW,
     a_joining_node,
@@ -212,3 +217,76 @@ def test_the_network_as_a_witness(
 ) -> None:
     """The network proves the project when it was given by its id: a name may exist in any project."""
     assert witnesses(a_snapshot(network=network), Settings(network=setting)) == expected
+
+
+OTHERS = "another-cluster"
+BALANCER = {"load_balancer/#42": "load balancer"}
+ALIVE, DEAD = a_service(), a_service(uid="dead")
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("services", "balancers", "expected"),
+    [
+        pytest.param([], [a_balancer(service_uid=None)], BALANCER, id="our-clusters-label"),
+        pytest.param([], [a_balancer()], BALANCER, id="our-clusters-label-and-a-dead-service"),
+        pytest.param([ALIVE], [a_balancer(cluster_uid=None)], BALANCER, id="a-living-services-label"),
+        pytest.param([ALIVE], [a_balancer()], BALANCER, id="both"),
+        pytest.param([], [a_balancer(cluster_uid=None)], {}, id="a-dead-services-label"),
+        pytest.param([DEAD], [a_balancer(cluster_uid=None)], {}, id="another-living-service"),
+        pytest.param([ALIVE], [a_balancer(cluster_uid=OTHERS)], {}, id="another-clusters-with-our-services-uid"),
+        pytest.param([ALIVE], [a_balancer(cluster_uid="")], {}, id="an-empty-label-is-another-clusters"),
+        pytest.param([ALIVE], [a_balancer(service_uid=None, cluster_uid=None)], {}, id="a-name-is-no-proof"),
+        pytest.param(
+            [a_service(type="ClusterIP", deleted_at=NOW)],
+            [a_balancer(cluster_uid=None)],
+            BALANCER,
+            id="whatever-the-service-is",
+        ),
+        pytest.param(
+            [ALIVE],
+            [a_balancer(7), a_balancer(8, cluster_uid=OTHERS), a_balancer(9, cluster_uid=None)],
+            {"load_balancer/#7": "load balancer", "load_balancer/#9": "load balancer"},
+            id="every-one-of-them",
+        ),
+    ],
+)
+def test_load_balancers_as_witnesses(
+    services: list[Service], balancers: list[CloudBalancer], expected: Mapping[str, str]
+) -> None:
+    """A load balancer proves the project by our cluster's label, or by a living Service's where no cluster's is."""
+    snapshot = a_world(services, balancers, nodes=[], servers=[])
+    assert witnesses(snapshot, Settings()) == expected
+
+
+@covers("W-2")
+def test_a_witness_in_a_list_with_a_gap() -> None:
+    """What was found is there, whatever else was not."""
+    snapshot = replace(a_world(nodes=[], servers=[]), load_balancers=incomplete(Section({42: a_balancer()})))
+    assert witnesses(snapshot, Settings()) == BALANCER
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param({"cluster_uid": Unknown("403")}, {"load_balancer/#9": "load balancer"}, id="identity-unknown"),
+        pytest.param({"services": None}, {"load_balancer/#7": "load balancer"}, id="services-not-read"),
+        pytest.param({"load_balancers": None}, {}, id="load-balancers-not-read"),
+        pytest.param({"load_balancers": Section(unreadable={7: "odd"})}, {}, id="unreadable-is-no-proof"),
+    ],
+)
+def test_witnesses_that_cannot_be_told(world: dict[str, Any], expected: Mapping[str, str]) -> None:
+    """What is not known to be of this cluster proves nothing, and what has no label at all never does."""
+    nobodys = a_balancer(8, service_uid=None, cluster_uid=None)
+    snapshot = a_world([ALIVE], [a_balancer(7), nobodys, a_balancer(9, cluster_uid=None)], nodes=[], servers=[])
+    assert witnesses(replace(snapshot, **world), Settings()) == expected
+
+
+@covers("W-2")
+def test_all_witnesses() -> None:
+    """Whatever is found is named."""
+    down = a_settled_node("a", 1, ready=Readiness.FALSE)
+    network = Present(a_network(4))
+    snapshot = a_world([], [a_balancer()], nodes=[down], servers=[a_server(1)], network=network)
+    assert witnesses(snapshot, Settings(network="4")) == {"node/a": "server", **BALANCER, **FOUND}

@@ -8,7 +8,8 @@ import pytest
 
 from desired.blast_radius import NodeLosses
 from desired.change import Change, Plan, Verdict
-from desired.guards import Facts, Finding, absence_proof, explain_easing, explain_losses, node_blast_radius
+from desired.finding import Facts, Finding
+from desired.guards import absence_proof, explain_easing, explain_losses, node_blast_radius
 from desired.section import Absent, Section, Unknown
 from desired.settings import Settings
 from desired.snapshot import Node, Server, Snapshot

@@ -9,12 +9,15 @@ from desired.absence import proof_of_absence
 from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
 from desired.diff import compute_plan, diff
 from desired.kinds import Verb
+from desired.lanes import in_order
+from desired.load_balancer import ServerTarget
 from desired.section import UNMANAGED, Present, Unknown
 from desired.settings import AddressFamily, Controller, Settings
 from desired.settled import SettledNode
 from desired.shutdown import with_shutdown_taint
 from desired.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
 from desired.state import DesiredState, compute_desired
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
     SERVER_LABELS,
     UNINITIALIZED,
@@ -375,7 +378,32 @@ def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
 def test_notes_are_carried_over() -> None:
     """What the desired state has to say is in the plan."""
     note = Note("node/a", NoteKind.FOREIGN, "left alone")
-    assert diff(a_snapshot(), DesiredState({}, (note,)), SETTINGS) == Plan(notes=(note,))
+    assert diff(a_snapshot(), DesiredState({}, notes=(note,)), SETTINGS) == Plan(notes=(note,))
+
+
+@pytest.mark.parametrize(
+    ("targets", "follows"),
+    [
+        pytest.param([], (), id="no-target"),
+        pytest.param([ServerTarget(1, use_private_ip=False)], ("load_balancer/default/web/target/server:1",), id="one"),
+        pytest.param([ServerTarget(2, use_private_ip=False)], (), id="another-server"),
+    ],
+)
+def test_a_node_goes_after_its_target(targets: list[ServerTarget], follows: tuple[str, ...]) -> None:
+    """A Node is deleted once its server was tried to be taken out of the load balancer, whatever came of it."""
+    nodes, servers = [a_lost_node(), a_settled_node("web-2", 2)], [a_server(2, "web-2")]
+    snapshot = a_world([a_served_service()], [a_balancer(targets=targets)], nodes=nodes, servers=servers)
+    deletion = compute_plan(snapshot, LOCATED).by_key["node/web-1"]
+    assert (deletion.kind, deletion.follows, deletion.depends_on) == ("node.delete", follows, ())
+
+
+def test_a_node_goes_after_its_targets_everywhere() -> None:
+    """Each load balancer is named, in a settled order, and the Node comes last."""
+    services = [a_served_service(name, uid=f"uid-{name}") for name in ("b", "a")]
+    balancers = [a_balancer(number, service_uid=f"uid-{name}") for number, name in ((43, "b"), (44, "a"))]
+    order = in_order(compute_plan(a_world(services, balancers, nodes=[a_lost_node()], servers=[]), LOCATED).changes)
+    assert order[-1].key == "node/web-1"
+    assert order[-1].follows == tuple(f"load_balancer/default/{name}/target/server:1" for name in ("a", "b"))
 
 
 def test_taint_set_again() -> None:

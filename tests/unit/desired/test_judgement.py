@@ -8,12 +8,27 @@ import pytest
 
 from desired.anchor import Anchor
 from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.diff import compute_plan
+from desired.finding import Facts
 from desired.guards import explain_violation
-from desired.judgement import hold_hash, judge, restrict
+from desired.judgement import conditions_of, hold_hash, judge, restrict
 from desired.kinds import Verb
+from desired.names import LABEL_SERVICE_UID
 from desired.section import Present, Section, Unknown
+from desired.service import Service
 from desired.settings import Policy, Settings
 from desired.snapshot import Server, Snapshot
+from tests.balancers import (
+    LOCATED,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
 from tests.builders import (
     NOW,
     UNINITIALIZED,
@@ -185,7 +200,8 @@ def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
 def test_dependent_of_a_held_change_waits() -> None:
     """Nobody approves a dependent: it waits for the held change, under that change's rule."""
     held = a_change("node/web-1")
-    after = a_change("service/ns/a", "service.claim", before=False, after=True, depends_on=("node/web-1",))
+    after = a_change("node/robot", before=an_identity("hrobot://1"), after=an_identity("hrobot://7"))
+    after = replace(after, depends_on=("node/web-1",))
     judged = judge(Plan((held, after)), ASTRAY, Settings())
     assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
     assert judged.by_key[after.key].ruling == Ruling(
@@ -353,3 +369,257 @@ def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
     (change,) = restrict(Plan((first, then)), ("node/b",)).changes
     assert change.ruling == Ruling(Verdict.WAITING, "only", "comes after node/a, which is left out")
+
+
+SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
+SERVICE, LB, CERTIFICATE = "service/default/web", "load_balancer/default/web", "certificate/default/web"
+CLAIM, STATUS = f"{SERVICE}/finalizer", f"{SERVICE}/status"
+NEW, NEW_SECURE = a_service(), a_service(claim=a_claim(annotations=SECURE))
+FOREIGN = a_balancer(cluster_uid="another")
+TO_ADOPT = a_balancer(service_uid=None, cluster_uid=None, listeners=(a_listener(), a_listener(81, 30081)))
+
+
+def of_world(snapshot: Snapshot, settings: Settings = LOCATED) -> Plan:
+    """The plan that the rules make of it, judged."""
+    return judge(compute_plan(snapshot, settings), snapshot, settings)
+
+
+OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
+GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "verdict", "rule", "why"),
+    [
+        pytest.param(a_world([NEW]), LOCATED, Verdict.ALLOWED, None, "", id="nothing in the way"),
+        pytest.param(
+            a_world([NEW]), OBSERVE, Verdict.WAITING, "policy", "policy observe does not apply it", id="policy"
+        ),
+        pytest.param(
+            a_world([NEW], servers=[]), LOCATED, Verdict.HELD, "project-anchor", ASTRAY_WHY, id="another project"
+        ),
+        pytest.param(
+            a_world([NEW], [FOREIGN]),
+            LOCATED,
+            Verdict.REFUSED,
+            "foreign-owner",
+            "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another",
+            id="refused",
+        ),
+        pytest.param(
+            replace(a_world(), services=GAP),
+            LOCATED,
+            Verdict.WAITING,
+            "incomplete-snapshot",
+            f"only prepares {LB}, which is waiting",
+            id="Services with a gap",
+        ),
+        pytest.param(
+            a_world([NEW], cluster_uid=Unknown("403")),
+            LOCATED,
+            Verdict.WAITING,
+            "incomplete-snapshot",
+            f"only prepares {LB}, which is waiting",
+            id="identity unknown",
+        ),
+        pytest.param(
+            a_world([NEW], [TO_ADOPT]),
+            LOCATED,
+            Verdict.WAITING,
+            "adoption",
+            f"only prepares {LB}, which is held",
+            id="adoption held",
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], [TO_ADOPT], certificates=[]),
+            LOCATED,
+            Verdict.WAITING,
+            "adoption",
+            f"only prepares {LB}, which is held",
+            id="adoption held beside a certificate to come",
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], certificates=[a_certificate(is_managed=True, labels={LABEL_SERVICE_UID: NEW.uid})]),
+            LOCATED,
+            Verdict.ALLOWED,
+            None,
+            "",
+            id="only a port waits for its certificate",
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], [a_balancer()], certificates=[], cluster_uid=Unknown("403")),
+            LOCATED,
+            Verdict.ALLOWED,
+            None,
+            "",
+            id="it keeps the load balancer that is there, whatever waits besides",
+        ),
+        pytest.param(
+            a_world([NEW], [a_balancer(listeners=(a_listener(), a_listener(81, 30081)))]),
+            replace(LOCATED, policy=Policy.UPSERT),
+            Verdict.ALLOWED,
+            None,
+            "",
+            id="nothing that waits hangs on it",
+        ),
+    ],
+)
+def test_claims(snapshot: Snapshot, settings: Settings, verdict: Verdict, rule: str | None, why: str) -> None:
+    """No finalizer is claimed for a load balancer that may not be created, or not be taken over."""
+    assert of_world(snapshot, settings).by_key[CLAIM].ruling == Ruling(verdict, rule, why)
+
+
+def test_load_balancers_with_a_gap() -> None:
+    """Where it is not known whether there is one, not even a claim is planned."""
+    snapshot = replace(a_world([NEW]), load_balancers=incomplete(Section({})))
+    assert of_world(snapshot).changes == ()
+
+
+def test_certificate_that_no_port_may_use() -> None:
+    """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
+    ruling = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].ruling
+    why = f"only prepares {LB}/listener/80, which is waiting"
+    assert ruling == Ruling(Verdict.WAITING, "adoption", why)
+
+
+def test_certificate_that_a_port_may_use() -> None:
+    """It is asked for when nothing but itself keeps the port."""
+    judged = of_world(a_world([NEW_SECURE], [a_balancer()], certificates=[]))
+    assert judged.by_key[CERTIFICATE].ruling == ALLOWED
+
+
+def by_hand(key: str, kind: str, *depends_on: str) -> Change:
+    """A change for Service web that no rule has planned."""
+    return a_change(key, kind, owner=SERVICE, depends_on=depends_on)
+
+
+OTHER_LB = "load_balancer/default/other"
+CLAIMED = (by_hand(CLAIM, "service.claim"), by_hand(LB, "lb.create", CLAIM))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(CLAIMED, {CLAIM, LB}, id="what it prepares"),
+        pytest.param((by_hand(CLAIM, "service.claim"),), set(), id="for nothing"),
+        pytest.param((CLAIMED[0], by_hand(LB, "lb.create")), {LB}, id="for something else"),
+        pytest.param((*CLAIMED, by_hand(OTHER_LB, "lb.adopt", CLAIM)), {LB}, id="for two, one of which goes on"),
+        pytest.param(
+            (*CLAIMED, by_hand(OTHER_LB, "lb.create", CLAIM)), {LB, OTHER_LB, CLAIM}, id="for two, both of which wait"
+        ),
+        pytest.param(
+            (*CLAIMED, by_hand(CERTIFICATE, "certificate.create", CLAIM)),
+            {LB, CLAIM, CERTIFICATE},
+            id="what depends on a preparation waits with it",
+        ),
+        pytest.param(
+            (*CLAIMED, by_hand(f"{LB}/type", "lb.type", CLAIM), by_hand(f"{LB}/algorithm", "lb.algorithm", LB)),
+            {LB, CLAIM, f"{LB}/type", f"{LB}/algorithm"},
+            id="what else depends on it is no reason to claim",
+        ),
+        pytest.param(
+            (by_hand(LB, "lb.create"), by_hand(f"{LB}/type", "lb.type", LB), by_hand(STATUS, "service.status", LB)),
+            {LB, f"{LB}/type", STATUS},
+            id="only what depends",
+        ),
+        pytest.param(
+            (by_hand(LB, "lb.create", f"{LB}/type"), by_hand(f"{LB}/type", "lb.type")),
+            {LB},
+            id="other kinds prepare nothing",
+        ),
+        pytest.param(
+            (
+                by_hand(LB, "lb.create"),
+                by_hand(CERTIFICATE, "certificate.create"),
+                by_hand(f"{LB}/listener/80", "lb.listener", LB, CERTIFICATE),
+                by_hand(f"{LB}/listener/81", "lb.listener", CERTIFICATE),
+            ),
+            {LB, f"{LB}/listener/80"},
+            id="a certificate for two ports, one of which goes on",
+        ),
+    ],
+)
+def test_preparations(changes: tuple[Change, ...], expected: set[str]) -> None:
+    """A preparation waits when all that it prepares is withheld; here every creation of a load balancer is."""
+    snapshot = replace(a_world(certificates=[]), load_balancers=incomplete(Section({})))
+    judged = judge(Plan(changes), snapshot, LOCATED)
+    assert {change.key for change in judged.changes} - {change.key for change in judged.allowed} == expected
+
+
+def test_a_preparation_that_is_held_itself_stays_held() -> None:
+    """A heavier verdict of its own is not covered up."""
+    judged = judge(Plan(CLAIMED), replace(a_world(servers=[]), load_balancers=None), OBSERVE)
+    assert verdicts(judged)[CLAIM] == (Verdict.HELD, "project-anchor")
+
+
+def conditions(judged: Plan) -> dict[str, tuple[str, str]]:
+    """Type → status and reason of what rides on the write of the Service's status."""
+    return {condition.type: (condition.status, condition.reason) for condition in judged.by_key[STATUS].rides}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "ready", "in_sync"),
+    [
+        pytest.param(
+            a_world([NEW], [a_balancer()]), LOCATED, ("True", "AddressPublished"), ("True", "InSync"), id="all is well"
+        ),
+        pytest.param(
+            a_world([NEW], [a_balancer()]), OBSERVE, ("False", "NoAddress"), ("False", "Waiting"), id="withheld"
+        ),
+        pytest.param(
+            a_world([NEW], [a_balancer()], servers=[]), LOCATED, ("False", "NoAddress"), ("False", "Held"), id="held"
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], [a_balancer()], certificates=[]),
+            LOCATED,
+            ("True", "AddressPublished"),
+            ("False", "Waiting"),
+            id="something waits for the next round",
+        ),
+        pytest.param(
+            a_world(
+                [NEW, a_service("bad", uid="bad", claim=a_claim(annotations=annotated(type="lb99")))], [a_balancer()]
+            ),
+            LOCATED,
+            ("True", "AddressPublished"),
+            ("True", "InSync"),
+            id="another Service is in trouble",
+        ),
+        pytest.param(
+            a_world([a_service(claim=a_claim(annotations=annotated(type="lb99")))], [a_balancer()]),
+            LOCATED,
+            ("True", "AddressPublished"),
+            ("False", "InvalidAnnotation"),
+            id="it is in trouble itself",
+        ),
+    ],
+)
+def test_rides(snapshot: Snapshot, settings: Settings, ready: tuple[str, str], in_sync: tuple[str, str]) -> None:
+    """The write of a status takes the conditions along, as they are once what is allowed is done."""
+    judged = of_world(snapshot, settings)
+    assert conditions(judged) == {"LoadBalancerReady": ready, "LoadBalancerInSync": in_sync}
+    assert {change.kind for change in judged.changes if change.rides} == {"service.status"}
+
+
+def test_rides_are_no_difference() -> None:
+    """Conditions alone change neither a plan nor a hash; without a status to write there are none."""
+    snapshot = a_world([NEW], [a_balancer()])
+    plan = compute_plan(snapshot, LOCATED)
+    assert of_world(snapshot) == plan
+    assert hold_hash("x", plan.changes, snapshot) == hold_hash("x", of_world(snapshot).changes, snapshot)
+    assert of_world(a_world([a_served_service()], [a_balancer()])).changes == ()
+
+
+@pytest.mark.parametrize("key", ["service/default/shop", "node/web-1", LB])
+def test_conditions_of_what_is_no_service(key: str) -> None:
+    """Only a Service that was read has conditions."""
+    snapshot = a_world([NEW], [a_balancer()])
+    assert conditions_of(key, (), Facts(Plan(), snapshot, LOCATED)) == ()
+    assert conditions_of(key, (), Facts(Plan(), replace(snapshot, services=None), LOCATED)) == ()
+
+
+def test_status_of_what_is_no_service() -> None:
+    """A status that no rule planned has nothing to take along."""
+    change = by_hand(STATUS, "service.status")
+    (judged,) = judge(Plan((change,)), a_world(), LOCATED).changes
+    assert judged.rides == ()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.reference_rules import ELSEWHERE, HERE, rules_covered_in
+from tests.support.reference_rules import ELSEWHERE, HERE, NODE_RULES
+from tests.support.rule_marks import Rules
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
@@ -18,7 +19,7 @@ ALL = {*SECTIONS, *(f"{series}-{number}" for series, last in SERIES.items() for 
 @pytest.fixture(scope="module")
 def covered() -> Mapping[str, tuple[str, ...]]:
     """Rule → its cases in this folder."""
-    return rules_covered_in(FOLDER)
+    return NODE_RULES.covered_in(FOLDER)
 
 
 def test_every_rule_has_its_place() -> None:
@@ -41,8 +42,7 @@ def test_cases_are_of_rules_that_belong_here(covered: Mapping[str, tuple[str, ..
 @pytest.mark.parametrize("rule", ELSEWHERE)
 def test_reason_holds(rule: str) -> None:
     """A test that a reason points at is there."""
-    named = [word.rstrip(";,") for word in ELSEWHERE[rule].split() if word.startswith("tests/")]
-    assert [path for path in named if not (ROOT / path).is_file()] == []
+    assert NODE_RULES.missing_tests(rule, ROOT) == []
     assert ELSEWHERE[rule]
 
 
@@ -66,12 +66,13 @@ class TestD:
 
 
 def test_marks_are_found(tmp_path: Path) -> None:
-    """Marks are found above and below other decorators, in every file of the folder."""
+    """Marks are found above and below other decorators, in every file of the folder and of those in it."""
+    (tmp_path / "below").mkdir()
     (tmp_path / "test_one.py").write_text(CASES)
-    (tmp_path / "test_two.py").write_text('@covers("W-1")\ndef test_f(): ...\n')
+    (tmp_path / "below" / "test_two.py").write_text('@covers("W-1")\ndef test_f(): ...\n')
     (tmp_path / "notes.txt").write_text('@covers("W-9")\ndef test_g(): ...\n')
-    assert rules_covered_in(tmp_path) == {
-        "W-1": ("test_one.py::test_a", "test_one.py::test_b", "test_two.py::test_f"),
+    assert NODE_RULES.covered_in(tmp_path) == {
+        "W-1": ("test_two.py::test_f", "test_one.py::test_a", "test_one.py::test_b"),
         "2.2": ("test_one.py::test_a",),
         "I-1": ("test_one.py::test_e",),
     }
@@ -91,4 +92,19 @@ def test_marks_that_say_nothing(tmp_path: Path, source: str) -> None:
     """A mark that cannot be read from the source, or that is on no test, is an error and not a case."""
     (tmp_path / "test_one.py").write_text(source)
     with pytest.raises(ValueError, match=r"test_one\.py:1: a mark belongs on a test"):
-        rules_covered_in(tmp_path)
+        NODE_RULES.covered_in(tmp_path)
+
+
+def test_marks_of_another_reference_are_none(tmp_path: Path) -> None:
+    """Ids of two references may be the same: each has a mark of its own."""
+    (tmp_path / "test_one.py").write_text('@balancer_covers("W-1")\ndef test_a(): ...\n')
+    assert NODE_RULES.covered_in(tmp_path) == {}
+
+
+def test_reasons_that_name_what_is_not_there(tmp_path: Path) -> None:
+    """A test that was renamed is no reason any more."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_there.py").touch()
+    rules = Rules("covers", {}, {"W-1": "process: tests/test_there.py; tests/test_gone.py, for ever", "W-2": "routes"})
+    assert rules.missing_tests("W-1", tmp_path) == ["tests/test_gone.py"]
+    assert rules.missing_tests("W-2", tmp_path) == []

@@ -7,6 +7,7 @@ import pytest
 from desired.selector import Operator, Requirement, Selector, is_label_key, is_label_value, parse_selector
 
 IN, NOT_IN, EXISTS, MISSING = Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.MISSING
+GREATER, LESS = Operator.GREATER, Operator.LESS
 
 
 def one(operator: Operator, *values: str, key: str = "a") -> tuple[Requirement, ...]:
@@ -29,6 +30,11 @@ def one(operator: Operator, *values: str, key: str = "a") -> tuple[Requirement, 
         pytest.param("a in ()", one(IN, ""), id="in-an-empty-list-which-holds-the-empty-value"),
         pytest.param("a", one(EXISTS), id="exists"),
         pytest.param("!a", one(MISSING), id="is-missing"),
+        pytest.param("a > 3", one(GREATER, "3"), id="greater"),
+        pytest.param("a < 3", one(LESS, "3"), id="less"),
+        pytest.param("a>3,b<07", one(GREATER, "3") + one(LESS, "07", key="b"), id="comparisons-without-blanks"),
+        pytest.param("in > 3", one(GREATER, "3", key="in"), id="a-word-that-is-compared"),
+        pytest.param(f"a>{2**63 - 1}", one(GREATER, str(2**63 - 1)), id="the-largest-number"),
         pytest.param(" a = b ", one(IN, "b"), id="blanks-around-a-sign"),
         pytest.param("a\t!=\tb", one(NOT_IN, "b"), id="tabs"),
         pytest.param("! a", one(MISSING), id="a-blank-behind-the-exclamation-mark"),
@@ -76,7 +82,11 @@ def test_parse_selector(text: str, expected: tuple[Requirement, ...]) -> None:
         pytest.param("a in (x) b", "a in (x) b", id="something-behind-a-list"),
         pytest.param("a IN (x)", "a IN (x)", id="words-are-case-sensitive"),
         pytest.param("(a)", "(a)", id="parentheses-alone"),
-        pytest.param("a>1", "a>1", id="comparison-of-numbers-is-not-supported"),
+        pytest.param("a>=1", "a>=1", id="greater-or-equal"),
+        pytest.param("a<>1", "a<>1", id="two-comparisons"),
+        pytest.param("!a>1", "!a>1", id="missing-and-greater"),
+        pytest.param("a>(1)", "a>(1)", id="greater-than-a-list"),
+        pytest.param(">1", ">1", id="no-key-to-compare"),
         pytest.param("/a=b", "/a=b", id="empty-prefix"),
         pytest.param("a/b/c", "a/b/c", id="two-slashes"),
         pytest.param("Example.com/a", "Example.com/a", id="prefix-with-a-capital"),
@@ -89,7 +99,9 @@ def test_what_is_no_selector(text: str, part: str) -> None:
     """A requirement that is none is refused, and the message shows it and what there may be."""
     with pytest.raises(ValueError, match="is no requirement") as refused:
         parse_selector(text)
-    assert str(refused.value) == f"{part!r} is no requirement: expect key, !key, key=value, key!=value, key in (a,b)"
+    assert str(refused.value) == (
+        f"{part!r} is no requirement: expect key, !key, key=value, key!=value, key in (a,b), key>1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,6 +114,7 @@ def test_what_is_no_selector(text: str, part: str) -> None:
         pytest.param("a in (x y,z)", "x y", id="blank-inside"),
         pytest.param("a notin (ok,no!,bad?)", "bad?", id="the-first-of-several-by-the-alphabet"),
         pytest.param("a=ä", "ä", id="not-ascii"),
+        pytest.param("a>-1", "-1", id="negative-numbers-begin-with-a-hyphen"),
     ],
 )
 def test_what_can_be_no_value(text: str, value: str) -> None:
@@ -109,6 +122,23 @@ def test_what_can_be_no_value(text: str, value: str) -> None:
     with pytest.raises(ValueError, match="can be no label's value") as refused:
         parse_selector(text)
     assert str(refused.value) == f"{text!r}: {value!r} can be no label's value"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("a>", "", id="nothing"),
+        pytest.param("a > b", "b", id="letters"),
+        pytest.param("a<1.5", "1.5", id="a-fraction"),
+        pytest.param("a<1_0", "1_0", id="an-underscore-in-it"),
+        pytest.param(f"a>{2**63}", str(2**63), id="more-than-64-bits"),
+    ],
+)
+def test_what_nothing_can_be_compared_with(text: str, value: str) -> None:
+    """Kubernetes compares integers of 64 bits; anything else is refused."""
+    with pytest.raises(ValueError, match="is no integer") as refused:
+        parse_selector(text)
+    assert str(refused.value) == f"{text!r}: {value!r} is no integer of 64 bits"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +162,22 @@ def test_what_can_be_no_value(text: str, value: str) -> None:
         pytest.param("a", {"b": "a"}, False, id="exists-and-is-missing"),
         pytest.param("!a", {"a": ""}, False, id="missing-and-is-there"),
         pytest.param("!a", {"b": "a"}, True, id="missing-and-is-missing"),
+        pytest.param("a>3", {"a": "4"}, True, id="greater-and-is"),
+        pytest.param("a>3", {"a": "3"}, False, id="greater-and-is-equal"),
+        pytest.param("a>3", {"a": "10"}, True, id="greater-as-a-number-and-not-as-a-text"),
+        pytest.param("a>3", {"a": "004"}, True, id="greater-with-zeros-before"),
+        pytest.param("a>3", {}, False, id="greater-and-missing"),
+        pytest.param("a>3", {"a": ""}, False, id="greater-and-empty"),
+        pytest.param("a>3", {"a": "x9"}, False, id="greater-and-no-number"),
+        pytest.param("a>3", {"a": "4.5"}, False, id="greater-and-a-fraction"),
+        pytest.param("a>3", {"a": "٤"}, False, id="greater-and-a-digit-of-another-script"),
+        pytest.param("a>3", {"a": str(2**63)}, False, id="greater-and-more-than-64-bits"),
+        pytest.param("a<3", {"a": "2"}, True, id="less-and-is"),
+        pytest.param("a<3", {"a": "3"}, False, id="less-and-is-equal"),
+        pytest.param("a<3", {"a": "10"}, False, id="less-and-is-greater"),
+        pytest.param("a<3", {}, False, id="less-and-missing"),
+        pytest.param("a<3", {"a": "x"}, False, id="less-and-no-number"),
+        pytest.param("a>1,a<4", {"a": "3"}, True, id="between"),
         pytest.param("a=b,c", {"a": "b", "c": ""}, True, id="all-of-several"),
         pytest.param("a=b,c", {"a": "b"}, False, id="one-of-several"),
     ],

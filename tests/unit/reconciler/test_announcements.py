@@ -9,7 +9,7 @@ from desired.judgement import judge
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from reconciler.telemetry.announcements import on_outcome, warnings
-from reconciler.telemetry.events import Event, EventType
+from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 
 JOINING = a_joining_node()
@@ -29,15 +29,21 @@ GONE = "Deleting node web-1 because it does not exist in the cloud provider"
 @pytest.mark.parametrize(
     ("change", "outcome", "event"),
     [
-        (INITIALISED, Applied(), Event(JOINING, EventType.NORMAL, "Synced", "Node synced successfully")),
-        (INITIALISED, Failed("forbidden"), Event(JOINING, EventType.WARNING, "InitialisationFailed", "forbidden")),
+        (INITIALISED, Applied(), Event(subject_of(JOINING), EventType.NORMAL, "Synced", "Node synced successfully")),
+        (
+            INITIALISED,
+            Failed("forbidden"),
+            Event(subject_of(JOINING), EventType.WARNING, "InitialisationFailed", "forbidden"),
+        ),
         (INITIALISED, Pending("conflict"), None),
         (INITIALISED, Skipped("stopped"), None),
-        (DELETED, Applied(), Event(JOINING, EventType.NORMAL, "DeletingNode", GONE)),
+        (DELETED, Applied(), Event(subject_of(JOINING), EventType.NORMAL, "DeletingNode", GONE)),
         (
             DELETED,
             Failed("forbidden"),
-            Event(JOINING, EventType.WARNING, "DeletingNodeFailed", "Failed deleting node web-1: forbidden"),
+            Event(
+                subject_of(JOINING), EventType.WARNING, "DeletingNodeFailed", "Failed deleting node web-1: forbidden"
+            ),
         ),
         (DELETED, Pending("conflict"), None),
         (DELETED, Skipped("stopped"), None),
@@ -76,6 +82,12 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.DELETING, None, None),
     (NoteKind.ANCHOR, None, None),
     (NoteKind.APPROVAL, None, None),
+    (NoteKind.LIMIT, None, None),
+    (NoteKind.DEPRECATED, None, None),
+    (NoteKind.CERTIFICATE, None, None),
+    (NoteKind.UNUSABLE_TARGET, None, None),
+    (NoteKind.NO_TARGETS, None, None),
+    (NoteKind.ORPHAN, None, None),
     (NoteKind.PARTIAL, None, None),
 ]
 """Kind of a note → reason of its event on a joining Node, and on a settled one."""
@@ -86,8 +98,8 @@ def test_notes(kind: NoteKind, joining: str | None, settled: str | None) -> None
     """A Node that a person has to help gets a warning with the note's own words; passing trouble none."""
     plan = Plan(notes=tuple(Note(node.key, kind, "the cause") for node in (JOINING, SETTLED)))
 
-    assert list(warnings(plan, WORLD)) == [
-        Event(node, EventType.WARNING, reason, "the cause")
+    assert list(warnings(plan, WORLD, Settings())) == [
+        Event(subject_of(node), EventType.WARNING, reason, "the cause")
         for node, reason in ((JOINING, joining), (SETTLED, settled))
         if reason
     ]
@@ -98,14 +110,14 @@ def test_notes_on_others(key: str) -> None:
     """A note on anything but a Node that was observed has nothing to attach an event to."""
     plan = Plan(notes=(Note(key, NoteKind.MALFORMED, "the cause"),))
 
-    assert list(warnings(plan, WORLD)) == []
+    assert list(warnings(plan, WORLD, Settings())) == []
 
 
 def test_a_real_miss() -> None:
     """The plan's own note on a misnamed Node becomes its event."""
-    (event,) = warnings(judged(WORLD), WORLD)
+    (event,) = warnings(judged(WORLD), WORLD, Settings())
 
-    assert (event.node, event.reason) == (JOINING, "ServerNotFound")
+    assert (event.subject, event.reason) == (subject_of(JOINING), "ServerNotFound")
     assert "no server of the project is named 'web-1'" in event.message
 
 
@@ -114,9 +126,9 @@ def test_a_robot_server_that_joins() -> None:
     robot = a_joining_node("metal-1", provider_id="hrobot://7")
     world = a_snapshot([robot, a_settled_node("metal-2", provider_id="hrobot://8")])
 
-    (event,) = warnings(judged(world), world)
+    (event,) = warnings(judged(world), world, Settings())
 
-    assert (event.node, event.type, event.reason) == (robot, EventType.WARNING, "RobotNotRead")
+    assert (event.subject, event.type, event.reason) == (subject_of(robot), EventType.WARNING, "RobotNotRead")
     assert event.message == "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; left to HCCM"
 
 
@@ -130,12 +142,12 @@ def test_holds() -> None:
     world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
     (hold,) = judged(world).holds
 
-    (event,) = warnings(judged(world), world)
+    (event,) = warnings(judged(world), world, Settings())
 
-    assert (event.node, event.type, event.reason) == (JOINING, EventType.WARNING, "ChangeHeld")
+    assert (event.subject, event.type, event.reason) == (subject_of(JOINING), EventType.WARNING, "ChangeHeld")
     assert event.message.startswith("node.initialise is held by project-anchor: ")
     assert event.message.endswith(f"Approve with: reconcile approve {hold.hash}")
-    assert list(warnings(judged(world, hold.hash), world)) == []
+    assert list(warnings(judged(world, hold.hash), world, Settings())) == []
 
 
 @pytest.mark.parametrize(
@@ -146,7 +158,7 @@ def test_what_to_type(flags: str, typed: str) -> None:
     world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
     (hold,) = judged(world).holds
 
-    (event,) = warnings(judged(world), world, flags)
+    (event,) = warnings(judged(world), world, Settings(), flags)
 
     assert event.message.endswith(f". Approve with: reconcile approve {hold.hash}{typed}")
 
@@ -157,9 +169,9 @@ def test_a_held_deletion() -> None:
     world = a_snapshot([*lost, a_settled_node("web-3", 3)], [a_server(3, "web-3")])
     (hold,) = judged(world).holds
 
-    first, second = warnings(judged(world), world)
+    first, second = warnings(judged(world), world, Settings())
 
-    assert [first.node, second.node] == lost
+    assert [first.subject, second.subject] == [subject_of(node) for node in lost]
     assert {first.reason, second.reason} == {"ChangeHeld"}
     assert first.message == second.message
     assert first.message.startswith("node.delete is held by node-blast-radius: the servers of 2 of 3 Nodes are gone")
@@ -170,7 +182,7 @@ def test_a_deletion_that_waits_says_nothing() -> None:
     """What only waits for its proof is on its way: no person has to do anything."""
     world = a_snapshot([a_lost_node(), a_settled_node("web-2", 2)], [a_server(2, "web-2")])
 
-    assert list(warnings(judged(world), world)) == []
+    assert list(warnings(judged(world), world, Settings())) == []
 
 
 def test_a_settled_node_with_a_wrong_node_ip() -> None:
@@ -178,12 +190,12 @@ def test_a_settled_node_with_a_wrong_node_ip() -> None:
     node = a_settled_node(provided_node_ip="10.9.9.9")
     world = a_snapshot([node], [a_server()])
 
-    (event,) = warnings(judged(world), world)
+    (event,) = warnings(judged(world), world, Settings())
 
-    assert (event.node, event.reason) == (node, "InvalidNodeIP")
+    assert (event.subject, event.reason) == (subject_of(node), "InvalidNodeIP")
     assert event.message.startswith("the kubelet's --node-ip 10.9.9.9 is none of the server's addresses")
 
 
 def test_an_empty_plan_says_nothing() -> None:
     """A cluster in order has no events."""
-    assert list(warnings(Plan(), WORLD)) == []
+    assert list(warnings(Plan(), WORLD, Settings())) == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from desired.annotations.options import Defaults
 from desired.selector import parse_selector
 from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
 from reconciler.config import Config, ConfigurationError, Mode, load_config
@@ -66,6 +67,7 @@ def test_everything_set() -> None:
         "--delete-not-ready-for": "1s",
         "--delete-min-age": "2s",
         "--given-up-after": "3s",
+        "--load-balancers-reset-unset": "true",
         "--request-timeout": "5s",
         "--leader-elect-resource-namespace": "ops",
     }
@@ -77,6 +79,9 @@ def test_everything_set() -> None:
         HCLOUD_DEBUG="true",
         HCLOUD_INSTANCES_ADDRESS_FAMILY="dualstack",
         HCLOUD_INSTANCES_ZONE_LABEL_ENABLED="false",
+        HCLOUD_LOAD_BALANCERS_LOCATION="hel1",
+        HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL="false",
+        HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL="5s",
     )
 
     assert config == Config(
@@ -90,6 +95,8 @@ def test_everything_set() -> None:
             mirror_labels="servers.example.com",
             keep_internal_ips=True,
             waits=Waits(timedelta(seconds=1), timedelta(seconds=2), timedelta(seconds=3)),
+            balancer_defaults=Defaults(location="hel1", uses_proxyprotocol=False, health_check_interval=5),
+            reset_unset=True,
             only=("node/web-1",),
         ),
         mode=Mode.ONCE,
@@ -104,6 +111,23 @@ def test_everything_set() -> None:
         endpoint="http://127.0.0.1:8080/v1",
         debug=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("controllers", "enabled", "left"),
+    [
+        pytest.param("*", "true", frozenset(Controller), id="on"),
+        pytest.param("*", "false", frozenset(Controller) - {Controller.SERVICE}, id="off"),
+        pytest.param("service", "false", frozenset(), id="off, and nothing else asked for"),
+        pytest.param("cloud-node", "false", frozenset({Controller.NODE}), id="off, and not asked for"),
+        pytest.param("cloud-node", "true", frozenset({Controller.NODE}), id="on, and not asked for"),
+    ],
+)
+def test_load_balancers_switched_off(controllers: str, enabled: str, left: frozenset[Controller]) -> None:
+    """HCCM's switch takes the part that looks after Services away, whatever ``--controllers`` says."""
+    config = load({"--controllers": controllers}, HCLOUD_LOAD_BALANCERS_ENABLED=enabled)
+
+    assert config.settings.controllers == left
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ def test_a_dry_run_writes_nothing(joining: Run) -> None:
 
 
 def test_a_plan_costs_as_many_requests_as_there_are_lists(joining: Run) -> None:
-    """Nodes, namespace and servers are one request each, whatever is planned, and the report says so."""
+    """Nodes, Services, namespace and servers are one request each, whatever is planned, and the report says so."""
     report = joining.plan()
 
-    assert (report.cost.kubernetes, report.cost.hetzner) == (2, 1)
+    assert (report.cost.kubernetes, report.cost.hetzner) == (3, 1)
     assert (report.cost.remaining, report.cost.limit) == (3599, 3600)
 
 
@@ -48,7 +48,7 @@ def test_joining_nodes_are_initialised(joining: Run) -> None:
         ("node/web-2", Applied()),
     ]
     assert initialised(joining) == ["web-1", "web-2"]
-    assert {(event.node.name, event.reason) for event in joining.ears.events} == {
+    assert {(event.subject.name, event.reason) for event in joining.ears.events} == {
         ("web-1", "Synced"),
         ("web-2", "Synced"),
     }
@@ -191,7 +191,7 @@ def test_a_failure_stays_with_its_node(joining: Run) -> None:
 
     assert report.result is Result.PARTIAL
     assert initialised(joining) == ["web-2"]
-    assert ("web-1", "InitialisationFailed") in {(event.node.name, event.reason) for event in joining.ears.events}
+    assert ("web-1", "InitialisationFailed") in {(event.subject.name, event.reason) for event in joining.ears.events}
 
 
 def test_nothing_applied_is_an_error(joining: Run) -> None:

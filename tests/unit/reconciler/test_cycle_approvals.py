@@ -29,7 +29,7 @@ def test_a_violated_anchor_writes_nothing(elsewhere: Run) -> None:
     assert initialised(elsewhere) == ["old-1", "old-2"]
     assert [hold.rule for hold in report.holds] == ["project-anchor"]
     assert report.holds[0].keys == ("node/web-1",)
-    assert ("web-1", "ChangeHeld") in {(event.node.name, event.reason) for event in elsewhere.ears.events}
+    assert ("web-1", "ChangeHeld") in {(event.subject.name, event.reason) for event in elsewhere.ears.events}
 
 
 def test_an_approval_counts_once(elsewhere: Run) -> None:

@@ -231,7 +231,7 @@ def test_which_nodes_go(lose: Lose, settings: Settings, gone: list[str]) -> None
     report = run.converge()
 
     assert left(run) == [name for name in ("web-1", "web-2") if name not in gone]
-    assert sorted(event.node.name for event in run.ears.events) == gone
+    assert sorted(event.subject.name for event in run.ears.events) == gone
     if settings.policy is not Policy.SYNC:
         assert [rule for _, _, rule in verdicts(report)] == ["policy", "policy"]
 

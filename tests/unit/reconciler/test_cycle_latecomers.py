@@ -42,7 +42,7 @@ def test_a_node_and_its_server_come_late(joining: Run, late: Mapping[str, Any]) 
     assert "late" in joining.sim.nodes()
     assert (report.result, report.notes) == (Result.NO_CHANGES, ())
     assert [line.change.key for line in report.lines] == ["node/web-1", "node/web-2"]
-    assert {(event.node.name, event.reason) for event in joining.ears.events} == {
+    assert {(event.subject.name, event.reason) for event in joining.ears.events} == {
         ("web-1", "Synced"),
         ("web-2", "Synced"),
     }

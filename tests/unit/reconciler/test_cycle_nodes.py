@@ -38,11 +38,11 @@ def types(run: Run) -> list[str]:
 
 
 def test_nothing_to_do(settled: Run) -> None:
-    """Nodes in order cost one list of each API and the cluster's identity, and no write."""
+    """Nodes in order cost the lists of Nodes, Services and servers, and the identity of the cluster, and no write."""
     report = settled.converge()
 
     assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
-    assert (report.cost.kubernetes, asked(settled)) == (2, ["/v1/servers"])
+    assert (report.cost.kubernetes, asked(settled)) == (3, ["/v1/servers"])
     assert settled.sim.written() == []
     assert settled.ears.events == []
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Denied, Throttled
+from actuators.errors import Broken, Denied, Throttled, Transient
 from actuators.outcome import Applied
 from desired.change import Plan
 from desired.section import Unknown
 from desired.settings import Settings
-from reconciler.cycle import fatal_errors
+from reconciler.cycle import all_errors, fatal_errors
 from reconciler.observe.world import Observation
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
@@ -143,6 +143,37 @@ def test_each_api_in_trouble_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parts", "fatal", "errors"),
+    [
+        pytest.param([], [], [], id="all well"),
+        pytest.param(["servers"], ["servers"], ["servers"], id="servers: everything hangs on them"),
+        pytest.param(["network"], ["network"], ["network"], id="the network: every address hangs on it"),
+        pytest.param(["services"], [], ["services"], id="Services: Nodes can do without"),
+        pytest.param(["load_balancers"], [], ["load_balancers"], id="load balancers: so they can"),
+        pytest.param(["certificates"], [], ["certificates"], id="certificates"),
+        pytest.param(["load_balancers", "certificates"], [], ["load_balancers"], id="one API is one error"),
+        pytest.param(["load_balancers", "servers"], ["servers"], ["servers"], id="the one that is fatal"),
+        pytest.param(["services", "servers"], ["servers"], ["servers", "services"], id="one of each API"),
+        pytest.param(["services", "load_balancers"], [], ["load_balancers", "services"], id="of each, none fatal"),
+    ],
+)
+def test_what_may_not_be_read(parts: list[str], fatal: list[str], errors: list[str]) -> None:
+    """A missing right is always an error; it stops all only when everything is decided from what it hides."""
+    denied = Observation(a_snapshot(servers=[a_server()]), {part: Denied(part) for part in parts})
+
+    assert fatal_errors(denied, Plan()) == tuple(fatal)
+    assert all_errors(denied, Plan()) == tuple(errors)
+
+
+@pytest.mark.parametrize("part", ["services", "load_balancers", "certificates", "load_balancer_types"])
+def test_trouble_that_passes_is_no_error(part: str) -> None:
+    """What cannot be read just now makes a run incomplete at most."""
+    for trouble in (Transient("down"), Throttled("slow down", retry_after_s=1.0), Broken("<html>")):
+        observation = Observation(a_snapshot(servers=[a_server()]), {part: trouble})
+        assert all_errors(observation, Plan()) == fatal_errors(observation, Plan()) == ()
+
+
+@pytest.mark.parametrize(
     ("broken", "waiting"),
     [
         pytest.param({"server_type": None}, ["web-2"], id="its name can be read: only its Node waits"),
@@ -192,7 +223,7 @@ def test_a_token_that_is_withdrawn_while_reading(simulate: Callable[..., Simulat
     report = run.converge()
 
     assert report.result is Result.ERROR
-    assert [line.change.key for line in report.lines] == ["node/named"]
+    assert [(line.change.key, line.outcome) for line in report.lines] == [("node/named", None)]
     assert run.sim.written() == []
 
 

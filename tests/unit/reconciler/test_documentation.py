@@ -1,18 +1,28 @@
 """Documents that follow from tables of the code, so that they cannot drift. ``UPDATE_DOCS=1`` writes them anew."""
 
 import os
+import re
 from pathlib import Path
+
+import pytest
 
 from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
 from reconciler.flags import FLAGS, Command, Flag
 from reconciler.variables import VARIABLES, Variable
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+SOURCES_OF_REASONS = (
+    "reconciler/telemetry/service_events.py",
+    "reconciler/telemetry/target_events.py",
+    "reconciler/telemetry/conditions.py",
+    "desired/load_balancers/conditions.py",
+)
 
 INTRODUCTION = """\
 # Configuration
 
-Made from the tables in `reconciler/flags.py` and `reconciler/variables.py`.
+Made from the tables in `reconciler/flags/table.py` and `reconciler/variables.py`.
 
 Booleans are written as Go writes them (`1 t T TRUE true True 0 f F FALSE false False`), durations as `30s`, `1m30s` or
 `500ms`. All problems are reported together. An unknown `RECONCILER_*` name, and one that looks like a misspelt variable
@@ -20,7 +30,8 @@ of the second table, is an error that offers the right one.
 
 ## Flags
 
-A flag on the command line wins over its variable. `reconcile validate` takes them all, to check them.
+A flag on the command line wins over its variable. `--delete` has none: it is given each time that it is meant.
+`reconcile validate` takes all flags of the first table, to check them.
 """
 
 VARIABLES_INTRODUCTION = """
@@ -78,23 +89,38 @@ def _flag(row: Flag) -> str:
     return f"| `{row.name}{value}` | `{row.variable}` | {row.meaning}{where} |"
 
 
+def _shown(default: object) -> str:
+    """A default as it would be written; "" for what is not set, which is what 0 says of a duration or a number."""
+    match default:
+        case bool():
+            return str(default).lower()
+        case float():
+            return f"{default:g}s" if default else ""
+        case (_, port):
+            return f":{port}"
+    return str(default or "")
+
+
 def _variable(row: Variable) -> str:
     traits = ["file"] * row.from_file + ["not empty"] * (not row.empty_is_unset)
     traits += [f"only with `{row.needs}`"] * (row.needs is not None)
-    default = {None: "", True: "true", False: "false", "": ""}.get(row.default, row.default)
-    shown = f"`{default if not isinstance(default, tuple) else ':' + str(default[1])}`" if default != "" else ""
-    return f"| `{row.name}` | {shown} | {row.meaning} | {', '.join(traits)} |"
+    shown = _shown(row.default)
+    return f"| `{row.name}` | {f'`{shown}`' if shown else ''} | {row.meaning} | {', '.join(traits)} |"
 
 
 def configuration() -> str:
     """The text of docs/configuration.md."""
     run = [row for row in FLAGS.values() if Command.RUN in row.commands]
+    orphans = [row for row in FLAGS.values() if row.commands == {Command.ORPHANS}]
     sandbox = [row for row in FLAGS.values() if Command.SANDBOX in row.commands]
     head = "\n| flag | variable | meaning |\n|---|---|---|\n"
     return (
         INTRODUCTION
         + head
         + "".join(f"{_flag(row)}\n" for row in run)
+        + "\nOf `reconcile orphans`:\n"
+        + head
+        + "".join(f"| `{row.name}` | none | {row.meaning} |\n" for row in orphans)
         + "\nOf `reconcile sandbox`:\n"
         + head
         + "".join(f"{_flag(row)}\n" for row in sandbox)
@@ -113,6 +139,17 @@ def test_configuration_is_documented_as_it_is() -> None:
     assert page.read_text() == configuration()
 
 
+def test_events_and_conditions_are_documented() -> None:
+    """docs/load-balancers.md names every reason that is written into a Service."""
+    written = "".join((ROOT / source).read_text() for source in SOURCES_OF_REASONS)
+    reasons = set(re.findall(r'"([A-Z][a-z]+(?:[A-Z][a-z]+)+|Ambiguous|Held|Limit|Refused|Unknown|Waiting)"', written))
+    assert len(reasons) > 20
+
+    page = (DOCS / "load-balancers.md").read_text()
+
+    assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
+
+
 def test_annotations_are_documented_as_they_are() -> None:
     """docs/reference/annotations.md says what the table says."""
     page = DOCS / "reference" / "annotations.md"
@@ -120,6 +157,26 @@ def test_annotations_are_documented_as_they_are() -> None:
         page.write_text(annotations())
 
     assert page.read_text() == annotations()
+
+
+@pytest.mark.parametrize(
+    ("default", "shown"),
+    [
+        (None, ""),
+        ("", ""),
+        (False, "false"),
+        (True, "true"),
+        (0, ""),
+        (0.0, ""),
+        (10.0, "10s"),
+        (300.0, "300s"),
+        ("ipv4", "ipv4"),
+        (("", 8233), ":8233"),
+    ],
+)
+def test_defaults(default: object, shown: str) -> None:
+    """A duration that is not set is no boolean."""
+    assert _shown(default) == shown
 
 
 def test_no_cell_breaks_the_table() -> None:

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from reconciler.telemetry.events import Event, EventSink, EventType
+from reconciler.telemetry.events import Event, EventSink, EventType, Subject, subject_of
+from tests.balancers import SERVICE_UID, a_service
 from tests.builders import a_node
 from tests.support.simulators import Simulation
 
 NOW = datetime(2026, 7, 1, 12, 0, 0, 500_000, tzinfo=UTC)
-MISSED = Event(a_node(), EventType.WARNING, "ServerNotFound", "no server of the project is named 'web-1'")
-SYNCED = Event(a_node(), EventType.NORMAL, "Synced", "Node synced successfully")
+WEB_1 = subject_of(a_node())
+MISSED = Event(WEB_1, EventType.WARNING, "ServerNotFound", "no server of the project is named 'web-1'")
+SYNCED = Event(WEB_1, EventType.NORMAL, "Synced", "Node synced successfully")
 
 
 @pytest.fixture
@@ -49,6 +51,42 @@ def test_an_event(sim: Simulation) -> None:
     assert event["source"] == {"component": "hcloud-reconciler"}
     assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-07-01T12:00:00Z"
     assert event["count"] == 1
+
+
+def test_an_event_on_a_service(sim: Simulation) -> None:
+    """What is in a namespace has its events there, as the API server demands."""
+    service = Event(subject_of(a_service(namespace="kube-system")), EventType.NORMAL, "EnsuredLoadBalancer", "done")
+
+    with sink(sim) as events:
+        events.send(service, NOW)
+
+    (event,) = listed(sim)
+    assert event["metadata"]["namespace"] == "kube-system"
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "namespace": "kube-system",
+        "name": "web",
+        "uid": SERVICE_UID,
+    }
+
+
+def test_what_events_are_about() -> None:
+    """A Node is in no namespace, a Service is in its own."""
+    assert subject_of(a_node()) == Subject("Node", "web-1", "uid-web-1")
+    assert subject_of(a_service()) == Subject("Service", "web", SERVICE_UID, "default")
+
+
+def test_an_event_on_a_service_is_updated_where_it_is(sim: Simulation) -> None:
+    """Said again, it is the same event in the same namespace."""
+    service = Event(subject_of(a_service(namespace="kube-system")), EventType.NORMAL, "EnsuredLoadBalancer", "done")
+
+    for minute in range(2):
+        with sink(sim) as events:
+            events.send(service, NOW + timedelta(minutes=minute))
+
+    (event,) = listed(sim)
+    assert event["lastTimestamp"] == "2026-07-01T12:01:00Z"
 
 
 def test_only_transitions_are_said(sim: Simulation) -> None:
@@ -128,8 +166,8 @@ def test_a_restart_says_it_once_more_and_adds_none(sim: Simulation) -> None:
         pytest.param(replace(MISSED, message="another reason"), id="message"),
         pytest.param(replace(MISSED, reason="Other"), id="reason"),
         pytest.param(replace(MISSED, type=EventType.NORMAL), id="type"),
-        pytest.param(replace(MISSED, node=a_node("web-2")), id="another Node"),
-        pytest.param(replace(MISSED, node=a_node(uid="other")), id="another Node of the same name"),
+        pytest.param(replace(MISSED, subject=subject_of(a_node("web-2"))), id="another Node"),
+        pytest.param(replace(MISSED, subject=subject_of(a_node(uid="other"))), id="another Node of the same name"),
     ],
 )
 def test_different_things_have_different_names(sim: Simulation, other: Event) -> None:
@@ -145,7 +183,8 @@ def test_different_things_have_different_names(sim: Simulation, other: Event) ->
 def test_names_fit(sim: Simulation) -> None:
     """The longest name that a Node may have leaves room for an event's."""
     with sink(sim) as events:
-        events.announce([replace(MISSED, node=a_node(".".join(["a" * 62] * 4)), message="x" * 5000)], NOW)
+        longest = subject_of(a_node(".".join(["a" * 62] * 4)))
+        events.announce([replace(MISSED, subject=longest, message="x" * 5000)], NOW)
 
     (event,) = listed(sim)
     assert len(event["metadata"]["name"]) <= 253

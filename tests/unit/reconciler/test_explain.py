@@ -1,57 +1,25 @@
 """The command ``reconcile explain node NAME`` against both simulators: what it says, what it sends, how it ends."""
 
 import json
-import logging
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, FormatChecker
 
 from actuators.approvals import approve
 from desired.approval import Approval
 from reconciler.cli import explain as command
 from reconciler.cli import main
-from reconciler.report.explanation_json import explanation_schema
 from reconciler.sandbox.hetzner import HetznerSimulator
+from tests.support.explain_command import TOKENS, ExplainCommand, logging_as_before
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run
-from tests.support.simulators import READ_ONLY_TOKEN, Simulation
-
-VIEWER = "viewer"
-"""A token of the API server that may get and list."""
-
-
-@dataclass
-class Said:
-    """How a run of the command ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def document(self) -> Any:
-        """The JSON on stdout, which is valid against the published schema."""
-        found = json.loads(self.stdout)
-        judge = Draft202012Validator(dict(explanation_schema()), format_checker=FormatChecker())
-        assert [error.message for error in judge.iter_errors(found)] == []
-        return found
-
-
-Explain = Callable[..., Said]
+from tests.support.simulators import Simulation
 
 
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
-    before = (root.handlers[:], root.level, ours.level)
-    yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
+    with logging_as_before():
+        yield
 
 
 @pytest.fixture
@@ -69,32 +37,14 @@ def world(simulate: Callable[..., Simulation]) -> Simulation:
             settled_node("lost-2", 12, "Unknown", since="2027-01-15T07:59:00Z"),
         ],
         project={"servers": [server(1, "web-1"), server(2, "web-2"), server(3, "web-3")]},
-        kubernetes_tokens={"admin": None, VIEWER: ["get", "list"]},
+        kubernetes_tokens=TOKENS,
     )
 
 
 @pytest.fixture
-def explain(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Runs the command with rights to read only, and flags and variables on top."""
-    for variable in os.environ:
-        if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
-            monkeypatch.delenv(variable)
-
-    def run(name: str, *flags: str, **variables: str) -> Said:
-        given = {"HCLOUD_TOKEN": READ_ONLY_TOKEN, "HCLOUD_ENDPOINT": world.endpoint, **variables}
-        for variable, value in given.items():
-            monkeypatch.setenv(variable, value)
-        code = main(["explain", "node", name, "--kubeconfig", str(world.kubeconfig(VIEWER)), *flags])
-        return Said(code, *capsys.readouterr())
-
-    return run
-
-
-def as_json(explain: Explain, name: str, *flags: str, **variables: str) -> Any:
-    """The document on a Node that can be explained."""
-    said = explain(name, "--output", "json", *flags, **variables)
-    assert (said.code, said.stderr) == (0, "")
-    return said.document
+def explain(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ExplainCommand:
+    """Runs the command on Nodes with rights to read only."""
+    return ExplainCommand("node", world, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
@@ -107,16 +57,16 @@ def as_json(explain: Explain, name: str, *flags: str, **variables: str) -> Any:
         pytest.param("lost-1", "departing", id="departing"),
     ],
 )
-def test_explaining_only_looks(explain: Explain, world: Simulation, name: str, stage: str) -> None:
+def test_explaining_only_looks(explain: ExplainCommand, world: Simulation, name: str, stage: str) -> None:
     """Every Node is explained with rights to read only, and nothing but reads is sent."""
     before = world.nodes()
 
-    assert as_json(explain, name)["stage"] == stage
+    assert explain.document(name)["stage"] == stage
     assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
     assert world.nodes() == before
 
 
-def test_text_is_the_default(explain: Explain) -> None:
+def test_text_is_the_default(explain: ExplainCommand) -> None:
     """Without ``--output`` a pipe gets text, and nothing is on stderr."""
     said = explain("web-1")
 
@@ -124,32 +74,32 @@ def test_text_is_the_default(explain: Explain) -> None:
     assert said.stdout.startswith("node/web-1  settled\n  is server 1; no change is planned\n")
 
 
-def test_a_key_is_a_name(explain: Explain) -> None:
+def test_a_key_is_a_name(explain: ExplainCommand) -> None:
     """A Node may be named as a plan names it."""
-    assert as_json(explain, "node/web-1") == as_json(explain, "web-1")
+    assert explain.document("node/web-1") == explain.document("web-1")
 
 
-def test_what_it_costs(explain: Explain, world: Simulation) -> None:
-    """It costs what a plan costs: Nodes, namespace, servers, approvals as something is held, and a GET for each of the
-    two servers that deletions hang on."""
-    found = as_json(explain, "web-1")
+def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
+    """It costs what a plan costs: Nodes, Services, namespace, servers, approvals as something is held, and a GET for
+    each of the two servers that deletions hang on."""
+    found = explain.document("web-1")
 
-    assert found["requests"] == {"kubernetes": 3, "hetzner": 3}
-    assert len(world.sent_to_kubernetes()) == 3
+    assert found["requests"] == {"kubernetes": 4, "hetzner": 3}
+    assert len(world.sent_to_kubernetes()) == 4
 
 
-def test_the_settings_are_those_of_a_plan(explain: Explain) -> None:
+def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
     """Flags and variables of a plan decide here as well."""
-    found = as_json(explain, "web-1", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=blue")
+    found = explain.document("web-1", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=blue")
     assert found["stage"] == "ignored"
 
-    found = as_json(explain, "web-2", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=red")
+    found = explain.document("web-2", "--policy", "observe", RECONCILER_IGNORE_NODES="example.com/team=red")
     assert [(word["rule"], word["verdict"]) for word in found["guards"]][-1] == ("policy", "waiting")
 
 
-def test_what_is_held_can_be_approved(explain: Explain, world: Simulation) -> None:
+def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation) -> None:
     """The hash that is shown is that of the hold: once it is approved the guard lets pass, and the plan too."""
-    (held,) = (word for word in as_json(explain, "lost-1")["guards"] if word["verdict"] == "held")
+    (held,) = (word for word in explain.document("lost-1")["guards"] if word["verdict"] == "held")
     assert held["rule"] == "node-blast-radius"
     assert held["hold"]["keys"] == ["node/lost-1", "node/lost-2"]
     assert held["hold"]["approve"].startswith(f"reconcile approve {held['hold']['hash']} --kubeconfig ")
@@ -157,7 +107,7 @@ def test_what_is_held_can_be_approved(explain: Explain, world: Simulation) -> No
     approval = Approval(held["hold"]["hash"], "somebody", world.clock.now())
     approve(world.kubernetes_writer(), NAMESPACE, approval)
 
-    found = as_json(explain, "lost-1")
+    found = explain.document("lost-1")
     assert [word["rule"] for word in found["guards"] if word["approved"]] == ["node-blast-radius"]
     assert [change["verdict"] for change in found["changes"]] == ["allowed"]
     assert [line.change.ruling.verdict for line in Run(world).plan().lines if line.change.key == "node/lost-1"] == [
@@ -178,7 +128,7 @@ def test_what_is_held_can_be_approved(explain: Explain, world: Simulation) -> No
         pytest.param("gpu", "the cluster has no Node 'gpu'", id="nothing-near"),
     ],
 )
-def test_no_such_node(explain: Explain, name: str, why: str) -> None:
+def test_no_such_node(explain: ExplainCommand, name: str, why: str) -> None:
     """A name that no Node has is an error with what comes near, and JSON is a document all the same."""
     said = explain(name, "--output", "json")
 
@@ -189,7 +139,7 @@ def test_no_such_node(explain: Explain, name: str, why: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web-1"])
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_a_name_that_no_node_can_have(explain: Explain, name: str, output: str) -> None:
+def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str, output: str) -> None:
     """Whatever is asked for, the answer is one line that no terminal obeys, and a valid document."""
     said = explain(name, "--output", output)
 
@@ -198,7 +148,7 @@ def test_a_name_that_no_node_can_have(explain: Explain, name: str, output: str) 
     assert output == "text" or said.document["stage"] is None
 
 
-def test_an_api_server_that_refuses(explain: Explain, world: Simulation) -> None:
+def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) -> None:
     """Without Nodes nothing can be said, but why."""
     world.spoil_kubernetes("status", code=401, body="Unauthorized", count=None)
     said = explain("web-1", "--output", "json")
@@ -210,7 +160,7 @@ def test_an_api_server_that_refuses(explain: Explain, world: Simulation) -> None
     assert (said.document["taken_at"], said.document["stage"]) == (None, None)
 
 
-def test_hetzner_refuses(explain: Explain) -> None:
+def test_hetzner_refuses(explain: ExplainCommand) -> None:
     """Without servers the Node is explained as far as it goes, and the end is an error."""
     said = explain("web-1", "--output", "json", HCLOUD_TOKEN="x" * 64)
 
@@ -221,19 +171,19 @@ def test_hetzner_refuses(explain: Explain) -> None:
     assert said.stderr == f"reconcile: error: {said.document['errors'][0]}\n"
 
 
-def test_a_server_that_cannot_be_read(explain: Explain, world: Simulation) -> None:
+def test_a_server_that_cannot_be_read(explain: ExplainCommand, world: Simulation) -> None:
     """A Node whose server arrived and could not be read is explained with what is wrong with it, and nothing is
     decided on it."""
     listed = json.loads(world.hetzner_reader().get("/servers"))
     listed["servers"][0]["server_type"] = None
     world.spoil_hetzner("status", code=200, body=listed, path="/v1/servers", count=None)
-    found = as_json(explain, "web-1")
+    found = explain.document("web-1")
 
     assert (found["stage"], found["changes"]) == ("unknown", [])
     assert found["match"]["why"].startswith("server 1 could not be read: ")
 
 
-def test_a_cluster_that_cannot_be_addressed(explain: Explain) -> None:
+def test_a_cluster_that_cannot_be_addressed(explain: ExplainCommand) -> None:
     """A kubeconfig that is not there is one error."""
     said = explain("web-1", "--output", "json", "--kubeconfig", "/nowhere/config")
 
@@ -242,7 +192,7 @@ def test_a_cluster_that_cannot_be_addressed(explain: Explain) -> None:
     assert [f"reconcile: error: {error}\n" for error in said.document["errors"]] == [said.stderr]
 
 
-def test_a_wrong_configuration(explain: Explain) -> None:
+def test_a_wrong_configuration(explain: ExplainCommand) -> None:
     """Problems of flags and variables are told together, before anything is sent."""
     said = explain("web-1", "--output", "json", HCLOUD_TOKEN="", RECONCILER_POLICY="maybe")
 
@@ -252,7 +202,7 @@ def test_a_wrong_configuration(explain: Explain) -> None:
 
 
 @pytest.mark.parametrize("flags", [("--output", "xml"), ("--only", "node/web-1"), ("--dry-run",)])
-def test_bad_usage_of_flags(explain: Explain, world: Simulation, flags: tuple[str, ...]) -> None:
+def test_bad_usage_of_flags(explain: ExplainCommand, world: Simulation, flags: tuple[str, ...]) -> None:
     """A flag that has no meaning here, or a value that none may have, is bad usage."""
     try:
         code = explain("web-1", *flags).code
@@ -263,17 +213,21 @@ def test_bad_usage_of_flags(explain: Explain, world: Simulation, flags: tuple[st
     assert world.sent_to_kubernetes() == []
 
 
-@pytest.mark.parametrize("words", [("explain",), ("explain", "node"), ("explain", "service", "x")])
+@pytest.mark.parametrize(
+    "words", [("explain",), ("explain", "node"), ("explain", "web-1"), ("explain", "service"), ("explain", "pod", "x")]
+)
 def test_bad_usage(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """What to explain has to be said, and it has to be a Node."""
+    """What to explain has to be said, and it has to be a Node or a Service."""
     with pytest.raises(SystemExit) as end:
         main(words)
 
+    said = capsys.readouterr().err
     assert end.value.code == 64
-    assert capsys.readouterr().err.endswith("Try 'reconcile --help'.\n")
+    assert said.endswith("Try 'reconcile --help'.\n")
+    assert words[-1] not in ("pod", "x", "web-1") or ("node" in said and "service" in said)
 
 
-def test_a_bug_is_one_error(explain: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_one_error(explain: ExplainCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug of ours is a line that says what it was and what to do."""
 
     def stumble(_looking: object, _name: str) -> None:
@@ -288,7 +242,7 @@ def test_a_bug_is_one_error(explain: Explain, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def test_warnings_are_on_stderr(explain: Explain, world: Simulation) -> None:
+def test_warnings_are_on_stderr(explain: ExplainCommand, world: Simulation) -> None:
     """What is odd about the configuration is said, and changes nothing of the end."""
     world.hetzner.replace_world({"servers": [server(1, "web-1")]})
     said = explain(

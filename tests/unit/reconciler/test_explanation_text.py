@@ -1,4 +1,5 @@
-"""What people read of one Node: golden files, the page that shows them, and nothing that a terminal would obey."""
+"""What people read of one Node or Service: golden files, the page that shows them, and nothing that a terminal would
+obey."""
 
 import os
 import re
@@ -10,7 +11,10 @@ import pytest
 
 from desired.change import Note, NoteKind
 from desired.explanation.fact import Fact, Rule
+from desired.explanation.node import Explanation
+from desired.explanation.service_stage import ServiceStage
 from desired.explanation.stage import Stage
+from desired.load_balancers.targets import Membership
 from reconciler.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
@@ -18,21 +22,23 @@ from reconciler.report.text_report import Tone
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import ESCAPES, Terminal, golden, written
+from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explain.md"
+ALL = {**EXPLANATIONS, **SERVICE_EXPLANATIONS}
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
 
 
 def changed(explained: Explained, **members: Any) -> Explained:
     """The same with other members of the explanation."""
-    assert explained.explanation is not None
+    assert isinstance(explained.explanation, Explanation)
     return replace(explained, explanation=replace(explained.explanation, **members))
 
 
-@pytest.mark.parametrize("name", EXPLANATIONS)
+@pytest.mark.parametrize("name", ALL)
 def test_golden_explanations(name: str) -> None:
     """Each reads exactly as its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
-    text = written(EXPLANATIONS[name])
+    text = written(ALL[name])
 
     assert text == golden(f"explain_{name}.txt", text)
 
@@ -40,7 +46,7 @@ def test_golden_explanations(name: str) -> None:
 def test_the_page_shows_what_is_printed() -> None:
     """Each example of docs/explain.md is what the command prints; ``UPDATE_DOCS=1`` writes them anew."""
     page = PAGE.read_text("utf-8")
-    now = EXAMPLE.sub(lambda found: found[1] + written(EXPLANATIONS[found["name"]]) + found[4], page)
+    now = EXAMPLE.sub(lambda found: found[1] + written(ALL[found["name"]]) + found[4], page)
     if "UPDATE_DOCS" in os.environ:
         PAGE.write_text(now, "utf-8")
 
@@ -49,40 +55,42 @@ def test_the_page_shows_what_is_printed() -> None:
 
 
 def test_the_page_names_every_word() -> None:
-    """The tables of docs/explain.md have a row for each stage and each rule, and none for what does not exist."""
+    """The tables of docs/explain.md have a row for each stage, rule and membership, and none for what does not
+    exist."""
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
-    assert rows == [*Stage, *Rule]
+    assert rows == [*Stage, *Rule, *ServiceStage, *Membership]
 
 
-@pytest.mark.parametrize("name", EXPLANATIONS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("output", [Output.TEXT, Output.AUTO])
 def test_no_escapes_in_pipes(name: str, output: Output) -> None:
     """What does not go to a terminal has no escape byte, and no blank at the end of a line."""
-    text = written(EXPLANATIONS[name], output)
+    text = written(ALL[name], output)
 
     assert "\x1b" not in text
     assert not re.search(r"[ \t]$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", EXPLANATIONS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_terminal_shows_the_same_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With colours taken away a terminal shows what a pipe gets, unwrapped however narrow it is."""
     for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "40")
-    shown = written(EXPLANATIONS[name], Output.AUTO, Terminal())
+    shown = written(ALL[name], Output.AUTO, Terminal())
 
     assert "\x1b[" in shown
-    assert ESCAPES.sub("", shown) == written(EXPLANATIONS[name])
+    assert ESCAPES.sub("", shown) == written(ALL[name])
 
 
-@pytest.mark.parametrize("name", EXPLANATIONS)
+@pytest.mark.parametrize("name", ALL)
 def test_text_and_json_tell_the_same(name: str) -> None:
     """Stage, sentence, every fact and every word of a guard that machines get, people get as well."""
-    document, text = explanation_as_json(EXPLANATIONS[name]), written(EXPLANATIONS[name])
-    rows = [row for part in ("labels", "addresses", "taints", "conditions") for row in document[part]]
+    document, text = explanation_as_json(ALL[name]), written(ALL[name])
+    parts = ("labels", "addresses", "taints", "conditions", "status")
+    rows = [row for part in parts for row in document.get(part, ())]
 
     told = [f"{document['key']}  {document['stage']}", document["why"]] if document["stage"] else document["errors"]
     assert all(words in text for words in told)
@@ -93,10 +101,55 @@ def test_text_and_json_tell_the_same(name: str) -> None:
         assert word["why"] is None or word["why"] in text
 
 
+@pytest.mark.parametrize("name", SERVICE_EXPLANATIONS)
+def test_text_tells_all_of_a_service(name: str) -> None:
+    """Every Node, port, annotation, problem and wait that machines get, people get as well."""
+    document, text = explanation_as_json(ALL[name]), written(ALL[name])
+    for part, subject, said in (
+        ("targets", "subject", "why"),
+        ("listeners", "port", "why"),
+        ("pending", "subject", "why"),
+        ("certificates", "name", "state"),
+    ):
+        for row in document[part]:
+            line = rf" {re.escape(str(row[subject]))}.*{re.escape(row[said])}"
+            assert re.search(line, text, re.MULTILINE), row
+    for option in document["options"]:
+        key = option["key"].removeprefix("load-balancer.hetzner.cloud/")
+        assert re.search(rf" {re.escape(key)}  .*{re.escape(option['variable'] or '')}", text, re.MULTILINE), option
+        assert all(problem in text for problem in option["problems"])
+    assert all(remark["text"] in text for remark in document["remarks"])
+    assert all(note["text"] in text for note in document["notes"])
+
+
+def test_what_is_set_stands_first() -> None:
+    """Annotations that somebody has set are above those that nobody has, and what is wrong is marked."""
+    lines = written(SERVICE_EXPLANATIONS["service_malformed"]).split("\nAnnotations\n")[1].splitlines()
+    rows = [line for line in lines if not line.startswith(" " * 8)]
+    places = [place for place, line in enumerate(rows) if " not set: " not in line]
+
+    assert places == list(range(len(places)))
+    assert [line.split()[1] for line in rows if line.startswith("  ! ")] == [
+        "use-private-ip",
+        "http-redirect-http",
+        "health-check-interval",
+        "health-check-timeout",
+    ]
+
+
+def test_what_is_told_elsewhere_is_no_note() -> None:
+    """A note whose words stand with an annotation, a port or in the first sentence is not told again."""
+    for name, said in SERVICE_EXPLANATIONS.items():
+        text = written(said)
+        for note in said.explanation.notes if said.explanation else ():
+            if note.kind in (NoteKind.MALFORMED, NoteKind.UNSUPPORTED):
+                assert f"{note.kind}: {note.text}" not in text, name
+
+
 def test_a_hold_is_shown_with_its_command() -> None:
     """What holds is told with all that it holds and what to type, with the flags that this run was given."""
     held = EXPLANATIONS["held"]
-    assert held.explanation is not None
+    assert isinstance(held.explanation, Explanation)
     hold = next(word.hold for word in held.explanation.guards if word.hold)
     text = written(replace(held, report=replace(held.report, approve_flags="--kubeconfig f")))
 

@@ -21,7 +21,7 @@ from reconciler.flags import (
 
 HASH = "sha256:0123456789abcdef"
 OTHER = "sha256:fedcba9876543210"
-SWITCHES = [name for name, row in FLAGS.items() if not row.metavar]
+SWITCHES = [name for name, row in FLAGS.items() if not row.metavar and Command.RUN in row.commands]
 
 
 def read(*words: str, **environ: str) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -55,6 +55,7 @@ def test_defaults() -> None:
         "--delete-not-ready-for": timedelta(seconds=20),
         "--delete-min-age": timedelta(seconds=120),
         "--given-up-after": timedelta(minutes=30),
+        "--load-balancers-reset-unset": False,
         "--request-timeout": 15.0,
         "--leader-elect": True,
         "--leader-elect-lease-duration": 15.0,
@@ -99,6 +100,8 @@ def test_defaults() -> None:
         (["--delete-not-ready-for=1m30s"], "--delete-not-ready-for", timedelta(seconds=90)),
         (["--delete-min-age", "0s"], "--delete-min-age", timedelta(0)),
         (["--given-up-after", "1h"], "--given-up-after", timedelta(hours=1)),
+        (["--load-balancers-reset-unset"], "--load-balancers-reset-unset", True),
+        (["--load-balancers-reset-unset=f"], "--load-balancers-reset-unset", False),
     ],
 )
 def test_command_line(words: list[str], flag: str, value: Any) -> None:
@@ -131,11 +134,14 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
         ),
         (
             ["--ignore-nodes", "a b"],
-            "--ignore-nodes is 'a b': 'a b' is no requirement: expect key, !key, key=value, key!=value, key in (a,b)",
+            (
+                "--ignore-nodes is 'a b': 'a b' is no requirement: expect key, !key, key=value, key!=value, key in"
+                " (a,b), key>1"
+            ),
         ),
         (
             ["--ignore-nodes="],
-            "--ignore-nodes is '': '' is no requirement: expect key, !key, key=value, key!=value, key in (a,b)",
+            "--ignore-nodes is '': '' is no requirement: expect key, !key, key=value, key!=value, key in (a,b), key>1",
         ),
         (
             ["--mirror-labels", "servers"],
@@ -160,19 +166,20 @@ def test_values_that_cannot_be_read(words: list[str], line: str) -> None:
     assert (usage, errors) == ([line], [])
 
 
-NODE_FLAGS: list[tuple[str, str, str, Any]] = [
+PLAN_FLAGS: list[tuple[str, str, str, Any]] = [
     ("--ignore-nodes", "RECONCILER_IGNORE_NODES", "team=x", parse_selector("team=x")),
     ("--mirror-labels", "RECONCILER_MIRROR_LABELS", "servers.example.com", "servers.example.com"),
     ("--keep-internal-ips", "RECONCILER_KEEP_INTERNAL_IPS", "true", True),
     ("--delete-not-ready-for", "RECONCILER_DELETE_NOT_READY_FOR", "5s", timedelta(seconds=5)),
     ("--delete-min-age", "RECONCILER_DELETE_MIN_AGE", "5s", timedelta(seconds=5)),
     ("--given-up-after", "RECONCILER_GIVEN_UP_AFTER", "5s", timedelta(seconds=5)),
+    ("--load-balancers-reset-unset", "RECONCILER_LOAD_BALANCERS_RESET_UNSET", "true", True),
 ]
-"""Flag of the rules about Nodes, its variable, a text, and what that means."""
+"""Flag of the rules, its variable, a text, and what that means."""
 
 
-@pytest.mark.parametrize(("flag", "variable", "text", "value"), NODE_FLAGS)
-def test_what_decides_on_nodes_is_of_every_plan(flag: str, variable: str, text: str, value: Any) -> None:
+@pytest.mark.parametrize(("flag", "variable", "text", "value"), PLAN_FLAGS)
+def test_what_decides_is_of_every_plan(flag: str, variable: str, text: str, value: Any) -> None:
     """A flag without which a plan would be another one is known to ``explain``, and has no meaning for ``approve``."""
     for words in ([], ["explain", "node", "web-1"]):
         by_flag, usage, errors = read(*words, f"{flag}={text}")
@@ -265,7 +272,7 @@ def test_commands(words: list[str], command: Command, flags: dict[str, str], arg
         ["approve", "--delete-min-age", "5s", HASH],
         ["explain", "node"],
         ["explain", "web-1"],
-        ["explain", "service", "web-1"],
+        ["explain", "pod", "web-1"],
         ["explain", "node", "web-1", "web-2"],
         ["explain", "--once", "node", "web-1"],
         ["demo", "extra"],
@@ -333,6 +340,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("RECONCILER_DRYRUN", "unknown variable RECONCILER_DRYRUN: did you mean RECONCILER_DRY_RUN?"),
         ("RECONCILER_INTERVALL", "unknown variable RECONCILER_INTERVALL: did you mean RECONCILER_INTERVAL?"),
         ("RECONCILER_", "unknown variable RECONCILER_"),
+        (
+            "RECONCILER_DELETE",
+            "RECONCILER_DELETE is no variable: give --delete on the command line, each time that it is meant",
+        ),
     ],
 )
 def test_unknown_variables(name: str, line: str) -> None:
@@ -342,7 +353,8 @@ def test_unknown_variables(name: str, line: str) -> None:
 
 def test_known_variables() -> None:
     """Every flag's variable is known, and other prefixes are none of our business."""
-    assert unknown_variables({row.variable: "" for row in FLAGS.values()} | {"PATH": "x", "RECONCILERS": "x"}) == []
+    known = {row.variable: "" for row in FLAGS.values() if row.name != "--delete"}
+    assert unknown_variables(known | {"PATH": "x", "RECONCILERS": "x"}) == []
     assert FLAGS["--leader-elect-lease-duration"].variable == "RECONCILER_LEADER_ELECT_LEASE_DURATION"
 
 

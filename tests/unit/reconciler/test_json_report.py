@@ -49,6 +49,8 @@ def test_valid_against_the_schema(name: str) -> None:
         (("changes", 0, "outcome"), {"state": "done"}),
         (("summary", "add"), -1),
         (("taken_at",), 5),
+        (("changes", 0, "fields", 0, "after"), {"a": "b"}),
+        (("changes", 0, "fields", 0, "before"), [["a"]]),
     ],
 )
 def test_the_schema_refuses_other_documents(path: tuple[str | int, ...], value: object) -> None:
@@ -100,3 +102,28 @@ def test_foreign_text_is_json() -> None:
     Writer(Output.JSON, stream).write(SCENARIOS["error"])
 
     assert json.loads(stream.getvalue())["errors"] == list(SCENARIOS["error"].errors)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_nothing_that_nobody_asked_for(name: str) -> None:
+    """The mark of what is not managed is the core's own business."""
+    assert '"unmanaged"' not in render_json(SCENARIOS[name])
+
+
+def test_sections_of_load_balancers() -> None:
+    """What was read for Services is counted like everything else, and only where it was read."""
+    settled, gap = (report_as_json(SCENARIOS[name])["sections"] for name in ("balancers_settled", "balancers_unread"))
+
+    assert list(settled) == ["nodes", "servers", "services", "load_balancers", "certificates"]
+    assert list(gap) == ["nodes", "servers", "services", "load_balancers"]
+    assert gap["load_balancers"]["complete"] is False
+    assert (gap["load_balancers"]["count"], gap["load_balancers"]["expected"]) == (1, 51)
+
+
+def test_a_value_that_is_known_after_apply() -> None:
+    """It is a text of its own, on the whole side and in its field."""
+    changes = {change["key"]: change for change in report_as_json(SCENARIOS["balancer_created"])["changes"]}
+    status = changes["service/default/web/status"]
+
+    assert (status["before"], status["after"]) == ([], "(known after apply)")
+    assert status["fields"] == [{"path": "ingress", "before": None, "after": "(known after apply)"}]

@@ -37,6 +37,7 @@ spec:
   externalIPs: [203.0.113.2]
   sessionAffinity: ClientIP
   externalTrafficPolicy: Local
+  healthCheckNodePort: 32000
   selector: {app: web}
   ports:
   - port: 80
@@ -62,6 +63,7 @@ def test_a_whole_service() -> None:
                 load_balancer_ip="203.0.113.1",
                 session_affinity="ClientIP",
                 external_traffic_policy="Local",
+                health_check_node_port=32000,
             ),
         )
     ]

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Denied, NotFound, Throttled, Transient
+from actuators.errors import ApiError, Broken, NotFound
 from desired.section import Absent, Present, Unknown
-from desired.snapshot import Network, Server, ServerStatus
-from reconciler.observe.hetzner import decode_servers, observe_network, observe_server, observe_servers
+from desired.snapshot import Server, ServerStatus
+from reconciler.observe.hetzner import decode_servers, observe_server, observe_servers
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
+from tests.support.trouble import HETZNER_TROUBLE
 
 REAL: dict[str, Any] = {
     "id": 42,
@@ -262,19 +263,8 @@ def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simu
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
-    """Networks, one of which is named like another one's id."""
-    ranges = {"ip_range": "10.0.0.0/16"}
-    return simulate(
-        project={
-            "servers": [server(1, "web-1")],
-            "networks": [
-                {"id": 7, "name": "net", **ranges},
-                {"id": 8, "name": "7", **ranges},
-                {"id": 9, "name": "123", **ranges},
-                {"id": 10, "name": "a b/c&d", **ranges},
-            ],
-        }
-    )
+    """A project with one server."""
+    return simulate(project={"servers": [server(1, "web-1")]})
 
 
 def test_one_server_by_its_id(sim: Simulation) -> None:
@@ -284,20 +274,10 @@ def test_one_server_by_its_id(sim: Simulation) -> None:
     assert observe_server(sim.hetzner_reader(), 1) == listed.items[1]
 
 
-TROUBLE: list[tuple[dict[str, Any], type[ApiError]]] = [
-    ({"code": 401, "body": {"error": {"code": "unauthorized", "message": "no"}}}, Denied),
-    ({"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}}, Throttled),
-    ({"code": 500, "body": "<html>"}, Transient),
-    ({"code": 404, "body": "<html>"}, Broken),
-    ({"code": 200, "body": "<html>"}, Broken),
-]
-"""Whatever is asked for: what goes wrong → the error that it is."""
-
-
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        *TROUBLE,
+        *HETZNER_TROUBLE,
         ({"code": 404, "body": {"error": {"code": "not_found", "message": "server not found"}}}, NotFound),
         ({"code": 200, "body": {"server": None}}, Broken),
         ({"code": 200, "body": {"server": {"id": 1, "name": "web-1"}}}, Broken),
@@ -312,41 +292,3 @@ def test_a_server_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], ex
         observe_server(sim.hetzner_reader(), 1)
 
     assert type(raised.value) is expected
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found", "requests"),
-    [
-        pytest.param(None, Present(None), 0, id="nothing wanted"),
-        pytest.param("net", Present(Network(7, "net")), 1, id="by name"),
-        pytest.param("7", Present(Network(7, "net")), 1, id="by id, which comes before a name"),
-        pytest.param("123", Present(Network(9, "123")), 2, id="a name that is a number"),
-        pytest.param("a b/c&d", Present(Network(10, "a b/c&d")), 1, id="a name that needs quoting"),
-        pytest.param("4711", Absent(), 2, id="no such id"),
-        pytest.param("nett", Absent(), 1, id="no such name"),
-        pytest.param("Net", Absent(), 1, id="names are exact"),
-        pytest.param("../servers/1", Absent(), 1, id="no path"),
-    ],
-)
-def test_networks(sim: Simulation, wanted: str | None, found: object, requests: int) -> None:
-    """The network is found by id or by name, and only a reading says that there is none."""
-    assert observe_network(sim.hetzner_reader(), wanted) == (found, None)
-    assert len(sim.sent_to_hetzner()) == requests
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [*TROUBLE, ({"code": 200, "body": {"networks": None}}, Broken), ({"code": 200, "body": {}}, Broken)],
-)
-@pytest.mark.parametrize("wanted", ["7", "net"])
-def test_a_network_that_cannot_be_read(
-    sim: Simulation, wanted: str, fault: dict[str, Any], expected: type[ApiError]
-) -> None:
-    """Trouble of any kind makes the network Unknown, never Absent."""
-    sim.spoil_hetzner("status", **fault, count=None)
-
-    found, error = observe_network(sim.hetzner_reader(), wanted)
-
-    assert isinstance(found, Unknown)
-    assert type(error) is expected
-    assert found.why == f"network {wanted!r} could not be read: {error}"

@@ -11,12 +11,8 @@ from actuators.clients.kubernetes import Answer
 from actuators.errors import Broken
 from desired.section import Absent, Present, Section, Unknown
 from desired.snapshot import Condition, Node, NodeAddress, Readiness, Taint
-from reconciler.observe.kubernetes import (
-    _joined,
-    decode_nodes,
-    observe_nodes,
-    server_time,
-)
+from reconciler.observe.kubernetes import server_time
+from reconciler.observe.nodes import NODES, observe_nodes
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 
@@ -109,7 +105,7 @@ def page(*items: Any, **overrides: Any) -> bytes:
 
 def section_of(*pages: bytes) -> Section[str, Node]:
     """The Nodes of a list's pages."""
-    return _joined([decode_nodes(one) for one in pages])
+    return NODES.joined([NODES.decode(one) for one in pages])
 
 
 def changed(path: tuple[Any, ...], value: Any = GONE, name: str = "web-1") -> dict[str, Any]:

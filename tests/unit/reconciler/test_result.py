@@ -8,9 +8,9 @@ import pytest
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import ALLOWED, Note, NoteKind, Ruling, Verdict
 from desired.kinds import Verb
-from desired.section import Absent, Unknown
+from desired.section import Absent, Section, Unknown
 from desired.snapshot import Snapshot
-from reconciler.result import Line, Report, Result, exit_code, is_incomplete, summary
+from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 
 WHOLE = a_snapshot()
@@ -131,11 +131,30 @@ def test_results(told: Report, result: Result, plain: int, detailed: int) -> Non
 
 
 @pytest.mark.parametrize("kind", NoteKind)
-def test_which_notes_on_a_node_are_gaps(kind: NoteKind) -> None:
-    """A Node whose need could not be told is a gap; one of which it is known that nothing is done is none."""
-    told = report(notes=(Note("node/web-1", kind, "why"),))
+@pytest.mark.parametrize("key", ["node/web-1", "service/default/web", "load_balancer/default/web", "load_balancer/#42"])
+def test_which_notes_are_gaps(key: str, kind: NoteKind) -> None:
+    """An object whose need could not be told is a gap; one of which it is known that nothing is done is none."""
+    told = report(notes=(Note(key, kind, "why"),))
 
     assert is_incomplete(told) is (kind in {NoteKind.UNKNOWN, NoteKind.UNREADABLE})
+
+
+@pytest.mark.parametrize("name", ["services", "load_balancers", "certificates"])
+def test_a_section_of_services_with_a_gap(name: str) -> None:
+    """What is read for Services counts like Nodes and servers, once somebody had to read it."""
+    gap: dict[str, Any] = {name: Section.missing("429")}
+    whole: dict[str, Any] = {name: Section()}
+
+    assert is_incomplete(report(snapshot=replace(WHOLE, **gap)))
+    assert not is_incomplete(report(snapshot=replace(WHOLE, **whole)))
+
+
+def test_an_unknown_catalogue_alone_is_no_gap() -> None:
+    """Types of load balancers matter only to a Service that needs one, which then has a note of its own."""
+    world = replace(WHOLE, balancer_types=Unknown("429"))
+
+    assert not is_incomplete(report(snapshot=world))
+    assert is_incomplete(report(snapshot=world, notes=(Note("service/default/web", NoteKind.UNKNOWN, "429"),)))
 
 
 def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
@@ -185,3 +204,17 @@ def test_outcomes() -> None:
     line = ended(PENDING)
 
     assert report(ended(Applied()), line).outcomes(Pending) == (line,)
+
+
+def test_who_needs_a_person() -> None:
+    """Nodes and Services with something wrong about them, each once; no change of the result."""
+    notes = (
+        Note("service/ns/b", NoteKind.AMBIGUOUS, "two load balancers"),
+        Note("node/a", NoteKind.MALFORMED, "no providerID of ours"),
+        Note("node/a", NoteKind.MALFORMED, "and a second thing"),
+        Note("node/c", NoteKind.KEPT, "set by hand"),
+        Note("load_balancer/#42", NoteKind.MALFORMED, "on nothing that a person applied"),
+    )
+
+    assert needing_a_person(report(notes=notes)) == ("node/a", "service/ns/b")
+    assert report(notes=notes).result is Result.NO_CHANGES

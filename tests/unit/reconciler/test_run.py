@@ -7,10 +7,16 @@ from itertools import count
 
 import pytest
 
-from reconciler.cli.run import _guarded
+from actuators.outcome import Applied
+from desired.change import Note, NoteKind
+from reconciler.cli.run import _finish, _guarded, _pace
+from reconciler.config import load_config
+from reconciler.flags import Command
 from reconciler.loop import Pace, run_loop
-from reconciler.result import Report, Result
+from reconciler.report.terminal import Writer
+from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry import logs
+from tests.builders import a_change
 from tests.support.simulators import ImpatientStop
 
 BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and please report it"
@@ -54,6 +60,35 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
 
     with pytest.raises(ending):
         _guarded(leave)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        pytest.param(
+            ["service/default/web"], "1 Service needs a person, see the notes: service/default/web", id="a Service"
+        ),
+        pytest.param(["node/a", "node/b"], "2 Nodes need a person, see the notes: node/a, node/b", id="Nodes"),
+        pytest.param(
+            ["node/a", "service/x/b"],
+            "1 Node and 1 Service need a person, see the notes: node/a, service/x/b",
+            id="both",
+        ),
+        pytest.param(
+            [f"node/{number}" for number in range(7)],
+            "7 Nodes need a person, see the notes: node/0, node/1, node/2, node/3, node/4 and 2 more",
+            id="many",
+        ),
+    ],
+)
+def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What only a person mends is said beside a result that is none of that; the exit code stays."""
+    config = load_config(Command.RUN, {"--dry-run": "true"}, {"HCLOUD_TOKEN": "x" * 64})
+    report = Report(notes=tuple(Note(key, NoteKind.MALFORMED, "why") for key in (*keys, "plan")))
+
+    code = _finish(report, config, Writer(config.output, io.StringIO()))
+
+    assert (code, capsys.readouterr().err) == (0, f"reconcile: warning: {said}\n")
 
 
 def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
@@ -116,3 +151,14 @@ def test_libraries_are_only_heard_when_they_warn(quiet: bool) -> None:
     logging.getLogger("urllib3").warning("trouble")
 
     assert [line.split()[1:] for line in stream.getvalue().splitlines()] == [["WARNING", "trouble"]]
+
+
+def test_writes_and_waiting_do_not_slow_the_loop_down() -> None:
+    """The pause follows from what a pass costs to read: one that wrote hundreds of times is followed by the next one as
+    soon as any."""
+    config = load_config(Command.RUN, {}, {"HCLOUD_TOKEN": "x" * 64})
+    pace = _pace(config)
+    written = Line(a_change("node/web-1"), Applied())
+    idle = pace(Report(cost=Cost(hetzner=3, limit=3600))).interval_s
+    assert pace(Report(lines=(written,), cost=Cost(hetzner=903, limit=3600))).interval_s == idle
+    assert pace(Report(cost=Cost(hetzner=1003, limit=3600))).interval_s == pytest.approx(400.0)

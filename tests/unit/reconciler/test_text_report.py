@@ -8,14 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.outcome import Applied
-from desired.change import NodeIdentity, Note, NoteKind, Ruling, Verdict
+from desired.change import Change, NodeIdentity, Note, NoteKind, Ruling, Verdict
+from desired.load_balancer import ManagedCertificate
 from desired.plain import plain
+from desired.section import Section
 from desired.snapshot import NodeAddress, Taint
 from reconciler.flags import Output
 from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import render_lines
+from reconciler.report.text_report import Tone, change_lines, render_lines
 from reconciler.result import Line, Report
-from tests.builders import a_change, a_server, a_snapshot, an_identity
+from tests.balancers import a_balancer, a_certificate, a_service, a_world
+from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete
+from tests.support.balancer_changes import a_creation, a_difference, a_wish
 from tests.support.rendering import ESCAPES, Terminal, golden, written
 from tests.support.scenarios import SCENARIOS
 
@@ -185,6 +189,8 @@ def listed(addresses: list[dict[str, str]]) -> str:
     return ", ".join(f"{address['type']} {address['address']}" for address in addresses)
 
 
+WRONG = Note("service/default/web", NoteKind.MALFORMED, "soon is no duration")
+UNCLEAR = Note("node/web-1", NoteKind.AMBIGUOUS, "two servers")
 ONLY = Note("plan", NoteKind.PARTIAL, "only node/web-1 is looked at; 0 other changes are left out")
 
 
@@ -192,6 +198,15 @@ ONLY = Note("plan", NoteKind.PARTIAL, "only node/web-1 is looked at; 0 other cha
     ("notes", "lines", "footer"),
     [
         pytest.param((), (), "No changes. Observed 0 nodes, 1 server.", id="of everything"),
+        pytest.param(
+            (WRONG,), (), "No changes; 1 object needs a person, see Notes. Observed 0 nodes, 1 server.", id="one wrong"
+        ),
+        pytest.param(
+            (WRONG, UNCLEAR, ONLY),
+            (),
+            "No changes in the part that --only names; 2 objects need a person, see Notes. Observed 0 nodes, 1 server.",
+            id="two wrong in a part",
+        ),
         pytest.param(
             (ONLY,), (), "No changes in the part that --only names. Observed 0 nodes, 1 server.", id="of a part"
         ),
@@ -208,6 +223,31 @@ def test_no_changes_says_of_what(notes: tuple[Note, ...], lines: tuple[Line, ...
     report = Report(snapshot=a_snapshot(servers=[a_server()]), lines=lines, notes=notes)
 
     assert written(report).splitlines()[-1] == footer
+
+
+@pytest.mark.parametrize(
+    ("notes", "tone"),
+    [
+        pytest.param((), Tone.GOOD, id="all is well"),
+        pytest.param((ONLY,), Tone.PLAIN, id="a part"),
+        pytest.param((WRONG,), Tone.WARNING, id="somebody has to act"),
+    ],
+)
+def test_nothing_to_do_is_only_good_where_nobody_has_to_act(notes: tuple[Note, ...], tone: Tone) -> None:
+    """Green is for what is as it should be."""
+    *_, last = render_lines(Report(snapshot=a_snapshot(), notes=notes))
+
+    assert last.tone is tone
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_what_is_refused_is_not_shown_in_detail(verdict: Verdict) -> None:
+    """Nobody can let it pass, so that its fields are of no use; JSON has them."""
+    line = Line(replace(a_creation(), ruling=Ruling(verdict, "foreign-owner", "why")))
+
+    shown = [each.text for each in change_lines(line)]
+
+    assert any("listeners" in text for text in shown) is (verdict is not Verdict.REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -254,3 +294,88 @@ def test_the_anchor_is_the_first_of_the_notes() -> None:
 
     noted = [line.split()[0] for line in lines if line.startswith("  ")]
     assert noted == ["project/cloud", "node/web-1"]
+
+
+def told(*changes: Change) -> list[str]:
+    """The lines of a report on these changes."""
+    report = Report(snapshot=a_snapshot(), lines=tuple(Line(change) for change in changes))
+    return [line.text for line in render_lines(report)]
+
+
+def test_sections_stand_in_the_order_of_reading() -> None:
+    """Nodes come first, then load balancers with what belongs to them, whatever the order of the plan."""
+    keys = ("service/default/web/finalizer", "route/4/10.0.0.0", "load_balancer/default/web", "node/web-1", "other/1")
+    changes = [a_change(key) for key in (*keys, "certificate/default/web", "load_balancer/default/shop")]
+
+    headings = ["nodes", "load balancers", "certificates", "services", "routes", "other"]
+    lines = told(*changes)
+    assert [line for line in lines if line in headings] == headings
+    assert [line.split()[1] for line in lines if line.startswith("  + load")] == [keys[2], "load_balancer/default/shop"]
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        pytest.param(1, "server:1 (private)", id="one"),
+        pytest.param(8, ", ".join(f"server:{n} (private)" for n in range(1, 9)), id="as many as are shown"),
+        pytest.param(
+            20,
+            f"20 in all: {', '.join(f'server:{n} (private)' for n in range(1, 9))}, ...",
+            id="more than anybody reads",
+        ),
+    ],
+)
+def test_many_targets_are_one_line(number: int, shown: str) -> None:
+    """A large load balancer is told by the number of its targets and the first of them; machines get all of them."""
+    creation = a_creation(number)
+    lines = told(creation)
+
+    assert f"      targets: (none) -> {shown}" in lines
+    assert len(lines) == len(told(a_creation(1)))
+    fields = report_as_json(Report(snapshot=a_snapshot(), lines=(Line(creation),)))["changes"][0]["fields"]
+    found = next(field for field in fields if field["path"] == "targets")
+    assert found["after"] == [f"server:{n} (private)" for n in range(1, number + 1)]
+
+
+def test_a_list_that_changes_is_told_whole() -> None:
+    """Where a long list has two sides, its last entry may be the one that matters."""
+    sides = [ManagedCertificate("shop", tuple(f"{n}.example.com" for n in range(10, end)), {}) for end in (22, 23)]
+    lines = told(a_change("certificate/default/web", "certificate.create", before=sides[0], after=sides[1]))
+
+    line = next(line for line in lines if "domains" in line)
+    assert line.count(".example.com") == 12 + 13
+
+
+def test_long_lists_go_as_briefly_as_they_come() -> None:
+    """A load balancer that is deleted is told by as few lines as it takes to know it."""
+    spec = a_balancer(listeners=[a_wish(port, 30000 + port) for port in range(1, 16)]).spec
+    lines = told(a_difference("load_balancer/default/web", "lb.delete", spec, None, "x"))
+
+    listed = ", ".join(f"{port} (tcp)" for port in range(1, 9))
+    assert f"      listeners: 15 in all: {listed}, ... -> (none)" in lines
+
+
+@pytest.mark.parametrize(
+    ("services", "balancers", "certificates", "seen"),
+    [
+        pytest.param(1, 1, 1, "1 service, 1 load balancer, 1 certificate", id="one of each"),
+        pytest.param(3, 2, 0, "3 services, 2 load balancers, 0 certificates", id="other numbers"),
+        pytest.param(0, 0, None, "0 services, 0 load balancers", id="what nobody had to read is not counted"),
+    ],
+)
+def test_what_was_observed(services: int, balancers: int, certificates: int | None, seen: str) -> None:
+    """A report without changes counts what it looked at, in words that people use."""
+    world = a_world(
+        [a_service(f"web-{n}") for n in range(services)],
+        [a_balancer(n) for n in range(balancers)],
+        certificates=None if certificates is None else [a_certificate(n) for n in range(certificates)],
+    )
+
+    assert written(Report(snapshot=world)).splitlines()[-1] == f"No changes. Observed 1 node, 1 server, {seen}."
+
+
+def test_an_incomplete_section_has_a_name_that_people_use() -> None:
+    """The header names what is missing, with a blank where machines have an underscore."""
+    world = a_world(load_balancers=incomplete(Section({42: a_balancer()}, expected=3)))
+
+    assert "  load balancers: 1 of 3 read, INCOMPLETE: page 2 timed out\n" in written(Report(snapshot=world))

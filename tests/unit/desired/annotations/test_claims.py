@@ -6,8 +6,10 @@ import pytest
 
 from desired.annotations.claims import Claim, ClaimedPort, Judgement, judge_claim
 from desired.annotations.options import Defaults
+from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"
+NODE_PORT = "hcloud-reconciler/health-check-node-port"
 WEB = ClaimedPort(443)
 FINE = Claim({f"{P}location": "fsn1"}, (WEB,))
 HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates": "1"}
@@ -52,6 +54,7 @@ def test_with_a_network() -> None:
     assert judge_claim(claim, Defaults(), has_network=True) == Judgement()
 
 
+@balancer_covers("PORT-3", "PORT-9")
 @pytest.mark.parametrize(
     ("claim", "problem"),
     [
@@ -89,6 +92,7 @@ def test_ports_that_are_fine(claim: Claim) -> None:
     assert said_of(claim) == ([], [])
 
 
+@balancer_covers("TRG-3", "PORT-2", "PORT-10")
 @pytest.mark.parametrize(
     ("claim", "remark"),
     [
@@ -133,7 +137,7 @@ def test_ports_that_are_fine(claim: Claim) -> None:
         pytest.param(
             replace(FINE, external_traffic_policy="Local"),
             "spec.externalTrafficPolicy is Local: Nodes without a pod stay targets, and only health checks keep traffic"
-            " from them",
+            f" from them; set {NODE_PORT} to true, and they ask whether there is a pod",
             id="local-traffic-only",
         ),
     ],
@@ -141,3 +145,43 @@ def test_ports_that_are_fine(claim: Claim) -> None:
 def test_what_hetzner_cannot_do(claim: Claim, remark: str) -> None:
     """It is said, and stops nothing."""
     assert said_of(claim) == ([], [remark])
+
+
+@balancer_covers("W-20")
+@pytest.mark.parametrize(
+    ("policy", "text", "remarks"),
+    [
+        pytest.param("Local", "true", [], id="true-with-local"),
+        pytest.param(
+            "Cluster",
+            "true",
+            [f"{NODE_PORT} has no effect: spec.externalTrafficPolicy is Cluster, kube-proxy is asked only with Local"],
+            id="true-without-local",
+        ),
+        pytest.param("Cluster", "false", [], id="false-without-local"),
+    ],
+)
+def test_whom_health_checks_ask(policy: str, text: str, remarks: list[str]) -> None:
+    """W-20: what is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
+    claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy=policy)
+
+    assert said_of(claim) == ([], remarks)
+
+
+@balancer_covers("W-20")
+@pytest.mark.parametrize("text", ["false", "yes"])
+def test_local_without_kube_proxy(text: str) -> None:
+    """W-20: whoever does not ask kube-proxy, or not so that it can be understood, is told of it."""
+    claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy="Local")
+    (remark,) = said_of(claim)[1]
+
+    assert remark.startswith("spec.externalTrafficPolicy is Local")
+
+
+@balancer_covers("W-20")
+def test_kube_proxy_is_in_vain_for_two_reasons() -> None:
+    """W-20: one of them is said, about one annotation."""
+    asked = {NODE_PORT: "true", f"{P}health-check-port": "8080"}
+    (remark,) = said_of(replace(FINE, annotations={**FINE.annotations, **asked}))[1]
+
+    assert remark.startswith(f"{NODE_PORT} has no effect: {P}health-check-port")

@@ -9,12 +9,14 @@ import pytest
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.contradictions import contradictions, missing_for_creation, missing_without_network
 from desired.annotations.options import BadAnnotation, Options
+from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"
 ADDRESS, RANGE = IPv4Address("10.0.0.5"), IPv4Network("10.0.0.0/24")
 Find = Callable[..., tuple[BadAnnotation, ...]]
 
 
+@balancer_covers("ID-7", "PORT-9", "CERT-1", "TGT-2")
 @pytest.mark.parametrize(
     ("find", "options", "text"),
     [

@@ -30,6 +30,7 @@ from desired.annotations.grammars import (
     text,
 )
 from desired.selector import Selector, parse_selector
+from tests.support.balancer_rules import balancer_covers
 
 INTERVAL = seconds(3, 60)
 ALGORITHM = one_of(Algorithm, blanks=True)
@@ -37,6 +38,7 @@ PROTOCOL = one_of(Protocol)
 LONG = "x" * 63
 
 
+@balancer_covers("W-2", "W-16")
 @pytest.mark.parametrize(
     ("grammar", "written", "value"),
     [
@@ -68,6 +70,7 @@ LONG = "x" * 63
         pytest.param(RANGE, "10.0.1.0/24", ip_network("10.0.1.0/24"), id="range"),
         pytest.param(RANGE, "10.0.1.7/24", ip_network("10.0.1.0/24"), id="range-with-bits-of-a-host"),
         pytest.param(SELECTOR, "a=b,c in (d,e)", parse_selector("a=b,c in (d,e)"), id="selector"),
+        pytest.param(SELECTOR, "a > 3, b<7", parse_selector("a > 3, b<7"), id="selector-that-compares"),
         pytest.param(SELECTOR, "", Selector("", ()), id="everything"),
         pytest.param(SELECTOR, "  ", Selector("", ()), id="everything-in-blanks"),
         pytest.param(CERTIFICATES, "12, name", (12, "name"), id="certificates-by-id-and-name"),
@@ -149,7 +152,8 @@ NO_LIST = "expect items separated by commas, none of them empty"
         pytest.param(
             SELECTOR,
             "a b",
-            "'a b' is no requirement: expect key, !key, key=value, key!=value, key in (a,b), separated by commas",
+            "'a b' is no requirement: expect key, !key, key=value, key!=value, key in (a,b), key>1, separated by"
+            " commas",
             id="selector",
         ),
         pytest.param(CERTIFICATES, "", NO_LIST, id="certificates-empty"),

@@ -13,6 +13,7 @@ from desired.annotations.parsing import Origin, deletion_policy, origin_of, pars
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.section import UNMANAGED
 from desired.selector import Selector, parse_selector
+from tests.support.balancer_rules import balancer_covers
 
 PREFIX = "load-balancer.hetzner.cloud/"
 ERROR = "error"
@@ -64,6 +65,7 @@ ROWS: Mapping[str, Row] = {
     "http_managed_certificate_acme_staging": Row("true", True, None, False),
     "health_check_protocol": Row("https", Protocol.HTTPS, "icmp", ERROR),
     "health_check_port": Row("8080", 8080, "0", ERROR),
+    "health_check_node_port": Row("true", True, "yes", ERROR),
     "health_check_interval": Row("15s", 15, "10", ERROR),
     "health_check_timeout": Row("10s", 10, "900ms", ERROR),
     "health_check_retries": Row("+3", 3, "3.0", ERROR),
@@ -112,6 +114,7 @@ def test_every_row_has_its_field_and_its_cases() -> None:
     assert with_variable == {field.name for field in fields(Defaults)} == DEFAULTS.keys()
 
 
+@balancer_covers("ID-11")
 def test_reserved_rows() -> None:
     """Three keys are documentation only, and change nothing whatever they say."""
     reserved = {key for key, row in ANNOTATIONS.items() if row.field is None}
@@ -143,6 +146,7 @@ def test_invalid(field: str) -> None:
     assert bad.text.endswith("; correct it, or remove it")
 
 
+@balancer_covers("W-17")
 @pytest.mark.parametrize("field", ROWS)
 @pytest.mark.parametrize("default", [False, True], ids=["no-default", "default"])
 def test_empty(field: str, default: bool) -> None:
@@ -166,6 +170,7 @@ def test_unset(field: str) -> None:
     assert options_of(field, None) == Options()
 
 
+@balancer_covers("W-16")
 @pytest.mark.parametrize("field", DEFAULTS)
 def test_default(field: str) -> None:
     """The environment's default holds where there is no annotation, and loses to one."""
@@ -175,6 +180,7 @@ def test_default(field: str) -> None:
     assert options_of(field, ROWS[field].text, **default) == Options(**{field: ROWS[field].value})
 
 
+@balancer_covers("ID-7")
 @pytest.mark.parametrize(
     ("annotations", "defaults", "location", "zone"),
     [
@@ -279,6 +285,7 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     assert origin_of(BY_FIELD[field], annotations, Defaults(**defaults)) is origin
 
 
+@balancer_covers("W-15")
 @pytest.mark.parametrize(
     ("text", "policy"),
     [
@@ -337,6 +344,7 @@ def test_what_can_be_read_is_read() -> None:
     assert (options, set(bad)) == (Options(type="lb21"), {"protocol"})
 
 
+@balancer_covers("PORT-6")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -352,3 +360,23 @@ def test_what_can_be_read_is_read() -> None:
 def test_checks_health(options: Options, expected: bool) -> None:
     """PORT-6: five options configure health checks, the others only say how."""
     assert options.checks_health is expected
+
+
+@balancer_covers("W-20")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(Options(), False, id="nobody-asks-for-it"),
+        pytest.param(Options(health_check_node_port=True), True, id="asked-for"),
+        pytest.param(Options(health_check_node_port=True, protocol=Protocol.HTTPS), True, id="beside-https"),
+        pytest.param(Options(health_check_node_port=True, health_check_protocol=Protocol.HTTP), True, id="with-http"),
+        pytest.param(Options(health_check_node_port=True, health_check_protocol=Protocol.TCP), False, id="with-tcp"),
+        pytest.param(
+            Options(health_check_node_port=True, health_check_protocol=Protocol.HTTPS), False, id="with-https"
+        ),
+        pytest.param(Options(health_check_node_port=True, health_check_port=8080), False, id="with-a-port"),
+    ],
+)
+def test_asks_kube_proxy(options: Options, expected: bool) -> None:
+    """W-20: a port of one's own, and a protocol that kube-proxy does not speak, win over it."""
+    assert options.asks_kube_proxy is expected

@@ -9,6 +9,8 @@ from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import parse_options
 from desired.annotations.remarks import remarks_on
 from desired.annotations.table import BY_FIELD
+from tests.balancers import annotated
+from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"
 TCP = f"has no effect: the protocol is tcp; {P}protocol decides"
@@ -166,3 +168,34 @@ def test_own_and_foreign_keys() -> None:
 
     assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
     assert remarks_on({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
+
+
+KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
+
+
+@balancer_covers("W-20")
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        pytest.param({}, [], id="alone"),
+        pytest.param({"health_check_http_path": "/x", "http_status_codes": "200"}, [], id="http-options-count"),
+        pytest.param({"health_check_protocol": "http", "health_check_interval": "5s"}, [], id="http"),
+        pytest.param({"health_check_port": "8080"}, [KUBE_PROXY], id="another-port"),
+        pytest.param({"health_check_protocol": "tcp"}, [KUBE_PROXY], id="tcp"),
+        pytest.param({"health_check_protocol": "https"}, [KUBE_PROXY], id="https"),
+        pytest.param({"health_check_port": "0"}, [], id="a-port-that-cannot-be-read"),
+    ],
+)
+def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
+    """W-20: what is set besides may win over it."""
+    found = remarks_on({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
+
+    assert [remark.key for remark in found] == said
+    why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
+    assert all(remark.text == f"{KUBE_PROXY} has no effect: {why}" for remark in found)
+
+
+@balancer_covers("W-20")
+def test_kube_proxy_that_cannot_be_read() -> None:
+    """W-20: nothing is concluded from it of the options of HTTP."""
+    assert remarks_on({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()

@@ -1,20 +1,25 @@
-"""What each guard says of one Node: of its planned changes, and of its deletion if its server went."""
+"""What each guard says of one Node or Service: of its planned changes, and of a Node's deletion if its server went."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from desired.change import Hold, Plan, Verdict
 from desired.diff import compute_plan
-from desired.explanation.guards import _OF_DELETIONS, Word, guard_words, words_on_deletion
-from desired.guards import GUARDS, Facts
+from desired.explanation.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
+from desired.finding import Facts
+from desired.guards import GUARDS
 from desired.judgement import judge
 from desired.kinds import KINDS
+from desired.load_balancer import CloudBalancer, ServerTarget
 from desired.section import Absent
+from desired.service import Service
 from desired.settings import Policy, Settings
 from desired.snapshot import Node, Readiness, Snapshot
+from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
     NOW,
     a_change,
@@ -50,7 +55,7 @@ def said(
     """What the guards say of the Node's changes."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    return guard_words(node, Facts(plan, snapshot, settings), plan.holds)
+    return guard_words(node.key, Facts(plan, snapshot, settings), plan.holds)
 
 
 def proof(why: str, due_in_s: float | None) -> Word:
@@ -164,7 +169,7 @@ def test_the_approval_of_another_hold() -> None:
     """A hold of the same rule over other changes lets nothing of this Node pass."""
     snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
     other = Hold("sha256:0123456789abcdef", "node-blast-radius", "2", "1", ("node/web-1",), "", approved=True)
-    words = guard_words(LOST, Facts(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
+    words = guard_words(LOST.key, Facts(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
     (held,) = (word for word in words if word.rule == "node-blast-radius")
 
     assert (held.verdict, held.hold) == (Verdict.HELD, None)
@@ -288,11 +293,81 @@ def test_the_world_is_only_supposed() -> None:
     assert snapshot.nodes.items["web-1"].ready is Readiness.TRUE
 
 
-@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("node.") and name != "node.delete"])
-@pytest.mark.parametrize("rule", sorted(_OF_DELETIONS))
-def test_rules_that_look_at_deletions_only(rule: str, kind: str) -> None:
-    """A rule that is left out where nothing is deleted has nothing to say there, whatever the world is like."""
-    snapshot = a_snapshot([LOST, LOST_TOO])
-    findings = GUARDS[rule](Facts(Plan((a_change(kind=kind),)), snapshot, Settings()))
+def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[str, Verdict]:
+    """Rule → its verdict on the changes of the Service of ``a_service()``."""
+    plan = judge(compute_plan(snapshot, settings), snapshot, settings)
+    words = guard_words("service/default/web", Facts(plan, snapshot, settings), plan.holds)
+    return {word.rule: word.verdict for word in words}
 
-    assert [finding for finding in findings if finding.keys] == []
+
+ALWAYS = {"incomplete-snapshot": Verdict.ALLOWED, "project-anchor": Verdict.ALLOWED, "policy": Verdict.ALLOWED}
+BY_HAND: Mapping[str, Any] = {"service_uid": None, "cluster_uid": None}
+TWO = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
+HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
+
+
+@pytest.mark.parametrize(
+    ("service", "balancers", "more"),
+    [
+        pytest.param(a_service(), [], {"foreign-owner": Verdict.ALLOWED}, id="to-be-created"),
+        pytest.param(
+            a_service(),
+            [a_balancer(**BY_HAND)],
+            {"foreign-owner": Verdict.ALLOWED, "adoption": Verdict.ALLOWED},
+            id="to-be-adopted",
+        ),
+        pytest.param(
+            a_service(),
+            [a_balancer(**BY_HAND, targets=TWO)],
+            {"foreign-owner": Verdict.ALLOWED, "adoption": Verdict.HELD, "target-floor": Verdict.ALLOWED},
+            id="to-be-adopted-with-a-loss",
+        ),
+        pytest.param(
+            a_service(),
+            [a_balancer(service_uid=None, cluster_uid="another")],
+            {"foreign-owner": Verdict.REFUSED, "adoption": Verdict.ALLOWED},
+            id="another-cluster's",
+        ),
+        pytest.param(a_served_service(), [a_balancer(targets=())], {}, id="a-target-more"),
+        pytest.param(
+            a_served_service(claim=a_claim(annotations=annotated(node_selector="tier=none"))),
+            [a_balancer()],
+            {"target-floor": Verdict.HELD},
+            id="the-last-target",
+        ),
+        pytest.param(
+            a_served_service(deleted_at=NOW), [a_balancer()], {"ip-loss": Verdict.ALLOWED}, id="being-deleted"
+        ),
+        pytest.param(
+            a_served_service(claim=a_claim(annotations=HTTPS)),
+            [a_balancer(listeners=())],
+            {"certificate-issuance": Verdict.ALLOWED},
+            id="a-certificate-to-create",
+        ),
+    ],
+)
+def test_words_on_a_service(service: Service, balancers: list[CloudBalancer], more: Mapping[str, Verdict]) -> None:
+    """Of a Service those rules are told that have an eye on one of its changes, in the order in which they decide."""
+    said = said_of_service(a_world([service], balancers, certificates=[]))
+
+    assert said == {**ALWAYS, **more}
+    assert list(said) == [rule for rule in GUARDS if rule in said]
+
+
+def test_nothing_is_said_of_a_service_without_changes() -> None:
+    """No guard looks at a Service of which nothing is wanted, whatever else is planned."""
+    other = a_service("api", uid="00000000-1111-2222-3333-444444444444")
+
+    assert said_of_service(a_world([a_served_service(), other], [a_balancer()])) == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", sorted(_LOOKS_AT))
+def test_rules_that_look_at_some_changes_only(rule: str, kind: str) -> None:
+    """A rule that is left out where it has no eye on any change has nothing to say there, whatever the world is."""
+    snapshot = a_snapshot([LOST, LOST_TOO])
+    for verb in KINDS[kind].verbs:
+        change = a_change(kind=kind, verb=verb)
+        findings = GUARDS[rule](Facts(Plan((change,)), snapshot, Settings()))
+
+        assert _LOOKS_AT[rule](change) or not [finding for finding in findings if finding.keys]

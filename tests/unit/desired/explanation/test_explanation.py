@@ -7,14 +7,18 @@ from datetime import timedelta
 import pytest
 
 from desired.anchor import Anchor
+from desired.annotations.parsing import Origin
 from desired.blast_radius import NodeLosses
 from desired.change import NodeIdentity, Note, NoteKind, Verdict
 from desired.diff import compute_plan
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.node import Explanation, explain, why_no_node
+from desired.explanation.service import ServiceExplanation
+from desired.explanation.service_stage import ServiceStage
 from desired.explanation.stage import Stage
 from desired.guards import GUARDS
 from desired.judgement import judge
+from desired.load_balancers.targets import Membership
 from desired.section import Section
 from desired.selector import parse_selector
 from desired.settings import Controller, Settings
@@ -31,9 +35,13 @@ from tests.builders import (
     nodes_of,
 )
 from tests.support.explanations import EXPLANATIONS
+from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
-FOUND = {name: found.explanation for name, found in EXPLANATIONS.items() if found.explanation is not None}
+FOUND = {name: said.explanation for name, said in EXPLANATIONS.items() if isinstance(said.explanation, Explanation)}
+OF_SERVICES = [
+    said.explanation for said in SERVICE_EXPLANATIONS.values() if isinstance(said.explanation, ServiceExplanation)
+]
 
 
 def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> Explanation:
@@ -83,12 +91,17 @@ def test_facts_agree_with_the_plan(name: str) -> None:
 def test_everything_that_can_be_said_has_a_case() -> None:
     """Each stage, rule, guard and verdict is among the situations that people see in the golden files."""
     facts = [f for found in FOUND.values() for f in (*found.labels, *found.addresses, *found.taints, *found.conditions)]
+    facts += [fact for found in OF_SERVICES for fact in (*found.status, *found.conditions, *found.balancer.owner)]
     words = [word for found in FOUND.values() for word in (*found.guards, *found.on_deletion)]
+    words += [word for found in OF_SERVICES for word in found.guards]
 
     assert {found.stage for found in FOUND.values()} == set(Stage)
+    assert {found.stage for found in OF_SERVICES} == set(ServiceStage)
+    assert {member.membership for found in OF_SERVICES for member in found.targets} >= set(Membership)
+    assert {option.origin for found in OF_SERVICES for option in found.options} == set(Origin)
     assert {fact.rule for fact in facts} == set(Rule)
     assert {word.rule for word in words} == GUARDS.keys()
-    assert {word.verdict for word in words} == {Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD}
+    assert {word.verdict for word in words} == set(Verdict)
 
 
 def test_changes_are_those_of_the_judged_plan() -> None:

@@ -1,0 +1,56 @@
+"""Asking Hetzner for a certificate that it gets issued."""
+
+from urllib.parse import urlencode
+
+import msgspec
+
+from actuators.clients.wording import one_line
+from actuators.errors import Broken, Transient
+from actuators.hands import Hands
+from actuators.load_balancer_lookup import service_of
+from actuators.misplanned import misplanned
+from desired.change import Change
+from desired.load_balancer import ManagedCertificate
+from desired.names import LABEL_SERVICE_UID
+from desired.service import Service
+from desired.snapshot import Snapshot
+
+
+class _Certificates(msgspec.Struct):
+    certificates: list[dict[str, object]]
+
+
+def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Ask for the certificate of ``after``; its issuance takes minutes and is not waited for. Raises an ApiError,
+    Conflict when its name is taken.
+
+    A request of which nothing is known is sent once more only when the Service has no certificate of that name: who
+    asks too often gets none from the authority (hetzner-api 9).
+    """
+    match change.before, change.after:
+        case None, ManagedCertificate() as wish:
+            service = service_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    body = {
+        "name": wish.name,
+        "type": "managed",
+        "domain_names": list(wish.domains),
+        "labels": dict(wish.labels),
+    }
+    try:
+        hands.writer.post("/certificates", body)
+    except Transient:
+        if hands.actions.is_stopped:
+            raise
+        if not _is_there(hands, service, wish):
+            hands.writer.post("/certificates", body)
+
+
+def _is_there(hands: Hands, service: Service, wish: ManagedCertificate) -> bool:
+    query = urlencode({"name": wish.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
+    body = hands.reader.get(f"/certificates?{query}")
+    try:
+        return bool(msgspec.json.decode(body, type=_Certificates).certificates)
+    except ValueError as error:
+        raise Broken(f"Hetzner's list of certificates could not be read: {one_line(error)}") from error

@@ -1,0 +1,134 @@
+"""The place of a load balancer in a private network (LB-3, LB-4)."""
+
+import logging
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network, ip_address
+
+from actuators.errors import ApiError, Conflict, Invalid, NotFound, Transient
+from actuators.hands import Hands
+from actuators.hetzner_bodies import attachment_body
+from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_of, name_of, path_of
+from actuators.load_balancer_targets import put_back, remove_target
+from actuators.misplanned import misplanned
+from desired.change import Change
+from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget
+from desired.section import UNMANAGED
+from desired.snapshot import Snapshot
+
+_log = logging.getLogger("hcloud-reconciler.actuators")
+
+_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+
+
+def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Attach the load balancer to a network, take it out, or give it another address there. Raises an ApiError.
+
+    Another address means to leave and to come back. What is reached through the network is no target before it leaves:
+    Hetzner would refuse, or drop them unasked (hetzner-api 8). The next round adds again what is still wanted. When it
+    is refused the other address it comes back to the one that it had, and so does what was reached there.
+    """
+    match change.before, change.after:
+        case None, Attachment() as after:
+            _attach(hands, balancer_of(change, snapshot), after)
+        case Attachment() as before, None:
+            _leave(hands, _as_it_is(hands, balancer_of(change, snapshot)), before, snapshot)
+        case Attachment() as before, Attachment() as after if before.network_id == after.network_id:
+            _move(hands, _as_it_is(hands, balancer_of(change, snapshot)), before, after, snapshot)
+        case _:
+            raise misplanned(change)
+
+
+def _move(hands: Hands, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot) -> None:
+    try:
+        _leave(hands, balancer, before, snapshot)
+        # Reads have shown it attached for a while after that (hetzner-api 5).
+        hands.actions.wait_until(lambda: _has_left(hands, balancer, before), _departure(balancer, before))
+        _attach(hands, balancer, after)
+    except Transient:  # it may have happened, and nothing can be said by way of the same API
+        raise
+    except ApiError:
+        _come_back(hands, balancer, before)
+        raise
+
+
+def _come_back(hands: Hands, balancer: CloudBalancer, place: Attachment) -> None:
+    try:
+        _attach(hands, balancer, place)
+    except ApiError as error:
+        _log.warning("%s is not in network %s for now: %s", name_of(balancer), place.network_id, error)
+        return
+    for target in _reached(balancer):
+        put_back(hands, balancer, target)
+
+
+def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment) -> None:
+    """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one)."""
+
+    def happened() -> bool:
+        return _is_in(balancer_now(hands.reader, balancer), place)
+
+    try:
+        what = f"attachment of {name_of(balancer)} to network {place.network_id}"
+        hands.act_once(path_of(balancer, "attach_to_network"), attachment_body(place), what, happened)
+    except Invalid as error:
+        if error.code != "load_balancer_already_attached":
+            raise
+        now = balancer_now(hands.reader, balancer)
+        if not now.attachments:
+            raise Conflict(f"{name_of(balancer)}: Hetzner says it is attached, and it is not seen yet") from error
+        if not _is_in(now, place):
+            raise Conflict(
+                f"{name_of(balancer)} is in another network, or has another address there, by now"
+            ) from error
+
+
+def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot) -> None:
+    """Remove what is reached through the network, and detach; one that has left already is done."""
+
+    def happened() -> bool:
+        return _has_left(hands, balancer, place)
+
+    for target in _reached(balancer):
+        remove_target(hands, balancer, target, snapshot)
+    try:
+        body = {"network": place.network_id}
+        hands.act(path_of(balancer, "detach_from_network"), body, _departure(balancer, place), happened)
+    except NotFound:
+        if not happened():
+            raise
+
+
+def _as_it_is(hands: Hands, balancer: CloudBalancer) -> CloudBalancer:
+    """The load balancer with its targets at this moment, where some were reached through the network: changes before
+    this one may have given some of them another address by now."""
+    if not _reached(balancer):
+        return balancer
+    return replace(balancer, targets=tuple(balancer_now(hands.reader, balancer).targets))
+
+
+def _reached(balancer: CloudBalancer) -> tuple[ServerTarget | IpTarget, ...]:
+    """Its targets that are reached through the network. What a selector finds is never ours to change (TGT-3)."""
+    return tuple(
+        target for target in balancer.targets if not isinstance(target, SelectorTarget) and _is_private(target)
+    )
+
+
+def _has_left(hands: Hands, balancer: CloudBalancer, place: Attachment) -> bool:
+    return not _is_in(balancer_now(hands.reader, balancer), Attachment(place.network_id))
+
+
+def _departure(balancer: CloudBalancer, place: Attachment) -> str:
+    return f"detachment of {name_of(balancer)} from network {place.network_id}"
+
+
+def _is_in(now: BalancerNow, place: Attachment) -> bool:
+    return any(there.network_id == place.network_id and place.ip in (UNMANAGED, there.ip) for there in now.attachments)
+
+
+def _is_private(target: ServerTarget | IpTarget) -> bool:
+    match target:
+        case ServerTarget(use_private_ip=private):
+            return private
+        case IpTarget(ip=ip):
+            address = ip_address(ip)
+            return isinstance(address, IPv4Address) and any(address in network for network in _PRIVATE)

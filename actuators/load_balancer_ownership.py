@@ -1,0 +1,141 @@
+"""Whose a load balancer is: taking one over, naming it, letting it go, deleting it.
+
+Each looks at the load balancer just before it writes: what somebody else has claimed meanwhile is left alone, and
+labels that are not ours are kept as they are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from actuators.errors import Conflict, Invalid, NotFound
+from actuators.hands import Hands
+from actuators.load_balancer_lookup import (
+    BalancerNow,
+    balancer_now,
+    balancer_of,
+    gone,
+    is_of_another_cluster,
+    name_of,
+    path_of,
+    remaining,
+    service_of,
+)
+from actuators.misplanned import misplanned
+from desired.change import Change
+from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.section import Present
+from desired.snapshot import Snapshot
+
+
+def adopt(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Label the load balancer as the Service's own. Raises Conflict when its owner is not that of ``before``."""
+    match change.before, change.after:
+        case Owner() as before, Owner(service_uid=str()) as after:
+            balancer = balancer_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    now = _unchanged(hands, balancer, before)
+    _write(hands, balancer, {"labels": _labels(now.labels, after)})
+
+
+def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Give the load balancer the name of ``after``, and labels that it adds. Raises Conflict when it is not the
+    Service's own any more, or when another one has the name."""
+    match change.before, change.after:
+        case Identity() as before, Identity() as after:
+            balancer = balancer_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    now = _own(hands, change, balancer, snapshot)
+    added = {key: value for key, value in after.labels.items() if before.labels.get(key) != value}
+    _write(hands, balancer, {"name": after.name, "labels": {**now.labels, **added, **_cluster_label(snapshot)}})
+
+
+def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Let the load balancer go with its addresses: it is the Service's no more, and its labels say since when.
+
+    Raises Conflict when its owner is not that of ``before``.
+    """
+    match change.before, change.after:
+        case Owner() as before, Owner(service_uid=None, released=str()) as after:
+            balancer = balancer_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    now = _unchanged(hands, balancer, before)
+    _write(hands, balancer, {"labels": _labels(now.labels, after)})
+
+
+def delete(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Delete the load balancer and wait until it is gone; one that is gone already is done.
+
+    Raises Conflict when it is not the Service's own any more, or is protected against deletion by now (ID-10).
+    """
+    match change.before, change.after:
+        case LoadBalancer(), None:
+            balancer = balancer_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    delete_now(hands, balancer, lambda now: _require_own(now, change, balancer, snapshot))
+
+
+def delete_now(hands: Hands, balancer: CloudBalancer, check: Callable[[BalancerNow], None]) -> None:
+    """Look at the load balancer, delete it, and wait until it is gone; one that is gone already is done.
+
+    ``check`` raises Conflict when it may not be deleted as it is at this moment; so is it when it is protected against
+    deletion by now (ID-10). Other ApiErrors as they are.
+    """
+    try:
+        now = balancer_now(hands.reader, balancer)
+        check(now)
+        if now.is_protected:
+            raise Conflict(f"{name_of(balancer)} is protected against deletion by now")
+        hands.actions.wait(hands.writer.delete(path_of(balancer)), f"deletion of {name_of(balancer)}")
+    except NotFound:
+        return
+    except Invalid as error:
+        if error.code == "protected":
+            raise Conflict(str(error), status=error.status, code=error.code) from error
+        raise
+
+
+def _unchanged(hands: Hands, balancer: CloudBalancer, before: Owner) -> BalancerNow:
+    """The load balancer, whose labels still name the owner that they named when it was observed."""
+    now = remaining(hands.reader, balancer)
+    if now.owner != replace(before, balancer_id=None):
+        raise Conflict(f"{name_of(balancer)} has other owner labels by now")
+    return now
+
+
+def _own(hands: Hands, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
+    """The load balancer, which is still the Service's own."""
+    now = remaining(hands.reader, balancer)
+    _require_own(now, change, balancer, snapshot)
+    return now
+
+
+def _require_own(now: BalancerNow, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:
+    service = service_of(change, snapshot)
+    if now.owner.service_uid != service.uid or is_of_another_cluster(now.owner, snapshot):
+        raise Conflict(f"{name_of(balancer)} does not have the labels of Service {service.id} any more")
+
+
+def _labels(present: Mapping[str, str], owner: Owner) -> dict[str, str]:
+    """The labels that are there, with ours as ``owner`` has them. A cluster that is not known is not taken away."""
+    ours = {LABEL_SERVICE_UID: owner.service_uid, LABEL_RELEASED: owner.released}
+    others = {key: value for key, value in present.items() if key not in ours}
+    ours[LABEL_CLUSTER_UID] = owner.cluster_uid
+    return {**others, **{key: value for key, value in ours.items() if value is not None}}
+
+
+def _cluster_label(snapshot: Snapshot) -> Mapping[str, str]:
+    uid = snapshot.cluster_uid
+    return {LABEL_CLUSTER_UID: uid.value} if isinstance(uid, Present) else {}
+
+
+def _write(hands: Hands, balancer: CloudBalancer, body: Mapping[str, object]) -> None:
+    """Write name or labels. Raises Conflict when the load balancer is gone by now, and other ApiErrors."""
+    try:
+        hands.writer.put(path_of(balancer), body)
+    except NotFound as error:
+        raise gone(balancer) from error

@@ -1,0 +1,124 @@
+"""Writes to Services, all through their status: claiming one, publishing addresses, letting go of it.
+
+All raise ApiErrors, Conflict when the Service has moved on since it was observed: then the change is planned again and
+never sent again. The spec is never written (SVC-6).
+"""
+
+from collections.abc import Collection
+from datetime import UTC
+from typing import Any
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesWriter, segment
+from actuators.errors import Conflict, Invalid, NotFound
+from actuators.load_balancer_lookup import require_none_labelled, service_of
+from actuators.misplanned import misplanned
+from desired.change import Change, Claimed
+from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
+from desired.service import Ingress, Service, ServiceCondition
+from desired.snapshot import Snapshot
+
+_CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC})
+
+
+def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Add our finalizer to the Service; those of others stay. Raises Conflict when the Service is being deleted.
+
+    The patch is a strategic one: finalizers are then a set, and no version has to be named.
+    """
+    match change.after:
+        case True:
+            service = service_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    if service.deleted_at is not None:
+        raise Conflict(f"Service {service.id} is being deleted")
+    body = {"metadata": {"uid": service.uid, "finalizers": [FINALIZER_BALANCER]}}
+    try:
+        writer.patch(_path(service), body, content_type=STRATEGIC_MERGE_PATCH)
+    except Invalid as error:
+        if "object is being deleted" not in str(error):
+            raise
+        raise Conflict(f"Service {service.id} is being deleted by now", status=error.status) from error
+
+
+def write_status(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Publish the addresses of ``after``, and what else rides on the change.
+
+    The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
+    merged by type, so that those of others are kept as they are. The version makes it a Conflict when anybody has
+    written in between.
+    """
+    match change.after:
+        case tuple() as ingress:
+            service = service_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
+    if change.rides:
+        status["conditions"] = [_condition(condition) for condition in change.rides]
+    writer.patch(
+        _path(service), {"metadata": _as_observed(service), "status": status}, content_type=STRATEGIC_MERGE_PATCH
+    )
+
+
+def write_conditions(writer: KubernetesWriter, service: Service, conditions: Collection[ServiceCondition]) -> None:
+    """Give the Service these conditions, where no other write takes them along; those of other types stay byte for
+    byte, as a strategic patch merges them by type."""
+    body = {"metadata": _as_observed(service), "status": {"conditions": [_condition(each) for each in conditions]}}
+    writer.patch(_path(service), body, content_type=STRATEGIC_MERGE_PATCH)
+
+
+def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
+    """Take our finalizer, all addresses and our conditions off the Service; with the last finalizer it may vanish. One
+    that is gone is done.
+
+    Where no load balancer is deleted or let go before it, that there is none is looked up once more: nobody would let
+    go of it any more. Raises Conflict when there is one.
+
+    The patch is a strategic one: what others have put beside ours is not named in it, and stays byte for byte. The
+    version makes it a Conflict when anybody has written in between (SVC-5).
+    """
+    match change.before:
+        case Claimed():
+            service = service_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    if not change.depends_on:
+        require_none_labelled(cloud, service, snapshot)
+    ours = [condition.type for condition in service.conditions if condition.type in _CONDITIONS]
+    status: dict[str, Any] = {"loadBalancer": {"ingress": None}}
+    if ours:
+        status["conditions"] = [{"$patch": "delete", "type": kind} for kind in ours]
+    metadata = {**_as_observed(service), "$deleteFromPrimitiveList/finalizers": [FINALIZER_BALANCER]}
+    try:
+        writer.patch(_path(service), {"metadata": metadata, "status": status}, content_type=STRATEGIC_MERGE_PATCH)
+    except NotFound:
+        return
+
+
+def _path(service: Service) -> str:
+    return f"/api/v1/namespaces/{segment(service.namespace)}/services/{segment(service.name)}/status"
+
+
+def _as_observed(service: Service) -> dict[str, Any]:
+    """The Service is the one that was observed, and as it was observed."""
+    return {"uid": service.uid, "resourceVersion": service.resource_version}
+
+
+def _ingress(entry: Ingress) -> dict[str, str]:
+    members = {"ip": entry.ip, "hostname": entry.hostname, "ipMode": entry.ip_mode}
+    return {name: text for name, text in members.items() if text is not None}
+
+
+def _condition(condition: ServiceCondition) -> dict[str, str]:
+    """The API server demands every field (Kubernetes meta/v1 Condition)."""
+    if condition.since is None:
+        raise ValueError(f"condition {condition.type} does not say since when it holds")
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": f"{condition.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }

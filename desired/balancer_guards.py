@@ -1,0 +1,144 @@
+"""The rules that stand between a plan and the load balancers (design section 6)."""
+
+from collections.abc import Collection, Iterator
+
+from desired.change import Change, Verdict
+from desired.finding import Facts, Finding
+from desired.kinds import KINDS, Verb
+from desired.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.load_balancers.identity import owner_of
+from desired.load_balancers.matching import Adoptable, Contested, Foreign
+from desired.load_balancers.serving import Serving
+from desired.load_balancers.targets import Membership, removal_reason
+from desired.load_balancers.wanted import wants_balancer
+from desired.section import Absent, Unknown, Unmanaged
+from desired.settings import Controller
+from desired.snapshot import Snapshot
+
+_KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
+"""Of every change that serves a Service."""
+
+
+def foreign_owner(facts: Facts) -> Iterator[Finding]:
+    """Nothing is done to a load balancer of another cluster, of another living Service, or that several ask for."""
+    for wish, changes in _serving(facts, *_KINDS):
+        if isinstance(wish.match, Foreign | Contested):
+            keys = tuple(change.key for change in changes)
+            yield Finding("foreign-owner", Verdict.REFUSED, keys, wish.match.why)
+
+
+def adoption(facts: Facts) -> Iterator[Finding]:
+    """A person has to see what an adoption would take away, and to say that a dead Service's load balancer is theirs.
+
+    The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
+    be told the adoption waits: afterwards nobody would be asked.
+    """
+    for wish, changes in _serving(facts, "lb.adopt"):
+        if not isinstance(wish.match, Adoptable):
+            continue
+        adopt = next(change for change in changes if change.kind == "lb.adopt")
+        removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
+        keys = tuple(sorted([adopt.key, *(change.key for change in removals)]))
+        balancer = wish.match.balancer
+        named = f"load balancer {balancer.id} {balancer.spec.name}"
+        uid = owner_of(balancer.spec.labels).service_uid
+        strange = f"{named} was a Service's, of the UID {uid}, and nothing says that it was one of this cluster"
+        if removals:
+            parts = ", ".join(change.key.split("/", 3)[-1].replace("/", " ") for change in removals)
+            why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
+            why += f"; {strange}" if wish.match.is_stranger else ""
+            yield Finding("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
+        elif wish.match.is_stranger:
+            yield Finding("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+        gap = _hides_removals(wish, balancer, facts.snapshot)
+        if gap is not None:
+            why = f"it cannot be told yet what {named} would lose: {gap}"
+            yield Finding("incomplete-snapshot", Verdict.WAITING, (adopt.key,), why)
+
+
+def ip_loss(facts: Facts) -> Iterator[Finding]:
+    """No load balancer goes, and its addresses with it, while its Service still wants it."""
+    for change in facts.plan.changes:
+        service = facts.snapshot.service(change.owner)
+        if change.kind == "lb.delete" and service is not None and wants_balancer(service):
+            why = f"Service {service.id} still wants a load balancer, and the addresses of this one would be lost"
+            yield Finding("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
+
+
+def target_floor(facts: Facts) -> Iterator[Finding]:
+    """Servers that live are not all taken out of a load balancer, nor most of them for no reason that can be named.
+
+    Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: what goes for a
+    reason counts no more than if it had gone before. What is gone is never held.
+    """
+    for wish, changes in _serving(facts, "lb.target"):
+        present = wish.present
+        if present is None:
+            continue
+        reasons = {
+            change.key: removal_reason(change.before, wish.targets.claiming(change.before.server_id), facts.snapshot)
+            for change in changes
+            if isinstance(change.before, ServerTarget) and change.verb is Verb.REMOVE
+        }
+        living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
+        unexplained = tuple(key for key in living if not reasons[key].explained)
+        end = _alive(wish.targets.targets, wish, facts.snapshot)
+        had = _alive(present.targets, wish, facts.snapshot) - (len(living) - len(unexplained))
+        named = f"load balancer {present.id} {present.spec.name}"
+        if living and end == 0:
+            why = f"{named} would be left without any target, though servers of it live: {reasons[living[0]].why}"
+            yield Finding("target-floor", Verdict.HELD, living, why, "0", "1")
+        elif unexplained and end * 2 < had:
+            why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
+            yield Finding("target-floor", Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
+
+
+def certificate_issuance(facts: Facts) -> Iterator[Finding]:
+    """An https port waits for its managed certificate; the rest of the load balancer does not."""
+    for wish, changes in _serving(facts, "lb.listener"):
+        if wish.certificates.pending is None or any(change.kind == "certificate.create" for change in changes):
+            continue
+        for change in changes:
+            if change.kind == "lb.listener" and not change.is_known:
+                why, due_in_s = wish.certificates.pending, wish.certificates.due_in_s
+                yield Finding("certificate-issuance", Verdict.WAITING, (change.key,), why, due_in_s=due_in_s)
+
+
+def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[Serving, tuple[Change, ...]]]:
+    """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
+    for owner, changes in facts.by_owner.items():
+        if any(change.kind in kinds for change in changes):
+            wish = facts.desired.services.get(owner.removeprefix("service/"))
+            if isinstance(wish, Serving):
+                yield wish, changes
+
+
+def _alive(targets: Collection[Target], wish: Serving, snapshot: Snapshot) -> int:
+    """How many targets these are: a server is one by whichever address, and none when it is gone."""
+    servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
+    gone = sum(_is_gone(target, wish, snapshot) for target in servers.values())
+    others = sum(not isinstance(target, ServerTarget) for target in targets)
+    return len(servers) - gone + others
+
+
+def _is_gone(target: ServerTarget, wish: Serving, snapshot: Snapshot) -> bool:
+    absent = isinstance(snapshot.servers.find(target.server_id), Absent)
+    return absent and not removal_reason(target, wish.targets.claiming(target.server_id), snapshot).server_lives
+
+
+def _hides_removals(wish: Serving, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
+    """Why later readings may take more away from the load balancer than this one; None when they do not."""
+    if wish.wanted is None:
+        return None
+    targets, place, network = wish.wanted.targets, wish.wanted.attachment, snapshot.network
+    servers = {target.server_id: target for target in balancer.targets if isinstance(target, ServerTarget)}
+    if (servers and isinstance(targets, Unmanaged)) or (balancer.attachments and isinstance(place, Unmanaged)):
+        return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
+    settled = {
+        member.server_id
+        for membership in (Membership.TARGET, Membership.IGNORED)
+        for member in wish.targets.being(membership)
+    }
+    if not any(servers[key] in wish.targets.targets for key in servers.keys() - settled):
+        return None
+    return next(member.why for member in wish.targets.being(Membership.UNCERTAIN))

@@ -1,0 +1,150 @@
+"""Which load balancer is a Service's, by what it was recognised, and whom its labels name."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from desired.annotations.table import BY_FIELD
+from desired.change import Change
+from desired.explanation.fact import Fact, Rule
+from desired.explanation.fate import if_withheld
+from desired.load_balancer import CloudBalancer, Identity, Owner
+from desired.load_balancers.identity import owner_of, wanted_name
+from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
+from desired.load_balancers.serving import Serving
+from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.section import Present
+from desired.service import Service
+from desired.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBalancer:
+    """The load balancer of a Service. It is None exactly when ``why`` says why there is none."""
+
+    asked_name: str | None
+    """The name by which it is looked for when no label says which it is; None when the name cannot be read, or only the
+    label counts."""
+    by: str | None = None
+    """What it was recognised by, ``label`` or ``name``; None where nothing was."""
+    balancer: CloudBalancer | None = None
+    """The Service's own, or the one that it is about to take over."""
+    other: CloudBalancer | None = None
+    """One that would be the Service's by its label or name, and is not."""
+    why: str = ""
+    owner: tuple[Fact, ...] = ()
+    """The labels that say whose the one or the other is."""
+
+
+def explain_balancer(
+    service: Service, wish: Serving | Leaving | None, changes: Collection[Change], snapshot: Snapshot, left: str
+) -> FoundBalancer:
+    """The Service's load balancer, of which ``changes`` are planned. ``left`` says why nothing is decided on the
+    Service, where there is no ``wish``."""
+    if wish is None:
+        return FoundBalancer(None, why=left)
+    asked = _asked_name(wish)
+    balancer = balancer_of(wish, snapshot)
+    other = wish.match.balancer if isinstance(wish.match, Foreign | Contested) and balancer is None else None
+    seen = balancer or other
+    if seen is None:
+        return FoundBalancer(asked, why=_why_none(wish, asked))
+    by = "label" if owner_of(seen.spec.labels).service_uid == service.uid else "name"
+    why = _why_none(wish, asked) if balancer is None else ""
+    return FoundBalancer(asked, by, balancer, other, why, tuple(_labels(service, seen, changes, snapshot)))
+
+
+def balancer_of(wish: Serving | Leaving | None, snapshot: Snapshot) -> CloudBalancer | None:
+    """The load balancer that serves the Service, or is about to; one that several Services ask for only when its labels
+    name this one."""
+    match wish.match if wish else None:
+        case Owned(balancer) | Adoptable(balancer):
+            return balancer
+        case Contested(CloudBalancer() as balancer) if wish and _is_labelled(balancer, wish.service, snapshot):
+            return balancer
+    return None
+
+
+def _is_labelled(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
+    owner = owner_of(balancer.spec.labels)
+    return owner.service_uid == service.uid and not _is_elsewhere(owner, snapshot)
+
+
+def _is_elsewhere(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether another cluster's label is there."""
+    mine = snapshot.cluster_uid
+    return isinstance(mine, Present) and owner.cluster_uid not in (None, mine.value)
+
+
+def _asked_name(wish: Serving | Leaving) -> str | None:
+    """At its end a Service's load balancer is known by its label alone (ID-4)."""
+    if isinstance(wish, Leaving) or any(problem.key == BY_FIELD["name"].full_key for problem in wish.problems):
+        return None
+    return wanted_name(wish.service, wish.options)
+
+
+def _why_none(wish: Serving | Leaving, asked: str | None) -> str:
+    match wish.match:
+        case Foreign(why=why) | Contested(why=why) | Undecided(why=why):
+            return why
+    named = "" if asked is None else f", and none is named {asked!r}"
+    return f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID{named}"
+
+
+def _labels(
+    service: Service, balancer: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
+) -> Iterator[Fact]:
+    before = owner_of(balancer.spec.labels)
+    after, withheld = _owner_after(before, changes)
+    rows: tuple[tuple[str, str | None, str | None, Callable[[str | None], str]], ...] = (
+        (
+            LABEL_SERVICE_UID,
+            before.service_uid,
+            after.service_uid,
+            lambda uid: _say_service(uid, service, before, snapshot),
+        ),
+        (LABEL_CLUSTER_UID, before.cluster_uid, after.cluster_uid, lambda uid: _say_cluster(uid, snapshot)),
+        (LABEL_RELEASED, before.released, after.released, _say_released),
+    )
+    for key, value, wanted, say in rows:
+        if value == wanted is None and key is LABEL_RELEASED:
+            continue
+        if value == wanted:
+            yield Fact(key, value, wanted, Rule.OWNER, say(value))
+            continue
+        was = "" if value is None else f"{say(value)}, "
+        yield Fact(key, value, wanted, Rule.OWNER, f"{was}becomes {say(wanted)}{withheld}")
+
+
+def _owner_after(before: Owner, changes: Collection[Change]) -> tuple[Owner, str]:
+    """Whom the labels name once ``changes`` are made; and what withholds that."""
+    for change in changes:
+        match change.after:
+            case Owner():
+                return change.after, if_withheld(change)
+            case Identity(labels=labels):
+                return owner_of(labels), if_withheld(change)
+    return before, ""
+
+
+def _say_service(uid: str | None, service: Service, owner: Owner, snapshot: Snapshot) -> str:
+    if uid is None:
+        return "no Service's"
+    if uid == service.uid:
+        return "this Service's"
+    if _is_elsewhere(owner, snapshot):
+        return "that of a Service of another cluster"
+    other = next((found for found in snapshot.services or () if found.uid == uid), None)
+    return "that of a Service that is gone" if other is None else f"Service {other.id}'s"
+
+
+def _say_cluster(uid: str | None, snapshot: Snapshot) -> str:
+    if uid is None:
+        return "no cluster's, which is no difference"
+    if not isinstance(snapshot.cluster_uid, Present):
+        return "a cluster's; which one this is could not be read"
+    return "this cluster's" if uid == snapshot.cluster_uid.value else "another cluster's"
+
+
+def _say_released(at: str | None) -> str:
+    return "nothing" if at is None else "the time at which it was let go, with its addresses"

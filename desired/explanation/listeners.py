@@ -1,0 +1,131 @@
+"""The ports of a Service and of its load balancer: which of them lead where, and why others do not."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.annotations.remarks import Remark
+from desired.change import Change, Note
+from desired.explanation.fate import if_withheld
+from desired.kinds import Verb
+from desired.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Listener, LoadBalancer
+from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.listeners import ports_without_node_port
+from desired.load_balancers.matching import Contested, Foreign
+from desired.load_balancers.serving import Serving
+from desired.section import UNMANAGED
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerFact:
+    """One port."""
+
+    port: int
+    protocol: str
+    """As the Service has it, ``UDP``; TCP for what only the load balancer has."""
+    value: str | None
+    """What the load balancer does there, ``https to node port 30443, certificate 5``; None when nothing."""
+    wanted: str | None
+    """The same once the planned changes are made."""
+    planned: Verb | None
+    """What is planned of it. Both sides may read alike all the same: the changes tell every field."""
+    why: str
+
+
+def explain_listeners(
+    wish: Serving | Leaving | None,
+    balancer: CloudBalancer | None,
+    changes: Collection[Change],
+    remarks: Collection[Remark],
+    notes: Collection[Note],
+) -> tuple[ListenerFact, ...]:
+    """Each port that the Service or its load balancer has, by number. ``remarks`` and ``notes`` are on the Service."""
+    there = balancer.spec.listeners if balancer else {}
+    facts: list[ListenerFact] = []
+    match wish:
+        case Serving():
+            ports = wish.service.claim.ports
+            tcp = {port.port for port in ports if port.protocol == "TCP"}
+            rows = _Listeners(wish, there, changes, notes)
+            facts = [*(rows.of(port) for port in tcp | there.keys()), *_unbalanced(ports, remarks)]
+        case Leaving():
+            facts = [_going(listener, goes=wish.retained is None) for listener in there.values()]
+    return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
+
+
+def shown_listener(listener: Listener) -> str:
+    """What a listener does, in short."""
+    text = f"{listener.protocol} to node port {listener.destination_port}"
+    certificates = listener.http.certificates if listener.http else UNMANAGED
+    if certificates is KNOWN_AFTER_APPLY:
+        return f"{text}, with a certificate that is to come"
+    if not isinstance(certificates, tuple) or not certificates:
+        return text
+    ids = ", ".join(str(certificate_id) for certificate_id in certificates)
+    return f"{text}, certificate{'' if len(certificates) == 1 else 's'} {ids}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Listeners:
+    """What is there, and what is planned."""
+
+    wish: Serving
+    there: Mapping[int, Listener]
+    changes: Collection[Change]
+    notes: Collection[Note]
+
+    def of(self, port: int) -> ListenerFact:
+        before = self.there.get(port)
+        planned = next(self._planned(port), None)
+        if planned is None:
+            shown = None if before is None else shown_listener(before)
+            return ListenerFact(port, "TCP", shown, shown, None, self._why_nothing(port, before))
+        change, after = planned
+        return ListenerFact(
+            port,
+            "TCP",
+            None if before is None else shown_listener(before),
+            None if after is None else shown_listener(after),
+            change.verb,
+            (change.reason if change.kind == "lb.listener" else "comes with the load balancer") + if_withheld(change),
+        )
+
+    def _planned(self, port: int) -> Iterator[tuple[Change, Listener | None]]:
+        """The change that makes or changes the port, and what the port is then."""
+        for change in self.changes:
+            after = change.after
+            if change.key == f"{self.wish.service.balancer_key}/listener/{port}":
+                yield change, after if isinstance(after, Listener) else None
+            elif change.kind == "lb.create" and isinstance(after, LoadBalancer) and port in after.listeners:
+                yield change, after.listeners[port]
+
+    def _why_nothing(self, port: int, before: Listener | None) -> str:
+        said = next((note.text for note in self.notes if note.text.startswith(f"port {port} ")), None)
+        if said is not None:
+            return said
+        as_is = "stays as it is" if before else "nothing is planned for it as things are"
+        if self.wish.wanted is None or self.wish.problems or isinstance(self.wish.match, Foreign | Contested):
+            return as_is
+        if port in ports_without_node_port(self.wish.service):
+            return "waits for its node port, which the API server has still to choose"
+        if self.wish.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
+            return f"waits for a certificate: {'; '.join(note.text for note in self.wish.certificates.notes)}"
+        return "as the Service asks" if before else as_is
+
+
+def _unbalanced(ports: Collection[ClaimedPort], remarks: Collection[Remark]) -> Iterator[ListenerFact]:
+    """Ports of protocols that Hetzner does not balance (PORT-2)."""
+    said = {remark.key: remark.text for remark in remarks}
+    for index, port in enumerate(ports):
+        why = said.get(f"spec.ports[{index}].protocol")
+        if why is not None:
+            yield ListenerFact(port.port, port.protocol, None, None, None, why)
+
+
+def _going(listener: Listener, *, goes: bool) -> ListenerFact:
+    shown = shown_listener(listener)
+    if goes:
+        return ListenerFact(listener.port, "TCP", shown, None, Verb.REMOVE, "goes with the load balancer")
+    why = "stays with the load balancer, which is let go"
+    return ListenerFact(listener.port, "TCP", shown, shown, None, why)

@@ -1,0 +1,110 @@
+"""Everything that decides on one Service, as plain values: its load balancer, options, targets, ports, and what guards
+say.
+
+Nothing is decided here. What should be is asked of the same functions that a plan is made with, so that an explanation
+cannot differ from what a pass does.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from desired.anchor import Anchor, anchor_of_cloud
+from desired.annotations.remarks import Remark
+from desired.change import Change, Note, NoteKind, Plan
+from desired.explanation.balancer import FoundBalancer, balancer_of, explain_balancer
+from desired.explanation.certificates import CertificateFact, explain_certificates
+from desired.explanation.fact import Fact
+from desired.explanation.guards import Word, guard_words
+from desired.explanation.listeners import ListenerFact, explain_listeners
+from desired.explanation.members import MemberFact, explain_members
+from desired.explanation.options import OptionFact, explain_options, explain_remarks
+from desired.explanation.pending import Wait, explain_pending
+from desired.explanation.published import explain_conditions_of, explain_status
+from desired.explanation.service_stage import ServiceStage, stage_of_service, why_in_stage, why_undecided
+from desired.finding import Facts
+from desired.judgement import conditions_of, restrict
+from desired.load_balancers.serving import Serving
+from desired.service import Service
+from desired.settings import Controller, Settings
+from desired.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceExplanation:
+    """What there is to say of one Service."""
+
+    key: str
+    stage: ServiceStage
+    why: str
+    """One sentence."""
+    balancer: FoundBalancer
+    options: tuple[OptionFact, ...]
+    """Every annotation of the table; nothing for a Service of which none counts."""
+    remarks: tuple[Remark, ...]
+    """What else is odd about its annotations and spec."""
+    targets: tuple[MemberFact, ...]
+    listeners: tuple[ListenerFact, ...]
+    certificates: tuple[CertificateFact, ...]
+    status: tuple[Fact, ...]
+    """The addresses that it publishes."""
+    conditions: tuple[Fact, ...]
+    pending: tuple[Wait, ...]
+    changes: tuple[Change, ...]
+    """As in the judged plan."""
+    guards: tuple[Word, ...]
+    """On these changes; empty when there is none."""
+    anchor: Anchor
+    notes: tuple[Note, ...]
+    """On this Service and its load balancer, and those that explain verdicts wherever they stand."""
+
+
+def explain_service(service: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
+    """What there is to say of ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same
+    snapshot."""
+    facts = Facts(plan, snapshot, settings)
+    wish = facts.desired.services.get(service.id)
+    changes = facts.by_owner.get(service.key, ())
+    roots = (service.key, service.balancer_key, f"certificate/{service.id}")
+    part = restrict(plan, roots, roots)
+    notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
+    balancer = balancer_of(wish, snapshot)
+    words = guard_words(service.key, facts, part.holds)
+    said = explain_remarks(wish, settings)
+    conditions = conditions_of(service.key, changes, facts) if isinstance(wish, Serving) else ()
+    return ServiceExplanation(
+        key=service.key,
+        stage=stage_of_service(service, wish),
+        why=why_in_stage(service, wish, changes),
+        balancer=explain_balancer(service, wish, changes, snapshot, why_undecided(service)),
+        options=explain_options(wish, balancer, settings),
+        remarks=said,
+        targets=explain_members(wish, balancer, changes, snapshot, settings),
+        listeners=explain_listeners(wish, balancer, changes, said, notes),
+        certificates=explain_certificates(wish, balancer, snapshot),
+        status=explain_status(service, balancer, changes),
+        conditions=explain_conditions_of(service, conditions, changes),
+        pending=explain_pending(wish, changes, words),
+        changes=changes,
+        guards=words,
+        anchor=anchor_of_cloud(snapshot, settings),
+        notes=notes,
+    )
+
+
+def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
+    """Why there is no Service of this ``NAMESPACE/NAME`` to explain, and which ones come near."""
+    services = snapshot.services
+    if Controller.SERVICE not in settings.controllers:
+        return f"Service {name!r} cannot be explained: --controllers leaves {Controller.SERVICE} out"
+    if services is None:
+        return f"Service {name!r} cannot be explained: the Services were not read"
+    if name in services.unreadable:
+        return f"Service {name!r} cannot be explained: {services.unreadable[name]}"
+    namespace, _, short = name.partition("/")
+    namesakes = [service.id for service in services if service.name == short]
+    beside = [service.name for service in services if service.namespace == namespace]
+    near = (*namesakes, *(f"{namespace}/{close}" for close in get_close_matches(short, beside, n=3)))[:3]
+    hint = f"; nearest: {', '.join(near)}" if near else ""
+    if not services.complete:
+        return f"Service {name!r} is not among the {len(services)} that were read: {services.why_incomplete}{hint}"
+    return f"the cluster has no Service {name!r}{hint}"

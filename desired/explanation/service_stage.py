@@ -1,0 +1,136 @@
+"""How far a Service is on its way to a load balancer or from it, in a word and a sentence. It explains decisions and
+takes none."""
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from desired.change import Change, NoteKind
+from desired.explanation.fate import fate, planned
+from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.serving import Serving
+from desired.service import TYPE_LOAD_BALANCER, Service
+
+
+class ServiceStage(StrEnum):
+    """What a Service is to this product."""
+
+    SERVED = "served"
+    """It has its load balancer, which is kept true to it."""
+    JOINING = "joining"
+    """It wants a load balancer, and has none yet."""
+    ADOPTING = "adopting"
+    """A load balancer that is nobody's has the name that it asks for."""
+    MALFORMED = "malformed"
+    """Something that it asks for cannot be."""
+    REFUSED = "refused"
+    """The load balancer that it asks for is somebody else's."""
+    CONTESTED = "contested"
+    """Several Services ask for one load balancer."""
+    AMBIGUOUS = "ambiguous"
+    """Several load balancers have its label."""
+    WAITING = "waiting"
+    """Too little could be read to tell which load balancer is its, or which it may have."""
+    LEAVING = "leaving"
+    """It lets go of its load balancer."""
+    FOREIGN = "foreign"
+    """It is another controller's."""
+    UNCLAIMED = "unclaimed"
+    """It asks for no load balancer."""
+
+
+def stage_of_service(service: Service, wish: Serving | Leaving | None) -> ServiceStage:
+    """The Service's stage: whose it is comes first, then whether it goes, then which load balancer is its."""
+    match wish:
+        case None if service.load_balancer_class is not None:
+            return ServiceStage.FOREIGN
+        case None if service.type != TYPE_LOAD_BALANCER:
+            return ServiceStage.UNCLAIMED
+        case Leaving() | None:
+            return ServiceStage.LEAVING
+    match wish.match:
+        case Foreign():
+            return ServiceStage.REFUSED
+        case Contested():
+            return ServiceStage.CONTESTED
+        case Undecided(is_ambiguous=is_ambiguous):
+            return ServiceStage.AMBIGUOUS if is_ambiguous else ServiceStage.WAITING
+    return _stage_of_its_own(wish)
+
+
+def _stage_of_its_own(wish: Serving) -> ServiceStage:
+    """The stage of a Service with whose load balancer nobody else has to do."""
+    if wish.problems:
+        return ServiceStage.MALFORMED
+    if isinstance(wish.match, Owned | Adoptable):
+        return ServiceStage.SERVED if isinstance(wish.match, Owned) else ServiceStage.ADOPTING
+    if wish.wanted is None:
+        return ServiceStage.WAITING if wish.size.kind is NoteKind.UNKNOWN else ServiceStage.MALFORMED
+    return ServiceStage.JOINING
+
+
+def why_in_stage(service: Service, wish: Serving | Leaving | None, changes: Collection[Change]) -> str:
+    """One sentence on why the Service is in its stage and what comes next."""
+    match wish:
+        case None:
+            return why_undecided(service)
+        case Leaving():
+            return _why_leaving(wish, changes)
+    match wish.match:
+        case Foreign(why=why) | Contested(why=why) | Undecided(why, is_ambiguous=True):
+            return why
+        case Undecided(why):
+            return f"which load balancer is its cannot be told: {why}"
+    if wish.problems:
+        return _why_malformed(wish)
+    match wish.match:
+        case Owned(balancer):
+            return f"is served by load balancer {balancer.id}; {planned(changes)}"
+        case Adoptable(balancer):
+            adoption = fate(_of_kind(changes, "lb.adopt"), "the next pass takes it over", "that")
+            return f"asks for the name of load balancer {balancer.id}, which no Service that lives has; {adoption}"
+    if wish.wanted is None:
+        return wish.size.problem or "nothing is planned as things are"
+    creation = fate(_of_kind(changes, "lb.create"), "the next pass creates it", "its creation")
+    return f"wants a load balancer and has none; {creation}"
+
+
+def why_undecided(service: Service) -> str:
+    """Why nothing at all is decided on the Service."""
+    if service.load_balancer_class is not None:
+        return f"spec.loadBalancerClass {service.load_balancer_class!r} makes it another controller's; left alone"
+    if service.type != TYPE_LOAD_BALANCER:
+        return f"is of type {service.type}, and asks for no load balancer; left alone"
+    return "is being deleted, and nobody has claimed it here: there is nothing to let go of"
+
+
+def _why_malformed(wish: Serving) -> str:
+    more = len(wish.problems) - 1
+    rest = f" (and {more} more)" if more else ""
+    match wish.match:
+        case Missing():
+            done = "nothing is created until it is right"
+        case Owned(balancer):
+            done = f"nothing but the targets of load balancer {balancer.id} is looked after until it is right"
+        case _:
+            done = "nothing is taken over until it is right"
+    return f"{wish.problems[0].text}{rest}; {done}"
+
+
+def _why_leaving(wish: Leaving, changes: Collection[Change]) -> str:
+    service, match = wish.service, wish.match
+    going = "is being deleted" if service.deleted_at else f"is of type {service.type} now"
+    if isinstance(match, Undecided):
+        return f"{going}, and its load balancer cannot be told: {match.why}"
+    if wish.retained is not None and wish.present is not None:
+        letting = fate(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
+        return f"{going}; load balancer {wish.present.id} stays, as {wish.why_retained}; {letting}"
+    if wish.present is not None:
+        deletion = fate(_of_kind(changes, "lb.delete"), "the next pass deletes it", "its deletion")
+        return f"{going}, and load balancer {wish.present.id} goes with it; {deletion}"
+    release = fate(_of_kind(changes, "service.release"), "the next pass releases it", "its release")
+    return f"{going}, and has no load balancer; {release}"
+
+
+def _of_kind(changes: Collection[Change], kind: str) -> tuple[Change, ...]:
+    return tuple(change for change in changes if change.kind == kind)

@@ -1,0 +1,56 @@
+"""What a guard looks at, and what it says."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from desired.anchor import Anchor, anchor_of_cloud
+from desired.change import Change, Plan, Verdict
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from desired.state import DesiredState, compute_desired
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's word on some changes of the plan."""
+
+    rule: str
+    verdict: Verdict
+    keys: tuple[str, ...]
+    why: str
+    value: str = ""
+    limit: str = ""
+    due_in_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a guard may look at."""
+
+    plan: Plan
+    snapshot: Snapshot
+    settings: Settings
+    made_from: DesiredState | None = None
+    """What the plan was made from, where it is at hand: it takes as long to compute as the plan."""
+
+    @cached_property
+    def anchor(self) -> Anchor:
+        """The anchor of Hetzner Cloud."""
+        return anchor_of_cloud(self.snapshot, self.settings)
+
+    @cached_property
+    def desired(self) -> DesiredState:
+        """What the plan was made from."""
+        return self.made_from or compute_desired(self.snapshot, self.settings)
+
+    @cached_property
+    def by_owner(self) -> Mapping[str, tuple[Change, ...]]:
+        """Key of a Node or Service → its changes."""
+        grouped: dict[str, list[Change]] = {}
+        for change in self.plan.changes:
+            grouped.setdefault(change.owner, []).append(change)
+        return {owner: tuple(changes) for owner, changes in grouped.items()}
+
+
+Guard = Callable[[Facts], Iterable[Finding]]

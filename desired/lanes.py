@@ -1,0 +1,94 @@
+"""In which order changes are carried out: what each of them occupies, and what has to end before it begins.
+
+A lane is an object that has one change in flight at most (Hetzner Cloud API, locking: one change per load balancer,
+per network and per server). Changes that share no lane and do not come after each other run side by side.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from desired.change import Change, Plan
+from desired.load_balancer import Attachment, LoadBalancer
+
+
+def lanes_of(change: Change) -> frozenset[str]:
+    """The objects that a change occupies while it is carried out.
+
+    Its owner always: a Node, or a Service with its load balancer and certificate. Besides the network that it attaches
+    something to, detaches it from, or gives a route.
+    """
+    return frozenset({change.owner, *_networks(change)})
+
+
+def _networks(change: Change) -> Iterator[str]:
+    if "network" not in change.row.lanes:
+        return
+    if change.key.startswith("route/"):
+        yield f"network/{change.key.split('/')[1]}"
+    for side in (change.before, change.after):
+        attachment = side.attachment if isinstance(side, LoadBalancer) else side
+        if isinstance(attachment, Attachment):
+            yield f"network/{attachment.network_id}"
+
+
+def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes as they were given, but that each is preceded by all that it depends on or follows.
+
+    What is not among them counts as done. Raises ValueError when changes wait for each other in a circle.
+    """
+    places = {change.key: place for place, change in enumerate(changes)}
+    order: dict[str, Change] = {}
+    for first in changes:
+        path = {} if first.key in order else {first.key: _before(first, places)}
+        while path:
+            key, before = next(reversed(path.items()))
+            needed = next((changes[place] for place in before if changes[place].key not in order), None)
+            if needed is None:
+                order[key] = changes[places[key]]
+                del path[key]
+            elif needed.key in path:
+                circle = list(path)[list(path).index(needed.key) :]
+                raise ValueError(f"changes that wait for each other: {', '.join(circle)}")
+            else:
+                path[needed.key] = _before(needed, places)
+    return tuple(order.values())
+
+
+def _before(change: Change, places: Mapping[str, int]) -> Iterator[int]:
+    """Where those stand that go before a change, in the order in which they were given."""
+    return iter(sorted({places[key] for key in (*change.depends_on, *change.follows) if key in places}))
+
+
+def forerunners(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
+    """Key → keys of those changes that have to end before this one begins, in the order of ``in_order``.
+
+    They are what it depends on or follows, and in each of its lanes the one before it. Raises ValueError when changes
+    wait for each other in a circle.
+    """
+    among = {change.key for change in changes}
+    last: dict[str, str] = {}
+    found: dict[str, frozenset[str]] = {}
+    for change in in_order(changes):
+        lanes = lanes_of(change)
+        named = among.intersection((*change.depends_on, *change.follows))
+        found[change.key] = frozenset({*named, *(last[lane] for lane in lanes if lane in last)})
+        last |= dict.fromkeys(lanes, change.key)
+    return found
+
+
+def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:
+    """Those changes of ``plan``, each of which follows as well what the ones that are left out would have come after.
+
+    Changes are planned in chains: without a link, its neighbours would lose their order. Raises ValueError when
+    changes of the plan wait for each other in a circle.
+    """
+    among = {change.key for change in changes}
+    if len(among) == len(plan.changes):
+        return tuple(changes)
+    reached: dict[str, frozenset[str]] = {}
+    for change in in_order(plan.changes):
+        named = (key for key in (*change.depends_on, *change.follows) if key in plan.by_key)
+        reached[change.key] = frozenset().union(*({key} if key in among else reached[key] for key in named))
+    return tuple(
+        replace(change, follows=tuple(sorted(reached[change.key].difference(change.depends_on)))) for change in changes
+    )

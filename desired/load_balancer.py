@@ -1,0 +1,258 @@
+"""Load balancers as values: the shape that what is there and what should be there share, part by part.
+
+A part that is desired may be UNMANAGED: nobody asked for it. What was observed never is. Ranges and defaults come from
+the Hetzner Cloud API (reference/hetzner-api.md section 8).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from types import MappingProxyType
+from typing import Final
+
+from desired.annotations.choices import Algorithm, Protocol
+from desired.section import UNMANAGED, Unmanaged
+
+
+class KnownAfterApply(Enum):
+    """The type of KNOWN_AFTER_APPLY alone."""
+
+    KNOWN_AFTER_APPLY = "(known after apply)"
+
+
+KNOWN_AFTER_APPLY: Final = KnownAfterApply.KNOWN_AFTER_APPLY
+"""A value that exists only after another change. Legal in a Service's status and in a listener's certificates."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCheck:
+    """What a health check over HTTP asks and expects."""
+
+    domain: str | Unmanaged = UNMANAGED
+    """"" for none."""
+    path: str | Unmanaged = UNMANAGED
+    response: str | Unmanaged = UNMANAGED
+    """No annotation asks for one."""
+    status_codes: tuple[str, ...] | Unmanaged = UNMANAGED
+    tls: bool | Unmanaged = UNMANAGED
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """How a listener finds out which targets are well."""
+
+    protocol: Protocol
+    """TCP or HTTP; the API knows no HTTPS here (W-13)."""
+    port: int
+    interval_s: int | Unmanaged = UNMANAGED
+    timeout_s: int | Unmanaged = UNMANAGED
+    retries: int | Unmanaged = UNMANAGED
+    http: HttpCheck | None = None
+    """None with TCP."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """What a listener that speaks HTTP or HTTPS does besides."""
+
+    cookie_name: str | Unmanaged = UNMANAGED
+    cookie_lifetime_s: int | Unmanaged = UNMANAGED
+    timeout_idle_s: int | Unmanaged = UNMANAGED
+    certificates: tuple[int, ...] | Unmanaged | KnownAfterApply = UNMANAGED
+    """Ids, sorted. KNOWN_AFTER_APPLY while the managed certificate is still to be created or issued."""
+    redirect_http: bool | Unmanaged = UNMANAGED
+    sticky_sessions: bool | Unmanaged = UNMANAGED
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One of a load balancer's services, as Hetzner calls them: a port on which it listens."""
+
+    port: int
+    destination_port: int
+    protocol: Protocol
+    health_check: HealthCheck
+    proxyprotocol: bool | Unmanaged = UNMANAGED
+    http: HttpOptions | None = None
+    """None with TCP."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServerTarget:
+    """A server that gets traffic."""
+
+    server_id: int
+    use_private_ip: bool
+
+    @property
+    def suffix(self) -> str:
+        """The last part of its key in plans."""
+        return f"target/server:{self.server_id}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class IpTarget:
+    """An address that gets traffic: of a dedicated server, or of a vSwitch."""
+
+    ip: str
+
+    @property
+    def suffix(self) -> str:
+        """The last part of its key in plans."""
+        return f"target/ip:{self.ip}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SelectorTarget:
+    """Whatever servers have these labels. Never ours to change (TGT-3)."""
+
+    selector: str
+    use_private_ip: bool
+
+    @property
+    def suffix(self) -> str:
+        """What it is called in notes."""
+        return f"target/selector:{self.selector}"
+
+
+Target = ServerTarget | IpTarget | SelectorTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A load balancer's place in a private network."""
+
+    network_id: int
+    ip: IPv4Address | Unmanaged = UNMANAGED
+    ip_range: IPv4Network | Unmanaged = UNMANAGED
+    """Read only when attaching; the API does not say it of an attachment that is there, so it is UNMANAGED there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whom the labels of a load balancer name. None where there is no such label."""
+
+    cluster_uid: str | None
+    service_uid: str | None
+    released: str | None = field(default=None, compare=False)
+    """When it was let go with its addresses. Never compared: a hold would be another one in each pass."""
+    balancer_id: int | None = None
+    """Which load balancer a person approves the adoption of; None where no labels are taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Name and labels of a load balancer."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancer:
+    """Everything that can be asked of a load balancer. Parts that are UNMANAGED keep what they have, or get the API's
+    default at creation."""
+
+    name: str
+    labels: Mapping[str, str]
+    type: str
+    location: str | None = None
+    zone: str | None = None
+    """Of the two exactly one at creation; what was observed has both."""
+    algorithm: Algorithm | Unmanaged = UNMANAGED
+    public_interface: bool | Unmanaged = UNMANAGED
+    attachment: Attachment | Unmanaged | None = UNMANAGED
+    """None: it shall be in no network."""
+    ipv4_rdns: str | Unmanaged | None = UNMANAGED
+    ipv6_rdns: str | Unmanaged | None = UNMANAGED
+    """None as a wish resets it to what the API gives."""
+    listeners: Mapping[int, Listener] = field(default_factory=lambda: MappingProxyType({}))
+    """Port → listener."""
+    targets: frozenset[Target] | Unmanaged = frozenset()
+
+
+class Health(Enum):
+    """What a load balancer says of a target, over all its listeners."""
+
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class BalancerType:
+    """A type of load balancers, with what it holds and costs."""
+
+    name: str
+    max_services: int
+    max_targets: int
+    max_certificates: int
+    unavailable_after: datetime | None = None
+    """None unless it is deprecated."""
+    monthly_prices: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Location → gross price a month, as the API writes it, in the project's currency."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloudBalancer:
+    """A load balancer of the project, as it was observed."""
+
+    id: int
+    spec: LoadBalancer
+    """What it is. Only what the API never says is UNMANAGED: ``attachment.ip_range``."""
+    type: BalancerType
+    created_at: datetime
+    ipv4: IPv4Address | None = None
+    ipv6: IPv6Address | None = None
+    """Public addresses. They stay its own while the public interface is off."""
+    attachments: tuple[Attachment, ...] = ()
+    """All of them; ``spec.attachment`` is the first, None when there is none."""
+    targets: tuple[Target, ...] = ()
+    """In the order of the API; a server may be in it twice, by its public and by its private address."""
+    is_protected: bool = False
+    """Against deletion."""
+    health: Mapping[Target, Health] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def key(self) -> str:
+        """What it is called where it belongs to no Service."""
+        return f"load_balancer/#{self.id}"
+
+
+class Issuance(Enum):
+    """How far a managed certificate is."""
+
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    OTHER = "other"
+    """A word of the API that this version does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedCertificate:
+    """What is asked of a certificate that Hetzner gets issued."""
+
+    name: str
+    domains: tuple[str, ...]
+    """Sorted."""
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate of the project."""
+
+    id: int
+    name: str
+    is_managed: bool
+    created_at: datetime
+    domains: tuple[str, ...] = ()
+    """Sorted."""
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    issuance: Issuance | None = None
+    """None for one that was uploaded."""
+    error: str | None = None
+    """Why it was not issued or renewed, ``code: message``; None when nothing went wrong."""

@@ -1,0 +1,1 @@
+"""What load balancers should be: which one belongs to which Service, its parts, their differences and their order."""

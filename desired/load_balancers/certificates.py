@@ -1,0 +1,286 @@
+"""Which certificates the https ports of a Service get (load-balancers 9, CERT-1 to CERT-6, W-7).
+
+A managed certificate is asked for once, never waited for, and never replaced or asked for again: certificate
+authorities allow a few a week. Whatever it takes beyond that is said, with what a person can do.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+
+from desired.annotations.choices import CertificateType, Protocol
+from desired.annotations.options import Options
+from desired.annotations.table import BY_FIELD
+from desired.change import Note, NoteKind
+from desired.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
+from desired.load_balancers.identity import labels_of
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
+from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
+from desired.service import Service
+from desired.snapshot import Snapshot
+
+_NAME = BY_FIELD["http_managed_certificate_name"].full_key
+_DOMAINS = BY_FIELD["http_managed_certificate_domains"].full_key
+_REFERENCES = BY_FIELD["http_certificates"].full_key
+_TYPE = BY_FIELD["certificate_type"].full_key
+_SOONEST_S = 10.0
+_LATEST_S = 300.0
+_AGES = 4
+"""An issuance is looked at again after a quarter of the time that it has taken, within these bounds."""
+_FIXES = {
+    "caa_record_does_not_allow_ca": "let the CAA records of its domains allow the certificate authority",
+    "ca_too_many_authorizations_failed_recently": "wait for an hour, and correct what failed before",
+    "ca_too_many_certificates_issued_for_registered_domain": "wait until the authority's weekly limit has passed",
+    "ca_too_many_duplicate_certificates": "wait until the authority's weekly limit has passed",
+}
+"""Code of a failed issuance → what to do about it (hetzner-api 2)."""
+_FIX = "its domains have to be in primary zones of Hetzner DNS, and delegated to them"
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateWish:
+    """What the https ports of one Service should have."""
+
+    ids: tuple[int, ...] | Unmanaged | KnownAfterApply
+    """Sorted. UNMANAGED: the ports keep what they have, as nothing is asked for, or what is asked for cannot be had.
+    KNOWN_AFTER_APPLY: only a later reading has the certificate, or its issuance."""
+    create: ManagedCertificate | None = None
+    """None when nothing has to be asked for, or nothing may be."""
+    pending: str | None = None
+    """One sentence without a full stop: what is waited for. None when nothing is."""
+    due_in_s: float | None = None
+    """Seconds until another look is worth it; None when no time is known."""
+    notes: tuple[Note, ...] = ()
+
+
+def desired_certificates(service: Service, options: Options, snapshot: Snapshot) -> CertificateWish:
+    """The certificates of the Service's https ports, and what there is to know about them.
+
+    What was read only in part says nothing: then the ports keep what they have, and nothing is created.
+    """
+    if options.protocol is not Protocol.HTTPS:
+        return CertificateWish(UNMANAGED)
+    section = snapshot.certificates
+    if section is None:
+        section = Section.missing("the certificates were not read")
+    if options.certificate_type is CertificateType.MANAGED:
+        return _managed(service, options, snapshot, section)
+    if options.http_certificates is UNMANAGED:
+        return CertificateWish(UNMANAGED)
+    return _referred(service, options.http_certificates, section, snapshot.taken_at)
+
+
+def _referred(
+    service: Service, references: tuple[int | str, ...], section: Section[int, Certificate], now: datetime
+) -> CertificateWish:
+    """Certificates that somebody else looks after. Where one is missing all stay as they are: the list is one value."""
+    found: dict[int, Certificate] = {}
+    missing: list[Note] = []
+    for reference in references:
+        match _look_up(reference, section):
+            case Present(certificate):
+                found[certificate.id] = certificate
+            case Absent():
+                text = f"{_REFERENCES}: the project has no certificate {_missing(reference, section)}"
+                missing.append(Note(service.key, NoteKind.CERTIFICATE, text))
+            case unknown:
+                text = f"{_REFERENCES}: certificate {_shown(reference)} could not be looked up: {unknown.why}"
+                missing.append(Note(service.key, NoteKind.UNKNOWN, text))
+    wish = _in_use(service, found.values(), now, again="retry it in Hetzner's console")
+    return CertificateWish(UNMANAGED, notes=(*missing, *wish.notes)) if missing else wish
+
+
+def _look_up(reference: int | str, section: Section[int, Certificate]) -> Present[Certificate] | Absent | Unknown:
+    """The certificate with this id, or with exactly this name: a project has no name twice (hetzner-api 9)."""
+    if isinstance(reference, int):
+        return section.find(reference)
+    for certificate in section:
+        if certificate.name == reference:
+            return Present(certificate)
+    for certificate_id, why in sorted(section.unreadable.items()):
+        if section.unreadable_names.get(certificate_id, reference) == reference:
+            return Unknown(why)
+    return Absent() if section.complete else Unknown(section.why_incomplete or "the reading is incomplete")
+
+
+def _missing(reference: int | str, section: Section[int, Certificate]) -> str:
+    """A reference that leads nowhere, with what may have been meant."""
+    namesake = next((certificate for certificate in section if certificate.name == str(reference)), None)
+    if namesake is not None:
+        return f"with id {reference}; the one that is named {reference} has id {namesake.id}: write that"
+    near = get_close_matches(str(reference), [certificate.name for certificate in section], n=3, cutoff=0.6)
+    nearest = f"; nearest: {', '.join(near)}" if near else ""
+    what = f"with id {reference}" if isinstance(reference, int) else f"named {reference!r}"
+    return f"{what}{nearest}; upload it, or name one that is there"
+
+
+def _in_use(service: Service, found: Collection[Certificate], now: datetime, again: str) -> CertificateWish:
+    """Certificates that are there: their ids, once all of them are issued. ``again`` is what to do when one is not."""
+    notes = tuple(
+        Note(service.key, NoteKind.CERTIFICATE, text) for certificate in found for text in _trouble(certificate, again)
+    )
+    waits = [certificate for certificate in found if certificate.is_managed and not _is_issued(certificate)]
+    if not waits:
+        return CertificateWish(tuple(sorted(certificate.id for certificate in found)), notes=notes)
+    has_failed = any(certificate.issuance is Issuance.FAILED for certificate in waits)
+    return CertificateWish(
+        KNOWN_AFTER_APPLY,
+        pending="; ".join(_pending(certificate, now) for certificate in waits),
+        due_in_s=None if has_failed else min(_due_in_s(certificate, now) for certificate in waits),
+        notes=notes,
+    )
+
+
+def _is_issued(certificate: Certificate) -> bool:
+    return certificate.issuance is Issuance.COMPLETED
+
+
+def _trouble(certificate: Certificate, again: str) -> Iterator[str]:
+    """What is wrong with a managed certificate, with the remedy."""
+    why = certificate.error or "no reason was given"
+    fix = _FIXES.get(why.partition(":")[0], _FIX)
+    if certificate.issuance is Issuance.FAILED:
+        yield (
+            f"{_named(certificate)} was not issued: {why}; {fix}; then {again}; it is never asked for again by"
+            " itself, as the limits of certificate authorities are strict"
+        )
+    elif _is_issued(certificate) and certificate.error:
+        yield (
+            f"{_named(certificate)} is used, and could not be renewed: {why}; {fix}; then retry it in Hetzner's console"
+        )
+
+
+def _pending(certificate: Certificate, now: datetime) -> str:
+    if certificate.issuance is Issuance.FAILED:
+        return f"{_named(certificate)} was not issued: {certificate.error or 'no reason was given'}"
+    at = certificate.created_at
+    since = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+    return f"Hetzner is still getting {_named(certificate)} issued, since {since} UTC"
+
+
+def _due_in_s(certificate: Certificate, now: datetime) -> float:
+    age_s = (now - certificate.created_at).total_seconds()
+    return min(max(age_s / _AGES, _SOONEST_S), _LATEST_S)
+
+
+def _managed(
+    service: Service, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
+) -> CertificateWish:
+    """The certificate with the Service's label (CERT-4); else the one to ask for.
+
+    Of several the one that is exactly what is asked for is taken: so a person can have another one issued beside the
+    one in use. A name is there once only, so this needs no complete list; everything else does.
+    """
+    asked, domains = options.http_managed_certificate_name, options.http_managed_certificate_domains
+    name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # CERT-1
+    labelled = [certificate for certificate in section if certificate.labels.get(LABEL_SERVICE_UID) == service.uid]
+    odd = {certificate.id: note for certificate in labelled for note in _odd(service, certificate, snapshot)}
+    notes = tuple(odd.values())
+    ours = [certificate for certificate in labelled if certificate.id not in odd]
+    exact = [certificate for certificate in ours if not _differences(certificate, name, domains)]
+    gap = _gap(section)
+    if len(exact) == 1:
+        chosen = exact[0]
+    elif gap is not None:
+        text = f"the Service's managed certificate could not be looked up: {gap}"
+        return CertificateWish(UNMANAGED, notes=(*notes, Note(service.key, NoteKind.UNKNOWN, text)))
+    elif len(ours) > 1:
+        return CertificateWish(UNMANAGED, notes=(*notes, _ambiguous(service, ours)))
+    elif ours:
+        chosen = ours[0]
+        notes = (*notes, _another(service, chosen, name, domains))
+    else:
+        wish = _to_create(service, name, options, snapshot, section)
+        return replace(wish, notes=(*notes, *wish.notes))
+    again = "retry it in Hetzner's console, or delete it there, so that a new one is asked for"
+    wish = _in_use(service, (chosen,), snapshot.taken_at, again)
+    return replace(wish, notes=(*notes, *wish.notes))
+
+
+def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iterator[Note]:
+    """Why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
+    mine, cluster_uid = snapshot.cluster_uid, certificate.labels.get(LABEL_CLUSTER_UID)
+    if cluster_uid is not None and isinstance(mine, Present) and cluster_uid != mine.value:
+        text = f"{_named(certificate)} has the label of this Service, and that of cluster {cluster_uid}: left alone"
+        yield Note(service.key, NoteKind.FOREIGN, text)
+    elif not certificate.is_managed:
+        text = (
+            f"{_named(certificate)} has the label of this Service, and was uploaded: it is not used; to use it, remove"
+            f" {_TYPE} and name it in {_REFERENCES}; else take its label {LABEL_SERVICE_UID} off"
+        )
+        yield Note(service.key, NoteKind.CERTIFICATE, text)
+
+
+def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> tuple[str, ...]:
+    """In what the certificate is another one than asked for, in words. No annotation changes one that is there."""
+    found = []
+    if certificate.name != name:
+        found.append(f"its name is not {name!r} ({_NAME})")
+    if domains is not UNMANAGED and _comparable(certificate.domains) != _comparable(domains):
+        has, asked = ", ".join(sorted(certificate.domains)), ", ".join(sorted(domains))
+        found.append(f"it is for {has}, and {_DOMAINS} asks for {asked}")
+    return tuple(found)
+
+
+def _comparable(domains: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(domain.lower().removesuffix(".") for domain in domains)
+
+
+def _another(service: Service, certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> Note:
+    """The remedy works as what has no label is not the Service's, and a port keeps its certificate while the next one
+    is being issued."""
+    differences = " and ".join(_differences(certificate, name, domains))
+    free = "" if certificate.name != name else f"choose another name in {_NAME}, and "
+    text = (
+        f"{_named(certificate)} stays in use, though {differences}; to have another one issued, {free}take the label"
+        f" {LABEL_SERVICE_UID} off this one, which serves until then; else set the annotations back"
+    )
+    return Note(service.key, NoteKind.CERTIFICATE, text)
+
+
+def _ambiguous(service: Service, ours: list[Certificate]) -> Note:
+    ids = ", ".join(str(certificate.id) for certificate in ours)
+    text = (
+        f"certificates {ids} all have the label of this Service, and not one of them is what is asked for; take the"
+        f" label {LABEL_SERVICE_UID} off all but one"
+    )
+    return Note(service.key, NoteKind.AMBIGUOUS, text)
+
+
+def _to_create(
+    service: Service, name: str, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
+) -> CertificateWish:
+    """The certificate to ask for, unless its name is taken (CERT-2, CERT-6)."""
+    domains = options.http_managed_certificate_domains
+    if domains is UNMANAGED:
+        return CertificateWish(UNMANAGED)  # the annotations' own problem
+    taken = next((certificate for certificate in section if certificate.name == name), None)
+    if taken is not None:
+        text = (
+            f"{_named(taken)} is not this Service's managed certificate, and has the name that one would get; choose"
+            f" another in {_NAME}; or, to use this one, remove {_TYPE} and name it in {_REFERENCES}"
+        )
+        return CertificateWish(UNMANAGED, notes=(Note(service.key, NoteKind.CERTIFICATE, text),))
+    staging = {LABEL_STAGING_CA: "true"} if options.http_managed_certificate_acme_staging else {}
+    labels = {**labels_of(service, snapshot.cluster_uid), **staging}
+    return CertificateWish(
+        KNOWN_AFTER_APPLY,
+        create=ManagedCertificate(name, tuple(sorted(domains)), labels),
+        pending=f"the certificate {name!r} is still to be created",
+    )
+
+
+def _gap(section: Section[int, Certificate]) -> str | None:
+    """Why a certificate that was not found may be there all the same; None when it is not."""
+    if section.unreadable:
+        return min(section.unreadable.items())[1]
+    return None if section.complete else section.why_incomplete
+
+
+def _named(certificate: Certificate) -> str:
+    return f"certificate {certificate.id} {certificate.name!r}"
+
+
+def _shown(reference: int | str) -> str:
+    return str(reference) if isinstance(reference, int) else repr(reference)

@@ -1,0 +1,200 @@
+"""What a Service's own conditions say of its load balancer: whether it can be used, and whether it is as asked for.
+
+They ride on other writes and on verdicts that changed, so they say nothing that comes and goes (design section 4).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from desired.annotations.options import Defaults
+from desired.annotations.parsing import read_options
+from desired.change import Change, Note, NoteKind, Verdict
+from desired.load_balancer import CloudBalancer, Target
+from desired.load_balancers.identity import owner_of, wanted_name
+from desired.names import CONDITION_IN_SYNC, CONDITION_READY
+from desired.section import Present
+from desired.service import Ingress, Service, ServiceCondition
+from desired.snapshot import Snapshot
+
+_LONGEST = 1024
+"""Characters of a message."""
+_GAP = "incomplete-snapshot"
+"""The guard that waits for a whole reading."""
+_REASONS_OF_NOTES = {
+    NoteKind.CERTIFICATE: "CertificateUnavailable",
+    NoteKind.LIMIT: "Limit",
+    NoteKind.NO_TARGETS: "NoTargets",
+}
+"""Kinds of notes that keep a load balancer from being what was asked for though nothing is withheld, gravest first."""
+
+
+_LEFT_OUT = ("spec.ports[", "spec.loadBalancerSourceRanges")
+"""How the sentences begin on what the Service asks for and does not get; others only have no effect."""
+
+
+def service_conditions(
+    service: Service, snapshot: Snapshot, changes: tuple[Change, ...], notes: tuple[Note, ...]
+) -> tuple[ServiceCondition, ...]:
+    """``LoadBalancerReady`` and ``LoadBalancerInSync``, with the time since when each has its status.
+
+    ``changes`` are the Service's own, judged: those that are applied now count as done, as the conditions ride on their
+    write. ``notes`` may be those of the whole plan. A condition about which too little is known stays as it is; its
+    status is ``Unknown`` when there was none.
+    """
+    own = tuple(sorted(note for note in notes if _is_about(note.key, service)))
+    wanted = (_ready(service, snapshot, changes), _in_sync(service, changes, own))
+    there = {condition.type: condition for condition in service.conditions}
+    return tuple(_since(condition, there.get(condition.type), snapshot) for condition in wanted)
+
+
+def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> bool:
+    """Whether the conditions alone justify a write: one of ours says something else, or there is none and something is
+    wrong. Another message is not worth one, nor is the mere absence."""
+    there = {condition.type: condition for condition in service.conditions}
+    for condition in wanted:
+        present = there.get(condition.type)
+        if present is None:
+            if condition.type == CONDITION_IN_SYNC and condition.status == "False":
+                return True
+        elif (present.status, present.reason) != (condition.status, condition.reason):
+            return True
+    return False
+
+
+def _ready(service: Service, snapshot: Snapshot, changes: tuple[Change, ...]) -> ServiceCondition:
+    done = tuple(change for change in changes if _is_done(change))
+    if any(change.kind in ("lb.delete", "lb.retain") for change in done):
+        return _condition(CONDITION_READY, "NotCreated", "the load balancer is let go")
+    balancer, balancers = _balancer(service, snapshot, done), snapshot.load_balancers
+    if balancer is None:
+        if balancers is None or not balancers.complete or balancers.unreadable:
+            return _unchanged(service, CONDITION_READY, "it is not known whether there is a load balancer")
+        return _condition(CONDITION_READY, "NotCreated", "there is no load balancer")
+    published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
+    if not published:
+        return _condition(CONDITION_READY, "NoAddress", f"load balancer {balancer.id} has no address published")
+    if not _ports(balancer, done):
+        return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
+    if not _targets(balancer, done):
+        return _condition(CONDITION_READY, "NoTargets", f"load balancer {balancer.id} leads to no Node")
+    return _condition(CONDITION_READY, "AddressPublished", f"published {', '.join(published)}", is_true=True)
+
+
+def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, ...]) -> ServiceCondition:
+    found = next(_troubles(changes, notes), None)
+    if found is not None:
+        return _condition(CONDITION_IN_SYNC, *found)
+    gaps = [change.ruling.why for change in _ordered(changes) if _waits_for_data(change)]
+    if unknown := [*gaps, *_texts(notes, NoteKind.UNKNOWN)]:
+        return _unchanged(service, CONDITION_IN_SYNC, _sentence(unknown))
+    return _condition(CONDITION_IN_SYNC, "InSync", "the load balancer is as the Service asks", is_true=True)
+
+
+def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
+    """Reason and message of everything that is wrong: first what only a person mends, last what time does."""
+    for kind, reason in ((NoteKind.MALFORMED, "InvalidAnnotation"), (NoteKind.AMBIGUOUS, "Ambiguous")):
+        if texts := _texts(notes, kind):
+            yield reason, _sentence(texts)
+    for verdict, reason in ((Verdict.REFUSED, "Refused"), (Verdict.HELD, "Held")):
+        if texts := [change.ruling.why for change in _ordered(changes) if change.ruling.verdict is verdict]:
+            yield reason, _sentence(texts)
+    for kind, reason in _REASONS_OF_NOTES.items():
+        if texts := _texts(notes, kind):
+            yield reason, _sentence(texts)
+    if lacking := [text for text in _texts(notes, NoteKind.UNSUPPORTED) if text.startswith(_LEFT_OUT)]:
+        yield "Unsupported", _sentence(lacking)
+    waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]
+    if waiting:
+        yield "Waiting", _sentence([change.ruling.why or f"still to come: {change.reason}" for change in waiting])
+
+
+def _is_done(change: Change) -> bool:
+    """Whether the change is applied in this very round."""
+    return change.ruling.verdict is Verdict.ALLOWED and change.is_known
+
+
+def _waits_for_data(change: Change) -> bool:
+    """Whether nothing but a gap in what was read withholds the change: the next reading may have none."""
+    return change.ruling.rule == _GAP and change.ruling.verdict is Verdict.WAITING
+
+
+def _ordered(changes: tuple[Change, ...]) -> list[Change]:
+    return sorted(changes, key=lambda change: change.order)
+
+
+def _texts(notes: tuple[Note, ...], kind: NoteKind) -> list[str]:
+    return [note.text for note in notes if note.kind is kind]
+
+
+def _sentence(texts: list[str]) -> str:
+    """The first text, and how many others there are."""
+    first, *others = dict.fromkeys(texts)
+    return f"{first} (and {len(others)} more)" if others else first
+
+
+def _is_about(key: str, service: Service) -> bool:
+    """Whether a note is on the Service, its load balancer, its certificate, or a part of one."""
+    roots = (service.key, service.balancer_key, f"certificate/{service.id}")
+    return any(key == root or key.startswith(f"{root}/") for root in roots)
+
+
+def _balancer(service: Service, snapshot: Snapshot, done: tuple[Change, ...]) -> CloudBalancer | None:
+    """The Service's load balancer once ``done`` is; None when none is known."""
+    balancers = tuple(snapshot.load_balancers or ())
+    own = next((balancer for balancer in balancers if _is_its(balancer, service, snapshot)), None)
+    if own is not None or not any(change.kind == "lb.adopt" for change in done):
+        return own
+    options, _ = read_options(service.claim.annotations, Defaults())
+    name = wanted_name(service, options)
+    return next((balancer for balancer in balancers if balancer.spec.name == name), None)
+
+
+def _is_its(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
+    """Whether the labels name this Service, and no other cluster."""
+    owner, mine = owner_of(balancer.spec.labels), snapshot.cluster_uid
+    is_elsewhere = isinstance(mine, Present) and owner.cluster_uid not in (None, mine.value)
+    return owner.service_uid == service.uid and not is_elsewhere
+
+
+def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
+    """What the Service publishes once ``done`` is."""
+    for change in done:
+        if change.kind == "service.status" and isinstance(change.after, tuple):
+            return tuple(entry for entry in change.after if isinstance(entry, Ingress))
+    return service.ingress
+
+
+def _targets(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[Target]:
+    """What the load balancer leads to once ``done`` is."""
+    targets = set(balancer.targets)
+    for change in done:
+        if change.kind == "lb.target":
+            targets = targets - {change.before} | ({change.after} if isinstance(change.after, Target) else set())
+    return targets
+
+
+def _ports(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[str]:
+    """The ports on which the load balancer listens once ``done`` is."""
+    ports = {str(port) for port in balancer.spec.listeners}
+    for change in done:
+        if change.kind == "lb.listener":
+            port = change.key.rpartition("/")[2]
+            ports = ports | {port} if change.after is not None else ports - {port}
+    return ports
+
+
+def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> ServiceCondition:
+    text = message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
+    return ServiceCondition(kind, "True" if is_true else "False", reason, text)
+
+
+def _unchanged(service: Service, kind: str, why: str) -> ServiceCondition:
+    """The condition as it stands; when there is none, one that says that nothing is known."""
+    present = next((condition for condition in service.conditions if condition.type == kind), None)
+    return present or replace(_condition(kind, "Unknown", why), status="Unknown")
+
+
+def _since(wanted: ServiceCondition, present: ServiceCondition | None, snapshot: Snapshot) -> ServiceCondition:
+    """The condition with the time of its last transition: a status that stays has been there since then."""
+    since = present.since if present is not None and present.status == wanted.status else None
+    return replace(wanted, since=since or snapshot.taken_at)

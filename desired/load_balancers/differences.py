@@ -1,0 +1,239 @@
+"""The changes that a Service needs around its load balancer: claim, creation, adoption, status, deletion, release."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from desired.annotations.choices import Protocol
+from desired.change import Change, Claimed
+from desired.kinds import Verb
+from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
+from desired.load_balancers.identity import labels_of, owner_of
+from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.matching import Contested, Foreign, Owned
+from desired.load_balancers.parts import changed_parts, waits_for_certificate
+from desired.load_balancers.published import desired_ingress, same_ingress
+from desired.load_balancers.sequence import in_sequence
+from desired.load_balancers.serving import Serving
+from desired.names import FINALIZER_BALANCER
+from desired.section import UNMANAGED, Unmanaged
+from desired.snapshot import Snapshot
+
+
+def serving_changes(wish: Serving, snapshot: Snapshot) -> tuple[Change, ...]:
+    """The changes that give a Service the load balancer that it wants, each after what it needs."""
+    wanted = wish.wanted
+    if wanted is None:
+        return ()
+    claims = _claim(wish)
+    prepared = tuple(change.key for change in claims)
+    issue = _certificate(wish, wanted, prepared)
+    if wish.present is None:
+        create = _create(wish, wanted, prepared)
+        # A certificate is asked for only where there is a load balancer for it: the CA counts.
+        issue = tuple(replace(change, depends_on=(*change.depends_on, create.key)) for change in issue)
+        rest = _parts_to_come(wish, wanted, create, snapshot, tuple(change.key for change in issue))
+        return (*claims, *issue, create, *rest, *_status_to_come(wish, create))
+    present = wish.present
+    adopt = _adopt(wish, present, snapshot, prepared)
+    if isinstance(wish.match, Foreign | Contested):
+        return (*claims, *adopt) if adopt else ()
+    parts = [
+        replace(change, depends_on=(*(a.key for a in adopt), *change.depends_on))
+        for change in changed_parts(wish, wanted, present, snapshot, tuple(change.key for change in issue))
+    ]
+    adopt = tuple(
+        replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
+    )
+    status = _status(wish, present, tuple(a.key for a in adopt))
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, wish.size), *status)
+
+
+def leaving_changes(wish: Leaving) -> tuple[Change, ...]:
+    """The changes after which a Service may go: its load balancer is deleted or let go, then the Service is."""
+    if not wish.is_settled:
+        return ()
+    service, present = wish.service, wish.present
+    first: tuple[Change, ...] = ()
+    why = "the Service is being deleted" if service.deleted_at else "the Service no longer wants a load balancer"
+    if present is not None and wish.retained is not None:
+        change = Change(
+            key=f"{service.balancer_key}/retain",
+            kind="lb.retain",
+            verb=Verb.MODIFY,
+            before=owner_of(present.spec.labels),
+            after=wish.retained,
+            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was let go",
+            owner=service.key,
+            consequences=(f"load balancer {present.id} {present.spec.name} stays, and is paid for",),
+        )
+        first = (change,)
+    elif present is not None:
+        change = Change(
+            key=service.balancer_key,
+            kind="lb.delete",
+            verb=Verb.REMOVE,
+            before=present.spec,
+            after=None,
+            reason=why,
+            owner=service.key,
+            consequences=_lost_addresses(present),
+        )
+        first = (change,)
+    release = Change(
+        key=f"{service.key}/release",
+        kind="service.release",
+        verb=Verb.REMOVE,
+        before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
+        after=None,
+        reason="its load balancer is let go" if first else f"{why}, and it has no load balancer",
+        owner=service.key,
+        depends_on=tuple(change.key for change in first),
+    )
+    return (*first, release)
+
+
+def _lost_addresses(present: CloudBalancer) -> tuple[str, ...]:
+    addresses = [str(address) for address in (present.ipv4, present.ipv6) if address]
+    return (f"its public addresses {' and '.join(addresses)} are lost for good",) if addresses else ()
+
+
+def _claim(wish: Serving) -> tuple[Change, ...]:
+    service = wish.service
+    if FINALIZER_BALANCER in service.finalizers:
+        return ()
+    change = Change(
+        key=f"{service.key}/finalizer",
+        kind="service.claim",
+        verb=Verb.ADD,
+        before=False,
+        after=True,
+        reason="keeps the Service from going before its load balancer has gone",
+        owner=service.key,
+    )
+    return (change,)
+
+
+def _certificate(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+    service, certificate = wish.service, wish.certificates.create
+    used = any(listener.protocol is Protocol.HTTPS for listener in wanted.listeners.values())
+    if certificate is None or wish.problems or not used:
+        return ()
+    change = Change(
+        key=f"certificate/{service.id}",
+        kind="certificate.create",
+        verb=Verb.ADD,
+        before=None,
+        after=certificate,
+        reason=f"the Service asks for a managed certificate for {', '.join(certificate.domains)}, and there is none",
+        owner=service.key,
+        depends_on=prepared,
+    )
+    return (change,)
+
+
+def _create(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
+    """One call makes all that is known by now. Its body has no field for a private address or a subnet, so who wants
+    one gets a network, and targets in it, one by one."""
+    service = wish.service
+    listeners = {port: listener for port, listener in wanted.listeners.items() if not waits_for_certificate(listener)}
+    place = wanted.attachment
+    chosen = isinstance(place, Attachment) and not (place.ip is UNMANAGED and place.ip_range is UNMANAGED)
+    later = chosen and wish.options.use_private_ip
+    after = replace(
+        wanted,
+        listeners=listeners,
+        attachment=UNMANAGED if chosen else place,
+        targets=frozenset() if later else wanted.targets,
+        ipv4_rdns=UNMANAGED,
+        ipv6_rdns=UNMANAGED,
+    )
+    published = [entry.ip or entry.hostname or "" for entry in service.ingress]
+    return Change(
+        key=service.balancer_key,
+        kind="lb.create",
+        verb=Verb.ADD,
+        before=None,
+        after=after,
+        reason=f"Service {service.id} wants a load balancer and has none",
+        owner=service.key,
+        consequences=(f"the Service was reachable as {', '.join(published)}; it gets other addresses",)
+        if published
+        else (),
+        depends_on=prepared,
+    )
+
+
+def _parts_to_come(
+    wish: Serving, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
+) -> Iterator[Change]:
+    """What the new load balancer will lack of ``wanted``: a chosen private address with the targets behind it, and the
+    listeners that wait for their certificate. Shown with the creation, and carried out once there is an id."""
+    made, size = create.after, wish.size.type
+    if not isinstance(made, LoadBalancer) or size is None:
+        return
+    members = () if isinstance(made.targets, Unmanaged) else tuple(sorted(made.targets, key=str))
+    places = (made.attachment,) if isinstance(made.attachment, Attachment) else ()
+    after = CloudBalancer(0, made, size, snapshot.taken_at, attachments=places, targets=members)
+    for change in changed_parts(wish, wanted, after, snapshot, issue):
+        yield replace(change, depends_on=(create.key, *change.depends_on))
+
+
+def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+    if isinstance(wish.match, Owned):
+        return ()
+    before = replace(owner_of(present.spec.labels), balancer_id=present.id)
+    after = replace(owner_of(labels_of(wish.service, snapshot.cluster_uid)), balancer_id=present.id)
+    if before == after:  # contested, and labelled as the Service's own already
+        return ()
+    change = Change(
+        key=wish.service.balancer_key,
+        kind="lb.adopt",
+        verb=Verb.MODIFY,
+        before=before,
+        after=after,
+        reason=f"load balancer {present.id} has the name {present.spec.name} that the Service asks for",
+        owner=wish.service.key,
+        depends_on=prepared,
+    )
+    return (change,)
+
+
+def _consequence_of(change: Change) -> str:
+    part = change.key.split("/", 3)[-1].replace("/", " ")
+    return f"{part} is removed from it: the Service does not ask for that"
+
+
+def _status_to_come(wish: Serving, create: Change) -> Iterator[Change]:
+    service, hostname = wish.service, wish.options.hostname
+    yield Change(
+        key=f"{service.key}/status",
+        kind="service.status",
+        verb=Verb.MODIFY,
+        before=service.ingress,
+        after=KNOWN_AFTER_APPLY,
+        reason="publishes the addresses of the new load balancer"
+        if isinstance(hostname, Unmanaged)
+        else f"publishes {hostname} once there is a load balancer",
+        owner=service.key,
+        depends_on=(create.key,),
+    )
+
+
+_PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"})
+"""Options that say what is published: while one of them cannot be read, what is published stays."""
+
+
+def _status(wish: Serving, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
+    service = wish.service
+    wanted = UNMANAGED if wish.unclear & _PUBLISHING else desired_ingress(wish.options, present)
+    if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):
+        yield Change(
+            key=f"{service.key}/status",
+            kind="service.status",
+            verb=Verb.MODIFY,
+            before=service.ingress,
+            after=wanted,
+            reason=f"publishes what load balancer {present.id} really has",
+            owner=service.key,
+            depends_on=needed,
+        )

@@ -1,0 +1,74 @@
+"""What becomes of the load balancer of a Service that is going, or has stopped to want one (SVC-5, ID-10, W-15).
+
+Nothing here looks at an annotation but the deletion policy: what is asked for no longer matters.
+"""
+
+from dataclasses import dataclass, replace
+
+from desired.annotations.choices import DeletionPolicy
+from desired.annotations.options import Defaults
+from desired.annotations.parsing import deletion_policy, read_options, shown_text
+from desired.annotations.table import BY_FIELD
+from desired.change import Note, NoteKind
+from desired.load_balancer import CloudBalancer, Owner
+from desired.load_balancers.identity import owner_of
+from desired.load_balancers.matching import BalancerMatch, Missing, Owned, Undecided
+from desired.section import Present
+from desired.service import Service
+from desired.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A Service that lets go of its load balancer."""
+
+    service: Service
+    match: BalancerMatch
+    retained: Owner | None = None
+    """What its labels become when it is kept; None when it is deleted, or not there."""
+    why_retained: str = ""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def present(self) -> CloudBalancer | None:
+        """The load balancer that goes; None when there is none, or it is not known."""
+        return self.match.balancer if isinstance(self.match, Owned) else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known whether there is one: the Service is not released before."""
+        return isinstance(self.match, Owned | Missing)
+
+
+def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot) -> Leaving:
+    """What should become of the Service's load balancer, which ``match`` has found by its label (ID-4)."""
+    if isinstance(match, Owned):
+        why = _why_retained(service, match.balancer)
+        if why is None:
+            return Leaving(service, match)
+        cluster = snapshot.cluster_uid
+        owner = owner_of(match.balancer.spec.labels)
+        retained = replace(
+            owner,
+            cluster_uid=cluster.value if isinstance(cluster, Present) else owner.cluster_uid,
+            service_uid=None,
+            released=f"{snapshot.taken_at:%Y%m%dT%H%M%SZ}",
+        )
+        return Leaving(service, match, retained, why)
+    if not isinstance(match, Undecided):
+        return Leaving(service, match)
+    kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
+    text = f"its load balancer cannot be let go: {match.why}"
+    return Leaving(service, match, notes=(Note(service.key, kind, text),))
+
+
+def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
+    """Why the load balancer outlives its Service; None when it does not."""
+    if balancer.is_protected:
+        return "it is protected against deletion"
+    annotations, row = service.claim.annotations, BY_FIELD["deletion_policy"]
+    if deletion_policy(annotations) is not DeletionPolicy.RETAIN:
+        return None
+    if "deletion_policy" in read_options({row.full_key: annotations[row.full_key]}, Defaults())[1]:
+        return f"{row.full_key} is {shown_text(annotations[row.full_key])}, which is neither delete nor retain"
+    return "the Service's deletion policy is to retain it"

@@ -1,0 +1,174 @@
+"""Which load balancer belongs to which Service, decided before anything is compared (design section 5, ID-2 to ID-5).
+
+A Service's own is known by its label. Without one the name decides, but never against another owner: the label may
+name a Service that lives, or another cluster (W-9, D7, D8).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from desired.annotations.options import Defaults
+from desired.annotations.parsing import read_options
+from desired.load_balancer import CloudBalancer
+from desired.load_balancers.identity import owner_of, wanted_name
+from desired.load_balancers.wanted import needs_cleanup, wants_balancer
+from desired.section import Present, Section, Unknown
+from desired.service import Service
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """It has the Service's label, and nobody else's."""
+
+    balancer: CloudBalancer
+
+
+@dataclass(frozen=True, slots=True)
+class Adoptable:
+    """It has the name that the Service asks for, and no living owner."""
+
+    balancer: CloudBalancer
+    is_stranger: bool = False
+    """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A complete list has none for the Service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Somebody else's, and no word of a person makes it the Service's."""
+
+    balancer: CloudBalancer
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """Several Services ask for one name: none of them gets it, nor keeps it from drifting, until that is settled."""
+
+    balancer: CloudBalancer | None
+    """The one that has the name or the Service's label; None when there is none."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Too little is known, or several load balancers have the Service's label."""
+
+    why: str
+    is_ambiguous: bool = False
+
+
+BalancerMatch = Owned | Adoptable | Missing | Foreign | Contested | Undecided
+
+
+def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
+    """Id of each Service that wants a load balancer, or has to let go of one → which one that is."""
+    services = tuple(snapshot.services or ())
+    balancers = snapshot.load_balancers
+    wanting = {service.id: service for service in services if wants_balancer(service)}
+    names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
+    counted = Counter(names.values())
+    by_uid = _by_service(balancers or ())
+    matches: dict[str, BalancerMatch] = {}
+    for service in services:
+        if service.id in wanting:
+            name = names[service.id]
+            found = _match(service, name, by_uid, snapshot)
+            has_rivals = name is not None and counted[name] > 1
+            matches[service.id] = _contested(service, found, names) if has_rivals else found
+        elif needs_cleanup(service):
+            matches[service.id] = _match(service, None, by_uid, snapshot)
+    return matches
+
+
+def _match(
+    service: Service, name: str | None, by_uid: Mapping[str, list[CloudBalancer]], snapshot: Snapshot
+) -> BalancerMatch:
+    """``name`` is None where only the label counts: at deletion (ID-4), or while the name cannot be read."""
+    balancers = snapshot.load_balancers
+    if balancers is None:
+        return Undecided("the load balancers were not read")
+    labelled = by_uid.get(service.uid, [])
+    ours = [balancer for balancer in labelled if _of_this_cluster(balancer, snapshot)]
+    if len(ours) > 1 and isinstance(snapshot.cluster_uid, Unknown):
+        return Undecided(f"several load balancers have the label of this Service: {snapshot.cluster_uid.why}")
+    if len(ours) > 1:
+        ids = ", ".join(str(balancer.id) for balancer in ours)
+        why = f"load balancers {ids} all have the label of this Service: remove the label from those that are not its"
+        return Undecided(why, is_ambiguous=True)
+    if ours:
+        return Owned(ours[0])
+    gap = _gap(balancers)
+    if gap is not None:
+        return Undecided(gap)
+    if name is None:
+        return Missing()
+    if labelled:
+        return Foreign(labelled[0], _other_cluster(labelled[0]))
+    return _by_name(name, balancers, snapshot)
+
+
+def _by_name(name: str, balancers: Section[int, CloudBalancer], snapshot: Snapshot) -> BalancerMatch:
+    found = next((balancer for balancer in balancers if balancer.spec.name == name), None)
+    if found is None:
+        return Missing()
+    owner = owner_of(found.spec.labels)
+    if not _of_this_cluster(found, snapshot):
+        return Foreign(found, _other_cluster(found))
+    services = snapshot.services
+    for other in services or ():
+        if other.uid == owner.service_uid:
+            return Foreign(found, f"load balancer {found.id} {name!r} belongs to Service {other.id}")
+    gap = "the Services were not read" if services is None else _gap(services)
+    if gap is not None:
+        return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
+    return Adoptable(found, is_stranger=owner.service_uid is not None and owner.cluster_uid is None)
+
+
+def _contested(service: Service, found: BalancerMatch, names: Mapping[str, str | None]) -> BalancerMatch:
+    rivals = [key for key, name in names.items() if name == names[service.id] and key != service.id]
+    balancer = found.balancer if isinstance(found, Owned | Adoptable | Foreign) else None
+    ask = f"Service {rivals[0]} asks" if len(rivals) == 1 else f"Services {', '.join(rivals)} ask"
+    why = f"{ask} for a load balancer named {names[service.id]!r} as well: give each a name of its own"
+    return Contested(balancer, why)
+
+
+def _name(service: Service, defaults: Defaults) -> str | None:
+    """The name that the Service asks for; None when the annotation cannot be read."""
+    options, bad = read_options(service.claim.annotations, defaults)
+    return None if "name" in bad else wanted_name(service, options)
+
+
+def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBalancer]]:
+    found: dict[str, list[CloudBalancer]] = {}
+    for balancer in balancers:
+        uid = owner_of(balancer.spec.labels).service_uid
+        if uid is not None:
+            found.setdefault(uid, []).append(balancer)
+    return found
+
+
+def _of_this_cluster(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
+    """Whether no other cluster's label is on it. While our own identity is unknown nothing is written anyway."""
+    cluster_uid = owner_of(balancer.spec.labels).cluster_uid
+    mine = snapshot.cluster_uid
+    return cluster_uid is None or not isinstance(mine, Present) or cluster_uid == mine.value
+
+
+def _other_cluster(balancer: CloudBalancer) -> str:
+    uid = owner_of(balancer.spec.labels).cluster_uid
+    return f"load balancer {balancer.id} {balancer.spec.name!r} belongs to cluster {uid}"
+
+
+def _gap(section: Section[str, Service] | Section[int, CloudBalancer]) -> str | None:
+    """Why something that was not found may be there all the same; None when it is not."""
+    if not section.complete:
+        return section.why_incomplete
+    return min(section.unreadable.values(), default=None)

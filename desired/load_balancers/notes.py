@@ -1,0 +1,121 @@
+"""What a person should know of a Service's load balancer though nothing is done about it."""
+
+from collections.abc import Collection, Iterator
+from ipaddress import ip_address
+
+from desired.annotations.options import Options
+from desired.annotations.table import BY_FIELD
+from desired.change import Note, NoteKind
+from desired.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.targets import DesiredTargets, Membership
+from desired.section import Unmanaged
+from desired.service import Service
+from desired.snapshot import Snapshot
+
+
+def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
+    match match:
+        case Foreign(why=why):
+            yield Note(service.key, NoteKind.FOREIGN, why)
+        case Contested(why=why):
+            yield Note(service.key, NoteKind.AMBIGUOUS, why)
+        case Undecided(why, is_ambiguous):
+            yield Note(service.key, NoteKind.AMBIGUOUS if is_ambiguous else NoteKind.UNKNOWN, why)
+        case Owned() | Adoptable() | Missing():
+            return
+
+
+def notes_on_name(service: Service, options: Options, present: CloudBalancer, snapshot: Snapshot) -> Iterator[Note]:
+    """A name belongs to one load balancer of the project: it cannot be given to a second one (ID-9)."""
+    if isinstance(options.name, Unmanaged) or options.name == present.spec.name:
+        return
+    for other in snapshot.load_balancers or ():
+        if other.spec.name == options.name and other.id != present.id:
+            row = BY_FIELD["name"]
+            text = (
+                f"{row.full_key} is {options.name}: load balancer {other.id} has that name, so that"
+                f" {present.id} stays {present.spec.name}; choose another name, or rename the other one"
+            )
+            yield Note(service.key, NoteKind.MALFORMED, text)
+
+
+def notes_on_public_interface(
+    service: Service, options: Options, present: CloudBalancer, wanted: Collection[Target] | Unmanaged
+) -> Iterator[Note]:
+    """The public interface cannot go while a target needs it (LB-6, TGT-3): one that is not ours, or of a Node that is
+    left alone. ``wanted`` are the targets that should be there, UNMANAGED when all stay as they are."""
+    if options.disable_public_network is not True or present.spec.public_interface is False:
+        return
+    there = present.targets if isinstance(wanted, Unmanaged) else wanted
+    for target in sorted(filter(_needs_public_interface, there), key=str)[:1]:
+        row, private = BY_FIELD["disable_public_network"], BY_FIELD["use_private_ip"]
+        is_ours = isinstance(target, ServerTarget)
+        origin = "" if is_ours else ", which somebody added,"
+        remedy = "remove that target" if not is_ours or options.use_private_ip else f"set {private.full_key} to true"
+        text = (
+            f"{row.full_key} (or {row.variable}) is true: the public interface stays while"
+            f" {target.suffix.removeprefix('target/')}{origin} needs it; {remedy}"
+        )
+        yield Note(service.key, NoteKind.KEPT, text)
+
+
+def notes_on_hidden_targets(service: Service, options: Options, *, public: bool | Unmanaged) -> Iterator[Note]:
+    """Without its public interface a load balancer reaches no target by a public address (LB-6): the API refuses each.
+    ``public`` is whether it will have one, UNMANAGED when nobody has said."""
+    if public is not False or options.use_private_ip:
+        return
+    row, private = BY_FIELD["disable_public_network"], BY_FIELD["use_private_ip"]
+    text = (
+        f"no target can be reached: the load balancer has no public interface, and {private.full_key} (or"
+        f" {private.variable}) is not true; set it, or {row.full_key} to false"
+    )
+    yield Note(service.key, NoteKind.NO_TARGETS, text)
+
+
+def _needs_public_interface(target: Target) -> bool:
+    if isinstance(target, IpTarget):
+        return ip_address(target.ip).is_global
+    return not target.use_private_ip
+
+
+def notes_on_place(service: Service, options: Options, present: CloudBalancer) -> Iterator[Note]:
+    """A load balancer never moves: another place is another load balancer, with other addresses (ID-7)."""
+    for wanted, there, field in (
+        (options.location, present.spec.location, "location"),
+        (options.network_zone, present.spec.zone, "network_zone"),
+    ):
+        if not isinstance(wanted, Unmanaged) and there is not None and wanted != there:
+            row = BY_FIELD[field]
+            text = (
+                f"{row.full_key} (or {row.variable}) is {wanted}, and load balancer {present.id} is in {there}: it"
+                " stays there, as moving it would lose its addresses; delete the Service and create it anew to move it"
+            )
+            yield Note(service.key, NoteKind.KEPT, text)
+
+
+def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBalancer | None) -> Iterator[Note]:
+    """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
+    for kind, membership, word in (
+        (NoteKind.UNUSABLE_TARGET, Membership.UNUSABLE, "no target"),
+        (NoteKind.LIMIT, Membership.OVER_LIMIT, "no target"),
+        (NoteKind.KEPT, Membership.UNCERTAIN, "left as it is"),
+    ):
+        for why, members in targets.by_why(membership).items():
+            yield Note(service.key, kind, f"{_shown([member.node for member in members])} {word}: {why}")
+    if not targets.targets:
+        text = "no Node may get traffic"
+        yield Note(service.key, NoteKind.NO_TARGETS, text)
+    for target in targets.foreign if present else ():
+        yield Note(service.key, NoteKind.FOREIGN, f"{target.suffix.removeprefix('target/')} is left as it is")
+
+
+_SHOWN = 5
+
+
+def _shown(names: list[str]) -> str:
+    """``Nodes a, b and 7 more are``."""
+    if len(names) == 1:
+        return f"Node {names[0]} is"
+    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"Nodes {', '.join(names[:_SHOWN])}{rest} are"

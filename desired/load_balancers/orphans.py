@@ -1,0 +1,97 @@
+"""Load balancers of this cluster that no Service wants any more: noted in a pass, and deleted only when a person says
+so (design section 5)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from desired.annotations.options import Defaults
+from desired.annotations.parsing import read_options
+from desired.load_balancer import CloudBalancer
+from desired.load_balancers.identity import owner_of, wanted_name
+from desired.load_balancers.matching import BalancerMatch, Missing, Undecided
+from desired.load_balancers.wanted import wants_balancer
+from desired.section import Present
+from desired.service import Service
+from desired.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A load balancer, and why nobody wants it: one clause for people."""
+
+    balancer: CloudBalancer
+    why: str
+    service: str | None = None
+    """Id of the Service that its label names, when that lives; None when it names none, or one that is gone."""
+
+    @property
+    def kept(self) -> str | None:
+        """Why it is not deleted even on demand: one clause for people; None when it may be."""
+        if self.balancer.is_protected:
+            return "it is protected against deletion: take that off in Hetzner's console first"
+        if self.service is not None:
+            return f"its label names Service {self.service}, which lives and may want it again"
+        return None
+
+    @property
+    def monthly_price(self) -> Decimal | None:
+        """Gross, in the project's currency, of its type at its location; None when the API did not say."""
+        spec, prices = self.balancer.spec, self.balancer.type.monthly_prices
+        try:
+            price = Decimal(prices.get(spec.location or "", ""))
+        except InvalidOperation:
+            return None
+        return price if price.is_finite() else None
+
+
+def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
+    """Load balancers with our cluster's label that are no Service's, by id. Empty while a Service may be unread: what
+    seems to be nobody's may be its.
+
+    ``matches`` are all Services that want a load balancer or have to let go of one. What one of them may claim, by its
+    label or by its name, is no orphan, even if it is not told which of several it gets.
+    """
+    services, cluster = snapshot.services, snapshot.cluster_uid
+    if services is None or not services.complete or services.unreadable or not isinstance(cluster, Present):
+        return ()
+    ours = [
+        balancer
+        for balancer in snapshot.load_balancers or ()
+        if owner_of(balancer.spec.labels).cluster_uid == cluster.value
+    ]
+    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
+    taken = {balancer.id for balancer in claimed if balancer is not None}
+    left = [balancer for balancer in ours if balancer.id not in taken]
+    names = _names(services) if left else frozenset()
+    alive = {service.uid: service.id for service in services}
+    found = []
+    for balancer in left:
+        owner = owner_of(balancer.spec.labels)
+        service = alive.get(owner.service_uid or "")
+        if service in matches or balancer.spec.name in names:
+            continue
+        if service is not None:
+            found.append(Orphan(balancer, f"Service {service} wants no load balancer", service))
+        elif owner.service_uid is not None:
+            found.append(Orphan(balancer, f"its Service, with the UID {owner.service_uid}, is gone"))
+        else:
+            since = f" on {owner.released}" if owner.released else ""
+            found.append(Orphan(balancer, f"it was let go{since}, and no Service has asked for it by its name"))
+    return tuple(found)
+
+
+def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:
+    """What all of them cost together; None when not a single price is known."""
+    prices = [orphan.monthly_price for orphan in found]
+    known = [price for price in prices if price is not None]
+    return sum(known, Decimal(0)) if known else None
+
+
+def _names(services: Iterable[Service]) -> frozenset[str]:
+    """The names that Services ask for; the default one where that cannot be read."""
+    return frozenset(
+        wanted_name(service, read_options(service.claim.annotations, Defaults())[0])
+        for service in services
+        if wants_balancer(service)
+    )

@@ -1,0 +1,282 @@
+"""The parts of a load balancer that is there against what they should be: nothing is planned for what is equal."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from desired.change import Change, State
+from desired.kinds import KINDS, Verb
+from desired.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    BalancerType,
+    CloudBalancer,
+    Identity,
+    Listener,
+    LoadBalancer,
+    ServerTarget,
+)
+from desired.load_balancers.serving import Serving
+from desired.load_balancers.targets import removal_reason
+from desired.section import Unmanaged
+from desired.snapshot import Snapshot
+
+
+def changed_parts(
+    wish: Serving, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
+) -> Iterator[Change]:
+    """A change for every part that differs, in any order; ``issue`` are keys of certificates that are still to come."""
+    networks = tuple(_networks(wish, wanted, present))
+    public = tuple(_public_interface(wish, wanted, present))
+    targets = tuple(_targets(wish, wanted, present, snapshot, (*networks, *public)))
+    listeners = tuple(_listeners(wish, wanted, present, issue))
+    yield from _whole(wish, wanted, present)
+    yield from _type(wish, wanted, present, (*listeners, *targets))
+    yield from listeners
+    yield from targets
+    for change in networks:
+        # What is reached through a network is lost with it: who leaves it does so before, if a guard lets it (LB-7).
+        before = (other.key for other in targets if change.before and _leaves_network(other))
+        yield replace(change, depends_on=(*change.depends_on, *before))
+    for change in public:
+        # Off it goes only when no target needs it any more, and once the network is there (W-1).
+        after = () if change.after else (*targets, *networks)
+        yield replace(change, depends_on=tuple(other.key for other in after))
+
+
+def listener_change(wish: Serving, before: Listener | None, after: Listener | None, needed: tuple[str, ...]) -> Change:
+    """The change of one listener, of which one side may be None; it comes after the changes ``needed``."""
+    port = after.port if after else before.port if before else 0
+    if after is None:
+        why = f"the Service has no TCP port {port}"
+    else:
+        why = f"the Service has port {port}" if before is None else f"differs from what the Service asks of port {port}"
+    return _change(
+        wish,
+        f"listener/{port}",
+        "lb.listener",
+        before,
+        after,
+        why,
+        depends_on=needed,
+        consequences=() if after else (f"nobody can connect to port {port} any more",),
+    )
+
+
+def waits_for_certificate(listener: Listener) -> bool:
+    """Whether the listener's certificate is still to be created or issued."""
+    return listener.http is not None and listener.http.certificates is KNOWN_AFTER_APPLY
+
+
+def _change(
+    wish: Serving,
+    part: str,
+    kind: str,
+    before: State | None,
+    after: State | None,
+    reason: str,
+    *,
+    consequences: tuple[str, ...] = (),
+    depends_on: tuple[str, ...] = (),
+) -> Change:
+    verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+    return Change(
+        key=f"{wish.service.balancer_key}/{part}",
+        kind=kind,
+        verb=verb if verb in KINDS[kind].verbs else Verb.MODIFY,
+        before=before,
+        after=after,
+        reason=reason,
+        owner=wish.service.key,
+        consequences=consequences,
+        depends_on=depends_on,
+    )
+
+
+def _whole(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+    spec = present.spec
+    if wanted.name != spec.name:
+        named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
+        yield _change(wish, "identity", "lb.identity", named, renamed, "the Service names it otherwise")
+    algorithm, there = wanted.algorithm, spec.algorithm
+    if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
+        why = "the Service asks for another algorithm"
+        yield _change(wish, "algorithm", "lb.algorithm", there, algorithm, why)
+    for address, pointer, before in (
+        (present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
+        (present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
+    ):
+        if address is None or isinstance(pointer, Unmanaged) or isinstance(before, Unmanaged):
+            continue
+        if (pointer or "") != (before or ""):
+            why = "the Service asks for another reverse name"
+            yield _change(wish, f"rdns/{address}", "lb.rdns", before or None, pointer, why)
+
+
+def _leaves_network(change: Change) -> bool:
+    """Whether a target by private address ceases to be one."""
+    return isinstance(change.before, ServerTarget) and change.before.use_private_ip
+
+
+def _type(wish: Serving, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Change]:
+    if wanted.type != present.spec.type:
+        why = "the Service asks for another type"
+        needed = tuple(_room_for(wish.size.type, present, parts))
+        yield _change(wish, "type", "lb.type", present.spec.type, wanted.type, why, depends_on=needed)
+
+
+def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[str]:
+    """Keys of the removals before which a smaller type would not hold what is there by then (LB-2)."""
+    if size is None or size.max_targets >= present.type.max_targets:
+        return
+    for kind, there, limit in (
+        ("lb.target", len(present.targets), size.max_targets),
+        ("lb.listener", len(present.spec.listeners), size.max_services),
+    ):
+        changes = [change for change in parts if change.kind == kind]
+        if there + sum(change.verb is Verb.ADD for change in changes) > limit:
+            yield from (change.key for change in changes if change.verb is Verb.REMOVE)
+
+
+def _public_interface(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+    public, there = wanted.public_interface, present.spec.public_interface
+    if isinstance(public, Unmanaged) or isinstance(there, Unmanaged) or public is there:
+        return
+    if not public and not present.attachments and not isinstance(wanted.attachment, Attachment):
+        return  # refused without a network (LB-6), and which one that is cannot be told now
+    yield _change(
+        wish,
+        "public",
+        "lb.public_interface",
+        there,
+        public,
+        f"the Service asks for {'a' if public else 'no'} public interface",
+        consequences=() if public else ("it cannot be reached by its public addresses any more",),
+    )
+
+
+def _networks(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+    key, place = wish.service.balancer_key, wanted.attachment
+    if isinstance(place, Unmanaged):
+        return
+    others = [there for there in present.attachments if place is None or there.network_id != place.network_id]
+    for there in others:
+        why = "HCLOUD_NETWORK names another network" if place else "HCLOUD_NETWORK names no network"
+        yield _change(
+            wish,
+            f"network/{there.network_id}",
+            "lb.network",
+            there,
+            None,
+            why,
+            consequences=(_loss(there, present, returns=place is not None),),
+        )
+    if place is None:
+        return
+    here = next((there for there in present.attachments if there.network_id == place.network_id), None)
+    if here is None:
+        yield _change(
+            wish,
+            f"network/{place.network_id}",
+            "lb.network",
+            None,
+            place,
+            "HCLOUD_NETWORK names this network",
+            depends_on=tuple(f"{key}/network/{there.network_id}" for there in others),
+        )
+    elif not isinstance(place.ip, Unmanaged) and place.ip != here.ip:
+        yield _change(
+            wish,
+            f"network/{place.network_id}",
+            "lb.network",
+            here,
+            place,
+            f"the Service asks for the private address {place.ip}",
+            consequences=(_loss(here, present, returns=True),),
+        )
+
+
+def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
+    """What goes when the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
+    loss = f"its private address {place.ip} is lost"
+    stops = returns and any(isinstance(target, ServerTarget) and target.use_private_ip for target in present.targets)
+    return f"{loss}, and traffic to private targets stops meanwhile" if stops else loss
+
+
+def _listeners(wish: Serving, wanted: LoadBalancer, present: CloudBalancer, issue: tuple[str, ...]) -> Iterator[Change]:
+    for port in sorted(wanted.listeners.keys() | present.spec.listeners.keys()):
+        before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
+        if before != after:
+            yield listener_change(wish, before, after, issue if after and waits_for_certificate(after) else ())
+
+
+def _targets(
+    wish: Serving,
+    wanted: LoadBalancer,
+    present: CloudBalancer,
+    snapshot: Snapshot,
+    before_them: tuple[Change, ...],
+) -> Iterator[Change]:
+    if isinstance(wanted.targets, Unmanaged):
+        return
+    by_server: dict[int, list[ServerTarget]] = {}
+    for target in present.targets:
+        if isinstance(target, ServerTarget):
+            by_server.setdefault(target.server_id, []).append(target)
+    wanted_by_server: dict[int, list[ServerTarget]] = {}
+    for target in sorted(target for target in wanted.targets if isinstance(target, ServerTarget)):
+        wanted_by_server.setdefault(target.server_id, []).append(target)
+    for server_id in sorted(by_server.keys() | wanted_by_server.keys()):
+        there, after_all = by_server.get(server_id, []), wanted_by_server.get(server_id, [])
+        if set(there) == set(after_all):
+            yield from _returning(wish, there, before_them)
+        elif not after_all:
+            yield _removal(wish, there[0], snapshot)
+        else:
+            (after,) = after_all
+            before = next((target for target in there if target != after), None)
+            member = next((each for each in reversed(wish.targets.claiming(server_id)) if each.target == after), None)
+            name = f"Node {member.node}" if member else f"server {server_id}"
+            how = "by its private address" if after.use_private_ip else "by its public address"
+            joins = (f"node/{member.node}",) if member and member.joins else ()
+            yield _change(
+                wish,
+                after.suffix,
+                "lb.target",
+                before,
+                after,
+                f"{name} gets traffic {how}",
+                depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
+            )
+
+
+def _returning(wish: Serving, there: Sequence[ServerTarget], before_them: Sequence[Change]) -> Iterator[Change]:
+    """Targets that the load balancer loses with its place in a network, and gets back as soon as it has the next one
+    (LB-7): not only in a later round, until when nobody would serve."""
+    moves = [change for change in before_them if change.kind == "lb.network"]
+    attached = [change.key for change in moves if change.after is not None]
+    if not attached or all(change.before is None for change in moves):
+        return
+    for target in there:
+        if target.use_private_ip:
+            why = f"server {target.server_id} is added again: it goes with the place in the network"
+            yield _change(wish, target.suffix, "lb.target", None, target, why, depends_on=tuple(attached))
+
+
+def _is_needed(change: Change, target: ServerTarget) -> bool:
+    """Whether a target can only be added after ``change``."""
+    if target.use_private_ip:
+        return change.kind == "lb.network"
+    return change.kind == "lb.public_interface" and change.after is True
+
+
+def _removal(wish: Serving, target: ServerTarget, snapshot: Snapshot) -> Change:
+    removal = removal_reason(target, wish.targets.claiming(target.server_id), snapshot)
+    return _change(
+        wish,
+        target.suffix,
+        "lb.target",
+        target,
+        None,
+        removal.why,
+        consequences=(f"server {target.server_id} gets no traffic any more",) if removal.server_lives else (),
+    )

@@ -1,0 +1,75 @@
+"""What each Service should have of Hetzner: those that want a load balancer, and those that let go of one."""
+
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address
+
+from desired.annotations.options import Options
+from desired.annotations.parsing import read_options
+from desired.change import Note, NoteKind
+from desired.load_balancers.attaching import network_id
+from desired.load_balancers.leaving import Leaving, let_go
+from desired.load_balancers.matching import match_balancers
+from desired.load_balancers.orphans import orphans
+from desired.load_balancers.serving import Serving, serve
+from desired.load_balancers.targets import Roster, a_roster, node_targets
+from desired.load_balancers.wanted import wants_balancer
+from desired.nodes import DesiredNode
+from desired.section import Unmanaged
+from desired.service import Service
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+
+
+def desired_services(
+    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
+) -> tuple[Mapping[str, Serving | Leaving], tuple[Note, ...]]:
+    """Id of each Service that is looked after → what it should have; and notes on what is left alone.
+
+    ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
+    """
+    if snapshot.services is None:
+        return {}, ()
+    desired: dict[str, Serving | Leaving] = {}
+    unreadable = snapshot.services.unreadable
+    notes = [Note(f"service/{key}", NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
+    matches = match_balancers(snapshot, settings)
+    asked = _private_addresses(snapshot.services, settings)
+    known: dict[object, Roster] = {}
+
+    def members_of(options: Options) -> Roster:
+        """Services that ask for the same Nodes in the same way share the answer: there may be thousands of Nodes."""
+        asked = (options.use_private_ip, options.node_selector)
+        if asked not in known:
+            known[asked] = a_roster(node_targets(options, network_id(snapshot), snapshot, nodes, settings))
+        return known[asked]
+
+    for key, match in matches.items():
+        service = snapshot.services.items[key]
+        wish = (
+            serve(service, match, snapshot, settings, members_of, _rivals(service, asked))
+            if wants_balancer(service)
+            else let_go(service, match, snapshot)
+        )
+        desired[key] = wish
+        notes += wish.notes
+    for orphan in orphans(snapshot, matches):
+        balancer = orphan.balancer
+        text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; see reconcile orphans"
+        notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
+    return desired, tuple(notes)
+
+
+def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[IPv4Address, frozenset[str]]:
+    """Private address → ids of the Services that ask for it."""
+    asked: dict[IPv4Address, frozenset[str]] = {}
+    for service in services:
+        if wants_balancer(service):
+            options, _ = read_options(service.claim.annotations, settings.balancer_defaults)
+            if not isinstance(options.private_ipv4, Unmanaged):
+                asked[options.private_ipv4] = asked.get(options.private_ipv4, frozenset()) | {service.id}
+    return asked
+
+
+def _rivals(service: Service, asked: Mapping[IPv4Address, frozenset[str]]) -> frozenset[str]:
+    """Other Services that ask for an address that this one asks for."""
+    return next((ids - {service.id} for ids in asked.values() if service.id in ids), frozenset())

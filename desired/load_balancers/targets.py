@@ -1,0 +1,338 @@
+"""Which servers a load balancer leads to, and why each Node is among them or is not (load-balancers 3 and 10).
+
+Every Node is decided on alone: a bad one keeps no other from its traffic (W-8). What is not known stays as it is.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from itertools import chain, islice
+
+from desired.annotations.options import Options
+from desired.joining import JoiningNode, is_joining
+from desired.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.load_balancers.eligibility import why_excluded
+from desired.nodes import DesiredNode
+from desired.ownership import is_ignored
+from desired.provider_id import CloudID, MalformedID, RobotID, parse_provider_id
+from desired.section import Absent, Present, Unknown
+from desired.settings import Settings
+from desired.snapshot import Node, Readiness, Server, Snapshot
+
+
+class Membership(StrEnum):
+    """What a Node is to a load balancer."""
+
+    TARGET = "target"
+    EXCLUDED = "excluded"
+    """A rule keeps traffic from it (NODE-1 to NODE-4)."""
+    SERVERLESS = "serverless"
+    """It is no server of the cloud, or none that is there any more: the Node's own notes say what that means."""
+    UNUSABLE = "unusable"
+    """It may get traffic, and no target can be made of it."""
+    UNCERTAIN = "uncertain"
+    """Too little is known: a target stays one, and what is none does not become one."""
+    IGNORED = "ignored"
+    """None of our business: it stays what it is, as with UNCERTAIN, and that is no trouble."""
+    OVER_LIMIT = "over-limit"
+    """It may be a target, and the type of the load balancer has no room for it (TGT-9)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTarget:
+    """One Node as a target."""
+
+    node: str
+    """Its name."""
+    membership: Membership
+    why: str
+    """One sentence for people. It names no Node and, where something is wrong, no server: Nodes with one trouble have
+    one sentence."""
+    target: ServerTarget | None = None
+    """What it is as a target, or would be if there were room; None when it can be none."""
+    server_id: int | None = None
+    """Of the server that it is, or is to be; None when it has none, or none that is known."""
+    joins: bool = False
+    """Whether its ``node.initialise`` is part of the same plan: its server is then the one that it will have."""
+
+
+def node_targets(
+    options: Options, network_id: int | None, snapshot: Snapshot, nodes: Mapping[str, DesiredNode], settings: Settings
+) -> tuple[NodeTarget, ...]:
+    """What each Node is to a load balancer with these options, in the order of names, unreadable Nodes included.
+
+    ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
+    what the Nodes should be. Never OVER_LIMIT.
+    """
+    read = [
+        _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings) for node in snapshot.nodes
+    ]
+    unreadable = [NodeTarget(name, Membership.UNCERTAIN, why) for name, why in snapshot.nodes.unreadable.items()]
+    return tuple(sorted((*read, *unreadable), key=lambda member: member.node))
+
+
+def _node_target(
+    node: Node,
+    desired: DesiredNode | None,
+    options: Options,
+    network_id: int | None,
+    snapshot: Snapshot,
+    settings: Settings,
+) -> NodeTarget:
+    provider_id = parse_provider_id(node.provider_id or "")
+    server_id = provider_id.server_id if isinstance(provider_id, CloudID) else None
+    found = None
+    if isinstance(desired, JoiningNode):
+        server_id, found = desired.server.id, Present(desired.server)
+    target = None
+    if is_ignored(node, settings):
+        membership, why = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is"
+    elif excluded := why_excluded(node, options):
+        membership, why = Membership.EXCLUDED, excluded
+    elif server_id is None:
+        membership, why = _without_server(node, snapshot)
+    else:
+        membership, why = _on_server(found or _find(server_id, snapshot, [node]), options, network_id, snapshot)
+        target = ServerTarget(server_id, options.use_private_ip) if membership is Membership.TARGET else None
+    return NodeTarget(node.name, membership, why, target, server_id, joins=isinstance(desired, JoiningNode))
+
+
+def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
+    """A Node whose providerID names no server of the cloud (NODE-5). A joining one may be a server that is known only
+    by name, and that is not told in a list with gaps."""
+    if node.provider_id is not None:
+        match parse_provider_id(node.provider_id):
+            case RobotID():
+                return Membership.SERVERLESS, "Robot servers are not read"
+            case MalformedID(why=why):
+                return Membership.SERVERLESS, why
+        return Membership.SERVERLESS, "the Node belongs to another cloud"
+    if not is_joining(node):
+        return Membership.SERVERLESS, "the Node has no providerID"
+    gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
+    network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
+    gap = next((gap for gap in (*gaps, network) if gap), None)
+    if gap is not None:
+        return Membership.UNCERTAIN, f"the Node cannot be initialised yet: {gap}"
+    return Membership.SERVERLESS, "the Node is not initialised"
+
+
+def _on_server(
+    found: Present[Server] | Absent | Unknown, options: Options, network_id: int | None, snapshot: Snapshot
+) -> tuple[Membership, str]:
+    if isinstance(found, Present):
+        return _reach(found.value, options, network_id, snapshot)
+    if isinstance(found, Unknown):
+        return Membership.UNCERTAIN, found.why
+    return Membership.SERVERLESS, "the server is gone"
+
+
+def _reach(server: Server, options: Options, network_id: int | None, snapshot: Snapshot) -> tuple[Membership, str]:
+    """Whether traffic can reach the server in the way that the options ask for."""
+    if not options.use_private_ip:
+        if "public_net.ipv4" in server.missing:
+            return Membership.UNCERTAIN, "the API did not say which public IPv4 address the server has"
+        if server.ipv4 is None:
+            return Membership.UNUSABLE, "the server has no public IPv4 address"
+        return Membership.TARGET, f"server {server.id} by its public address {server.ipv4}"
+    if isinstance(snapshot.network, Unknown):
+        return Membership.UNCERTAIN, snapshot.network.why
+    if network_id is None:
+        return Membership.UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"
+    if "private_net" in server.missing:
+        return Membership.UNCERTAIN, "the API did not say which private addresses the server has"
+    for attached, ip in server.private_ips:
+        if attached == network_id:
+            return Membership.TARGET, f"server {server.id} by its private address {ip}"
+    return Membership.UNUSABLE, f"the server is not attached to network {network_id}"
+
+
+def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
+    """The server of these Nodes. It is not gone for a list that lacks it while something speaks against that: a GET by
+    its id that failed, or a kubelet that reports Ready before anybody asked."""
+    found = snapshot.servers.find(server_id)
+    if not isinstance(found, Absent):
+        return found
+    asked = snapshot.confirmations.get(server_id)
+    if isinstance(asked, Unknown):
+        return Unknown(f"the list of servers lacks it, and asking for it alone failed: {asked.why}")
+    if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
+        return Unknown("the list of servers lacks it, and its kubelet reports Ready")
+    return found
+
+
+@dataclass(frozen=True)
+class Roster:
+    """All Nodes as targets, looked up in every way that is needed. Services that ask for the same share one: there may
+    be thousands of Nodes."""
+
+    members: tuple[NodeTarget, ...]
+    """In the order of names."""
+
+    @cached_property
+    def candidates(self) -> Mapping[int, ServerTarget]:
+        """Server id → what can be a target, in the order of names; Nodes that claim one server are one (W-14)."""
+        return {
+            member.target.server_id: member.target
+            for member in self.members
+            if member.membership is Membership.TARGET and member.target is not None
+        }
+
+    @cached_property
+    def by_server(self) -> Mapping[int, tuple[NodeTarget, ...]]:
+        """Server id → the Nodes that claim it."""
+        claims: dict[int, tuple[NodeTarget, ...]] = {}
+        for member in self.members:
+            if member.server_id is not None:
+                claims[member.server_id] = (*claims.get(member.server_id, ()), member)
+        return claims
+
+    @cached_property
+    def by_membership(self) -> Mapping[Membership, tuple[NodeTarget, ...]]:
+        """Membership → the Nodes that have it, in the order of names."""
+        found: dict[Membership, list[NodeTarget]] = {}
+        for member in self.members:
+            found.setdefault(member.membership, []).append(member)
+        return {membership: tuple(members) for membership, members in found.items()}
+
+    def leaves_alone(self, server_id: int) -> bool:
+        """Whether what there is of a server stays as it is: its Node is left alone, or may be one whose server is not
+        known."""
+        claims = self.by_server.get(server_id, ())
+        if not claims:
+            return self._any_may_be
+        return any(member.membership in (Membership.UNCERTAIN, Membership.IGNORED) for member in claims)
+
+    @cached_property
+    def _any_may_be(self) -> bool:
+        return any(member.server_id is None for member in self.by_membership.get(Membership.UNCERTAIN, ()))
+
+
+def a_roster(members: Iterable[NodeTarget]) -> Roster:
+    """These Nodes in the order of their names."""
+    return Roster(tuple(sorted(members, key=lambda member: member.node)))
+
+
+@dataclass(frozen=True)
+class DesiredTargets:
+    """The targets that a load balancer should have."""
+
+    targets: frozenset[Target]
+    """Everything that should be there, what is not ours included."""
+    roster: Roster
+    """As given: those for which there is no room are candidates in it."""
+    foreign: tuple[Target, ...] = ()
+    """Targets that are left alone: label selectors (TGT-3), and addresses while no Robot server is read."""
+    left_out: frozenset[int] = frozenset()
+    """Ids of the servers for which there is no room."""
+    full: str = ""
+    """Why there is none, in words."""
+
+    @cached_property
+    def members(self) -> tuple[NodeTarget, ...]:
+        """All Nodes in the order of names. Made for every Node: what asks for some asks below."""
+        return tuple(map(self._judged, self.roster.members)) if self.left_out else self.roster.members
+
+    def claiming(self, server_id: int) -> tuple[NodeTarget, ...]:
+        """The Nodes that claim this server."""
+        return tuple(map(self._judged, self.roster.by_server.get(server_id, ())))
+
+    def being(self, membership: Membership) -> Sequence[NodeTarget]:
+        """The Nodes with this membership, in the order of names, as they are on the roster: those without room are
+        candidates there."""
+        if membership not in (Membership.TARGET, Membership.OVER_LIMIT):
+            return self.roster.by_membership.get(membership, ())
+        candidates, over = self.roster.by_membership.get(Membership.TARGET, ()), membership is Membership.OVER_LIMIT
+        if not self.left_out:
+            return () if over else candidates
+        return [member for member in candidates if (member.server_id in self.left_out) is over]
+
+    def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
+        """Why → the Nodes with this membership, both in order, and the Nodes as they are on the roster."""
+        members = self.being(membership)
+        if membership is Membership.OVER_LIMIT:
+            return {self.full: members} if members else {}
+        found: dict[str, list[NodeTarget]] = {}
+        for member in members:
+            found.setdefault(member.why, []).append(member)
+        return dict(sorted(found.items()))
+
+    def _judged(self, member: NodeTarget) -> NodeTarget:
+        if member.membership is Membership.TARGET and member.server_id in self.left_out:
+            return replace(member, membership=Membership.OVER_LIMIT, why=self.full)
+        return member
+
+
+def count_targets(roster: Roster, present: CloudBalancer | None) -> int:
+    """How many targets a load balancer would have if there were room for all of them."""
+    foreign, kept = _stay(roster, present)
+    return len(foreign) + len(kept) + len(roster.candidates)
+
+
+def desired_targets(roster: Roster, present: CloudBalancer | None, max_targets: int | None) -> DesiredTargets:
+    """The targets of a load balancer whose type takes ``max_targets``, None for all that there are; ``present`` is None
+    when it is to be created.
+
+    What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their names
+    (TGT-9, W-8). Nodes that claim one server are one target, by exactly one of its addresses (W-14).
+    """
+    foreign, kept = _stay(roster, present)
+    candidates = roster.candidates
+    room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
+    if len(candidates) <= room:
+        return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), roster, foreign)
+    serving = {target.server_id for target in _servers(present)}
+    first = (key for key in candidates if key in serving)
+    chosen = set(islice(chain(first, (key for key in candidates if key not in serving)), room))
+    return DesiredTargets(
+        frozenset((*foreign, *kept, *(candidates[key] for key in chosen))),
+        roster,
+        foreign,
+        frozenset(candidates.keys() - chosen),
+        f"the type takes {max_targets} targets, all taken",
+    )
+
+
+def _stay(roster: Roster, present: CloudBalancer | None) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
+    """What is there and stays whatever the Nodes are: targets that are not ours, and servers that are left alone."""
+    there = () if present is None else set(present.targets)
+    foreign = sorted((target for target in there if not isinstance(target, ServerTarget)), key=str)
+    kept = (key for key in _servers(present) if key.server_id not in roster.candidates)
+    return tuple(foreign), frozenset(target for target in kept if roster.leaves_alone(target.server_id))
+
+
+def _servers(present: CloudBalancer | None) -> Iterator[ServerTarget]:
+    return (target for target in (present.targets if present else ()) if isinstance(target, ServerTarget))
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Why a target that is there goes."""
+
+    why: str
+    """One sentence for people."""
+    server_lives: bool
+    """Whether traffic may be lost: False only where the server is known to be gone."""
+    explained: bool
+    """Whether somebody's wish or the server's end is behind it, so that it surprises nobody (``target-floor``)."""
+
+
+def removal_reason(target: ServerTarget, members: Collection[NodeTarget], snapshot: Snapshot) -> Removal:
+    """Why ``target`` goes, of which ``desired_targets`` wants nothing more; ``members`` are its own,
+    or those of them that claim the server.
+
+    Of several Nodes with the server each has to explain it.
+    """
+    claims = [member for member in members if member.server_id == target.server_id]
+    nodes = [snapshot.nodes.items[member.node] for member in claims]
+    if isinstance(_find(target.server_id, snapshot, nodes), Absent):
+        return Removal(f"server {target.server_id} is gone", server_lives=False, explained=True)
+    if not claims:
+        return Removal(f"no Node is server {target.server_id}", server_lives=True, explained=False)
+    others = [member for member in claims if member.membership is not Membership.TARGET or member.target == target]
+    if not others:
+        return Removal(f"server {target.server_id} is a target by its other address", server_lives=True, explained=True)
+    why = "; ".join(sorted(f"Node {member.node} is no target: {member.why}" for member in others))
+    explained = all(member.membership is Membership.EXCLUDED for member in others)
+    return Removal(why, server_lives=True, explained=explained)

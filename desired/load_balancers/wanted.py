@@ -1,0 +1,52 @@
+"""What each Service needs of Hetzner's side: a load balancer, its cleanup, certificates, a type that nobody has yet.
+
+A ``loadBalancerClass`` makes a Service another controller's, whatever else is on it (SVC-1, W-12).
+"""
+
+from collections.abc import Iterable
+
+from desired.annotations.choices import Protocol
+from desired.annotations.options import Defaults
+from desired.annotations.parsing import read_options
+from desired.load_balancer import CloudBalancer
+from desired.load_balancers.sizing import DEFAULT_TYPE
+from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.section import Unmanaged
+from desired.service import TYPE_LOAD_BALANCER, Service
+
+
+def wants_balancer(service: Service) -> bool:
+    """Whether the Service should have a load balancer of ours: one that is being deleted never does (SVC-1, W-12)."""
+    return service.type == TYPE_LOAD_BALANCER and service.load_balancer_class is None and service.deleted_at is None
+
+
+def needs_cleanup(service: Service) -> bool:
+    """Whether the Service may have a load balancer of ours that has to go: it has our finalizer, and is being deleted
+    or has become another type (SVC-2). One of another class is never let go by us (W-12)."""
+    if service.load_balancer_class is not None or FINALIZER_BALANCER not in service.finalizers:
+        return False
+    return service.deleted_at is not None or service.type != TYPE_LOAD_BALANCER
+
+
+def matters(service: Service) -> bool:
+    """Whether anything is to be decided on a load balancer of the Service: without such a Service none are read."""
+    return wants_balancer(service) or needs_cleanup(service)
+
+
+def uses_certificates(service: Service, defaults: Defaults) -> bool:
+    """Whether certificates decide on the Service's load balancer: its ports speak HTTPS (section 9)."""
+    return wants_balancer(service) and read_options(service.claim.annotations, defaults)[0].protocol is Protocol.HTTPS
+
+
+def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Defaults) -> frozenset[str]:
+    """Names of the types that something has to be known of: those that are asked for by annotation or environment,
+    and the default one when a load balancer may have to be created without any of that (LB-2)."""
+    served = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
+    names: set[str] = set()
+    for service in filter(wants_balancer, services):
+        asked, _ = read_options(service.claim.annotations, defaults)
+        if not isinstance(asked.type, Unmanaged):
+            names.add(asked.type)
+        elif service.uid not in served:
+            names.add(DEFAULT_TYPE)
+    return frozenset(names)

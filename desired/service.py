@@ -1,0 +1,73 @@
+"""Kubernetes Services, as far as the rules look at them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from desired.annotations.claims import Claim
+
+TYPE_LOAD_BALANCER = "LoadBalancer"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """One entry of ``status.loadBalancer.ingress``. None is a field that is not there."""
+
+    ip: str | None = None
+    """As the API server has it: what somebody else wrote need not be an address that we would write."""
+    hostname: str | None = None
+    ip_mode: str | None = None
+    """``VIP`` or ``Proxy`` (Kubernetes core/v1 LoadBalancerIngress)."""
+    has_ports: bool = False
+    """Whether somebody published ports with it, which we never do (ST-4): it is then another entry than ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCondition:
+    """One of a Service's conditions (Kubernetes meta/v1 Condition)."""
+
+    type: str
+    status: str
+    """``True``, ``False`` or ``Unknown``."""
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = field(default=None, compare=False)
+    """``lastTransitionTime``; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Kubernetes Service, of whatever type."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created_at: datetime
+    type: str = "ClusterIP"
+    load_balancer_class: str | None = None
+    """``spec.loadBalancerClass``: any value, an empty one included, makes it another controller's; None is unset."""
+    claim: Claim = field(default_factory=Claim)
+    """Annotations, ports and what else the spec says of a load balancer."""
+    finalizers: tuple[str, ...] = ()
+    ingress: tuple[Ingress, ...] = ()
+    conditions: tuple[ServiceCondition, ...] = ()
+    deleted_at: datetime | None = None
+    """``metadata.deletionTimestamp``; None unless the Service is being deleted."""
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def id(self) -> str:
+        """``NAMESPACE/NAME``, the key in the snapshot."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def key(self) -> str:
+        """The Service's key in plans, and the owner of all its changes."""
+        return f"service/{self.id}"
+
+    @property
+    def balancer_key(self) -> str:
+        """The key of its load balancer in plans."""
+        return f"load_balancer/{self.id}"

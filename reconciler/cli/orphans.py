@@ -1,0 +1,157 @@
+"""``reconcile orphans [--delete] [ID...]``: load balancers of this cluster that no Service wants."""
+
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from actuators.clients.hetzner import HetznerConnection, HetznerReader, HetznerWriter
+from actuators.clients.hetzner_actions import Actions
+from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.clients.kubernetes import KubernetesReader
+from actuators.errors import ApiError
+from actuators.hands import Hands
+from actuators.orphans import delete_orphan
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
+from desired.load_balancers.matching import match_balancers
+from desired.load_balancers.orphans import Orphan
+from desired.load_balancers.orphans import orphans as orphans_in
+from desired.orphan_deletion import why_no_orphans, why_none_may_go
+from desired.section import Present
+from desired.settings import Controller, Settings
+from desired.snapshot import Snapshot
+from reconciler.cli.run import internal_error
+from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.streams import fail, publish, say
+from reconciler.config import Config, ConfigurationError, Mode, load_config
+from reconciler.flags import BAD_USAGE, Command, Output
+from reconciler.observe.confirm import Confirmer
+from reconciler.observe.currency import observe_currency
+from reconciler.observe.load_balancers import observe_load_balancers
+from reconciler.observe.world import Eyes, observe_world
+from reconciler.report.orphans import OrphanReport, is_only_by_id, shown_orphan
+from reconciler.report.terminal import Writer, is_terminal
+from reconciler.telemetry import logs
+from reconciler.wiring import open_cloud, open_cluster
+
+
+def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """List orphans, with ``--delete`` delete them; ``words`` are the ids of those that are meant, none means all,
+    but for the deletion of what was let go on purpose. The exit code."""
+    wrong = [f"{word!r} is no id of a load balancer: expect a number" for word in words if not _is_id(word)]
+    try:
+        config = load_config(Command.ORPHANS, flags, environ)
+    except ConfigurationError as error:
+        return _reject((*wrong, *error.lines), flags, environ, code=BAD_USAGE if error.usage else 1)
+    if wrong:
+        return _reject(wrong, flags, environ, code=BAD_USAGE)
+    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
+    for warning in config.warnings:
+        say(f"warning: {warning}")
+    report = _report(frozenset(map(int, words)), config)
+    written = publish(Writer(config.output), report)
+    return fail(*report.errors, code=0 if written and not report.errors and not report.undone else 1)
+
+
+def _reject(lines: Collection[str], flags: Mapping[str, str], environ: Mapping[str, str], *, code: int) -> int:
+    """Say what is wrong with what was given; a machine that asked for JSON gets its document all the same."""
+    if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
+        publish(Writer(Output.JSON), OrphanReport(errors=tuple(lines)))
+    return fail(*lines, code=code)
+
+
+def _is_id(word: str) -> bool:
+    return word.isascii() and word.isdecimal()
+
+
+def _report(ids: frozenset[int], config: Config) -> OrphanReport:
+    """What there is, and what became of it; or the errors that keep it from being told."""
+    with stop_on_signals() as stop:
+        try:
+            cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
+            cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
+            return _listed_and_deleted(ids, config, cluster, cloud, stop)
+        except (ConnectionProblem, ApiError) as error:
+            return OrphanReport(errors=(str(error),))
+        except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
+            return OrphanReport(errors=(internal_error(error),))
+
+
+def _listed_and_deleted(
+    ids: frozenset[int], config: Config, cluster: KubernetesReader, cloud: HetznerConnection, stop: threading.Event
+) -> OrphanReport:
+    """Raises an ApiError when the Nodes cannot be listed."""
+    reader = HetznerReader(cloud)
+    settings = replace(config.settings, controllers=frozenset(Controller))
+    snapshot = _observe(Eyes(cluster, reader, Confirmer(reader)), settings)
+    found = orphans_in(snapshot, match_balancers(snapshot, settings))
+    chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
+    obstacle = why_none_may_go(snapshot, settings)
+    uid = snapshot.cluster_uid
+    report = OrphanReport(
+        taken_at=snapshot.taken_at,
+        cluster_uid=uid.value if isinstance(uid, Present) else None,
+        orphans=chosen,
+        currency=observe_currency(reader) if any(orphan.monthly_price for orphan in chosen) else None,
+        errors=tuple(_errors(snapshot, found, ids)),
+        flags=config.approve_flags,
+    )
+    if config.mode is Mode.DRY_RUN:
+        return replace(report, obstacle=obstacle)
+    if report.errors or obstacle is not None:
+        refusal = () if report.errors or obstacle is None else (f"nothing is deleted: {obstacle}",)
+        return replace(report, errors=(*report.errors, *refusal))
+    hands = Hands(reader, HetznerWriter(cloud), Actions(reader, stop))
+    return replace(report, outcomes=_delete(chosen, hands, stop, only_named=bool(ids)))
+
+
+def _observe(eyes: Eyes, settings: Settings) -> Snapshot:
+    """The world, with the load balancers even where no Service wants any. Raises an ApiError."""
+    snapshot = observe_world(eyes, settings).snapshot
+    if snapshot.load_balancers is not None:
+        return snapshot
+    return replace(snapshot, load_balancers=observe_load_balancers(eyes.hetzner)[0])
+
+
+def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) -> Iterator[str]:
+    """Why what is listed is not all of it, or not what was asked for."""
+    unknown = why_no_orphans(snapshot)
+    balancers = snapshot.load_balancers
+    if unknown is not None:
+        yield f"it cannot be told which load balancers are orphans: {unknown}"
+        return
+    if balancers is not None and not balancers.complete:
+        yield f"the list of load balancers is not whole: {balancers.why_incomplete}"
+        return
+    for balancer_id in sorted(ids - {orphan.balancer.id for orphan in found}):
+        balancer = None if balancers is None else balancers.items.get(balancer_id)
+        unreadable = None if balancers is None else balancers.unreadable.get(balancer_id)
+        if balancer is not None:
+            yield f"load balancer {balancer_id} {balancer.spec.name} is no orphan of this cluster"
+        else:
+            yield unreadable or f"the project has no load balancer {balancer_id}"
+
+
+def _delete(
+    chosen: Sequence[Orphan], hands: Hands, stop: threading.Event, *, only_named: bool
+) -> Mapping[int, Outcome]:
+    """Id → how the deletion ended, one after another. What is kept, or was let go on purpose, is left out unless it was
+    asked for by its id."""
+    going = [orphan for orphan in chosen if orphan.kept is None and (only_named or not is_only_by_id(orphan))]
+    if is_terminal(sys.stderr):
+        for orphan in going:
+            say(f"deleting {shown_orphan(orphan)}")
+    outcomes: dict[int, Outcome] = {
+        orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if only_named and orphan.kept is not None
+    }
+    for orphan in going:
+        outcomes[orphan.balancer.id] = Skipped(STOPPED) if stop.is_set() else _delete_one(orphan, hands)
+    return outcomes
+
+
+def _delete_one(orphan: Orphan, hands: Hands) -> Outcome:
+    try:
+        delete_orphan(hands, orphan.balancer)
+    except ApiError as error:
+        return Failed(str(error))
+    return Applied()

@@ -1,0 +1,16 @@
+"""Flags and commands: the table, the command line that is split by it, and the values."""
+
+from reconciler.flags.command_line import BAD_USAGE, parse_command_line
+from reconciler.flags.table import FLAGS, Command, Flag, Output
+from reconciler.flags.values import read_flags, unknown_variables
+
+__all__ = [
+    "BAD_USAGE",
+    "FLAGS",
+    "Command",
+    "Flag",
+    "Output",
+    "parse_command_line",
+    "read_flags",
+    "unknown_variables",
+]

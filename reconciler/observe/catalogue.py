@@ -1,0 +1,103 @@
+"""Types of load balancers: as each load balancer says its own, and all of them, read at most once an hour."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import msgspec
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.errors import ApiError
+from desired.load_balancer import BalancerType
+from desired.section import Section, Unknown
+from reconciler.observe.hetzner_pages import PagesOf
+
+MAX_AGE = timedelta(hours=1)
+"""How long the catalogue is believed, in the time of snapshots."""
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time that can be compared with a snapshot's."""
+
+
+class _Amount(msgspec.Struct, gc=False):
+    gross: str | None = None
+
+
+class _Price(msgspec.Struct, gc=False):
+    location: str | None = None
+    price_monthly: _Amount | None = None
+
+
+class _Deprecation(msgspec.Struct, gc=False):
+    unavailable_after: Moment
+
+
+class TypeShape(msgspec.Struct, gc=False):
+    """A type, in the catalogue or in a load balancer. Prices are for people: without any it is the same type."""
+
+    id: int
+    name: str
+    max_services: int
+    max_targets: int
+    max_assigned_certificates: int
+    deprecation: _Deprecation | None = None
+    deprecated: Moment | None = None
+    """What ``deprecation`` was until July 2026."""
+    prices: list[_Price] | None = None
+
+
+def type_of(found: TypeShape) -> BalancerType:
+    """The type as the core knows it."""
+    return BalancerType(
+        name=found.name,
+        max_services=found.max_services,
+        max_targets=found.max_targets,
+        max_certificates=found.max_assigned_certificates,
+        unavailable_after=found.deprecation.unavailable_after if found.deprecation else found.deprecated,
+        monthly_prices={
+            price.location: price.price_monthly.gross
+            for price in found.prices or ()
+            if price.location and price.price_monthly and price.price_monthly.gross
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    id: int
+    type: BalancerType
+
+
+_TYPES = PagesOf(
+    "/load_balancer_types", "load balancer type", TypeShape, lambda found: _Listed(found.id, type_of(found))
+)
+
+
+class Catalogue:
+    """Remembers the types that can be ordered, and those that no longer can."""
+
+    def __init__(self) -> None:
+        self._section: Section[int, _Listed] | None = None
+        self._read_at: datetime | None = None
+
+    def look_up(
+        self, reader: HetznerReader, names: Collection[str], now: datetime
+    ) -> tuple[Mapping[str, BalancerType] | Unknown, ApiError | None]:
+        """All types by name, one request unless they were read less than an hour before ``now``, a snapshot's time.
+
+        Unknown, with the error if there was one, when they could not be read, or one of ``names`` could not. A name
+        that is in no catalogue is no reason to ask again (LB-2).
+        """
+        section = self._section
+        if section is None or self._read_at is None or abs(now - self._read_at) >= MAX_AGE:
+            section, error = _TYPES.observe(reader)
+            if not section.complete:
+                return Unknown(section.why_incomplete or "the types of load balancers could not be read"), error
+            self._section, self._read_at = section, now
+        types = {listed.type.name: listed.type for listed in section}
+        missing = set(names) - types.keys()
+        for key, why in section.unreadable.items():
+            if missing and section.unreadable_names.get(key) in {None, *missing}:
+                return Unknown(why), None
+        return types, None

@@ -1,0 +1,64 @@
+"""Certificates of the project, as values of the core."""
+
+import msgspec
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.errors import ApiError
+from desired.load_balancer import Certificate, Issuance
+from desired.section import Section
+from reconciler.observe.catalogue import Moment
+from reconciler.observe.hetzner_pages import PagesOf
+
+_MANAGED = "managed"
+
+
+class _Error(msgspec.Struct, gc=False):
+    code: str = ""
+    message: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    issuance: str = ""
+    error: _Error | None = None
+
+
+class _Certificate(msgspec.Struct, gc=False):
+    id: int
+    name: str
+    created: Moment
+    domain_names: list[str]
+    labels: dict[str, str]
+    type: str | None = None
+    """The API's document does not require it; only a managed certificate has a status."""
+    status: _Status | None = None
+
+
+def observe_certificates(reader: HetznerReader) -> tuple[Section[int, Certificate], ApiError | None]:
+    """All certificates of the project, and the error that kept it from being all."""
+    return CERTIFICATES.observe(reader)
+
+
+def _certificate(found: _Certificate) -> Certificate:
+    is_managed = found.type == _MANAGED if found.type else found.status is not None
+    status = (found.status or _Status()) if is_managed else None
+    return Certificate(
+        id=found.id,
+        name=found.name,
+        is_managed=is_managed,
+        created_at=found.created,
+        domains=tuple(sorted(found.domain_names)),
+        labels=found.labels,
+        issuance=_ISSUANCE.get(status.issuance, Issuance.OTHER) if status else None,
+        error=_text(status.error) if status else None,
+    )
+
+
+def _text(error: _Error | None) -> str | None:
+    """``code: message``, or what there is of it; None when nothing went wrong."""
+    return ": ".join(filter(None, (error.code, error.message))) or "unknown_error" if error else None
+
+
+_ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is not Issuance.OTHER}
+
+CERTIFICATES = PagesOf("/certificates", "certificate", _Certificate, _certificate)
+"""How certificates are read."""

@@ -1,0 +1,22 @@
+"""The currency in which Hetzner prices what a project has."""
+
+import msgspec
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.errors import ApiError
+
+
+class _Pricing(msgspec.Struct):
+    currency: str
+
+
+class _PricingAnswer(msgspec.Struct):
+    pricing: _Pricing
+
+
+def observe_currency(reader: HetznerReader) -> str | None:
+    """Its code, ``EUR``; None when the API does not say, whatever why: an amount without it is better than none."""
+    try:
+        return msgspec.json.decode(reader.get("/pricing"), type=_PricingAnswer).pricing.currency or None
+    except (ApiError, ValueError):
+        return None

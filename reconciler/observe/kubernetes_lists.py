@@ -1,0 +1,169 @@
+"""Whole lists of the API server's objects of one kind.
+
+One object that cannot be decoded is isolated: its key becomes Unknown, and the list stays whole. msgspec's errors are
+ValueErrors, and so is that of text that is not UTF-8.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from actuators.clients.kubernetes import KubernetesReader
+from actuators.errors import Broken
+from desired.section import Section
+from reconciler.observe.kubernetes import server_time
+
+
+class Meta(msgspec.Struct, rename="camel", gc=False):
+    """What every object says of itself (Kubernetes meta/v1 ObjectMeta)."""
+
+    name: str
+    uid: str
+    resource_version: str
+    creation_timestamp: datetime
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+
+
+class Name(msgspec.Struct, gc=False):
+    """The identity of an object that is in no namespace."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """In the snapshot."""
+        return self.name
+
+
+class NamespacedName(msgspec.Struct, gc=False):
+    """The identity of an object in a namespace."""
+
+    name: str
+    namespace: str
+
+    @property
+    def key(self) -> str:
+        """In the snapshot: ``NAMESPACE/NAME``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class _Keyed(Protocol):
+    @property
+    def key(self) -> str: ...
+
+
+S = TypeVar("S")
+V = TypeVar("V")
+N = TypeVar("N", bound=_Keyed)
+
+
+class Named(msgspec.Struct, Generic[N]):
+    """An object of which only the identity is looked at."""
+
+    metadata: N
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class ObjectList(msgspec.Struct, Generic[S]):
+    """A page of a list."""
+
+    kind: str
+    metadata: _ListMeta
+    items: list[S] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[V]):
+    """The objects of one page, by key; why others could not be read; and of how many not even the key could be."""
+
+    items: Mapping[str, V]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    nameless: int = 0
+
+
+class ListOf(Generic[S, V]):
+    """The objects of one kind: where they are listed, how they are decoded, and what they are called."""
+
+    def __init__(
+        self,
+        path: str,
+        word: str,
+        shape: type[S],
+        value: Callable[[S], V],
+        *,
+        whole: type[ObjectList[S]],
+        name: type[Named[Any]],
+        key: Callable[[V], str],
+    ) -> None:
+        self._path = path
+        self._word = word
+        self._value = value
+        self._key = key
+        self._whole = msgspec.json.Decoder(whole)
+        self._raw = msgspec.json.Decoder(ObjectList[msgspec.Raw])
+        self._one = msgspec.json.Decoder(shape)
+        self._name = msgspec.json.Decoder(name)
+
+    def observe(self, reader: KubernetesReader) -> tuple[Section[str, V], datetime]:
+        """All objects, and the API server's time when the reading began. Raises an ApiError when the list cannot be
+        had."""
+        pages = reader.list_pages(self._path, lambda answer: (self.decode(answer.body), server_time(answer)))
+        return self.joined([page for page, _ in pages]), pages[0][1]
+
+    def decode(self, page: bytes) -> Page[V]:
+        """The objects of one page. Raises Broken for a page that is no list of the API server's."""
+        try:
+            values = [self._value(found) for found in self._checked(self._whole.decode(page))]
+            return Page({self._key(value): value for value in values})
+        except ValueError:
+            return self._one_by_one(page)
+
+    def joined(self, pages: Sequence[Page[V]]) -> Section[str, V]:
+        """One section of all pages."""
+        items = {key: value for page in pages for key, value in page.items.items()}
+        unreadable = {key: why for page in pages for key, why in page.unreadable.items()}
+        nameless = sum(page.nameless for page in pages)
+        why = f"{nameless} {self._word}s could not be read, not even their names" if nameless else None
+        return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
+
+    def _one_by_one(self, page: bytes) -> Page[V]:
+        try:
+            raw_items = self._checked(self._raw.decode(page))
+        except ValueError as error:
+            raise Broken(f"Kubernetes GET {self._path}: the answer is no list ({error})") from error
+        items: dict[str, V] = {}
+        unreadable: dict[str, str] = {}
+        nameless = 0
+        for raw in raw_items:
+            try:
+                value = self._value(self._one.decode(raw))
+                items[self._key(value)] = value
+            except ValueError as error:
+                key = self._key_of(raw)
+                nameless += key is None
+                if key is not None:
+                    unreadable[key] = f"the API server's {self._word} could not be read: {error}"
+        return Page(items, unreadable, nameless)
+
+    def _checked(self, answer: ObjectList[Any]) -> Sequence[Any]:
+        """Null items are an empty list only in an answer that says it is a list of some version."""
+        if not answer.kind.endswith("List") or (answer.items is None and not answer.metadata.resource_version):
+            why = f"the answer is a {answer.kind}, not a list of {self._word}s"
+            raise Broken(f"Kubernetes GET {self._path}: {why}")
+        return answer.items or ()
+
+    def _key_of(self, raw: msgspec.Raw) -> str | None:
+        try:
+            key: str = self._name.decode(raw).metadata.key
+        except ValueError:
+            return None
+        return key

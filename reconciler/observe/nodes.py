@@ -1,0 +1,89 @@
+"""Nodes as the API server says them, as values of the core. Only fields that some rule looks at are decoded."""
+
+from datetime import datetime
+from sys import intern
+
+import msgspec
+
+from actuators.clients.kubernetes import KubernetesReader
+from desired.names import ANNOTATION_PROVIDED_NODE_IP
+from desired.section import Section
+from desired.snapshot import Condition, Node, NodeAddress, Taint
+from reconciler.observe.kubernetes_lists import ListOf, Meta, Name, Named, ObjectList
+
+
+class _Taint(msgspec.Struct, rename="camel", gc=False):
+    key: str
+    effect: str
+    value: str | None = None
+    time_added: str | None = None
+
+
+class _Spec(msgspec.Struct, gc=False):
+    provider_id: str = msgspec.field(default="", name="providerID")
+    unschedulable: bool = False
+    taints: list[_Taint] | None = None
+
+
+class _Condition(msgspec.Struct, rename="camel", gc=False):
+    type: str
+    status: str
+    reason: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _Address(msgspec.Struct, gc=False):
+    type: str
+    address: str
+
+
+class _Status(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+    addresses: list[_Address] | None = None
+
+
+class _Node(msgspec.Struct, gc=False):
+    metadata: Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def observe_nodes(reader: KubernetesReader) -> tuple[Section[str, Node], datetime]:
+    """All Nodes, and the API server's time when the reading began. Raises an ApiError when the list cannot be had."""
+    return NODES.observe(reader)
+
+
+def _node(node: _Node) -> Node:
+    meta = node.metadata
+    return Node(
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        created_at=meta.creation_timestamp,
+        provider_id=node.spec.provider_id or None,
+        labels=meta.labels or {},
+        taints=tuple(Taint(t.key, t.effect, t.value, t.time_added) for t in node.spec.taints or ()),
+        addresses=tuple(NodeAddress(a.type, a.address) for a in node.status.addresses or ()),
+        provided_node_ip=(meta.annotations or {}).get(ANNOTATION_PROVIDED_NODE_IP),
+        conditions=tuple(_condition(condition) for condition in node.status.conditions or ()),
+        unschedulable=node.spec.unschedulable,
+        deleted_at=meta.deletion_timestamp,
+        finalizers=tuple(meta.finalizers or ()),
+    )
+
+
+def _condition(found: _Condition) -> Condition:
+    """The words are the same on thousands of Nodes: one copy of each is kept."""
+    return Condition(intern(found.type), intern(found.status), intern(found.reason), found.last_transition_time)
+
+
+NODES = ListOf(
+    "/api/v1/nodes",
+    "Node",
+    _Node,
+    _node,
+    whole=ObjectList[_Node],
+    name=Named[Name],
+    key=lambda node: node.name,
+)
+"""How Nodes are read."""

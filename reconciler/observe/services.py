@@ -1,0 +1,97 @@
+"""Services as the API server says them, as values of the core."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from actuators.clients.kubernetes import KubernetesReader
+from desired.section import Section
+from desired.service import TYPE_LOAD_BALANCER, Ingress, Service, ServiceCondition
+from reconciler.observe.claims import ClaimSpec, claim_of
+from reconciler.observe.kubernetes_lists import ListOf, Meta, Named, NamespacedName, ObjectList
+
+
+class _Meta(Meta, kw_only=True, gc=False):
+    namespace: str
+
+
+class _Spec(ClaimSpec, kw_only=True, gc=False):
+    type: str
+    """Needed, for all that it is defaulted: a Service of which it is not known may not lose its load balancer."""
+    load_balancer_class: str | None = None
+
+
+class _Ingress(msgspec.Struct, rename="camel", gc=False):
+    ip: str | None = None
+    hostname: str | None = None
+    ip_mode: str | None = None
+    ports: list[Any] | None = None
+
+
+class _Published(msgspec.Struct, gc=False):
+    ingress: list[_Ingress] | None = None
+
+
+class _Condition(msgspec.Struct, rename="camel", gc=False):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _Status(msgspec.Struct, rename="camel", gc=False):
+    load_balancer: _Published = msgspec.field(default_factory=_Published)
+    conditions: list[_Condition] | None = None
+
+
+class _Service(msgspec.Struct, gc=False):
+    metadata: _Meta
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def observe_services(reader: KubernetesReader) -> tuple[Section[str, Service], datetime]:
+    """All Services of all namespaces, and the API server's time when the reading began. Raises an ApiError when the
+    list cannot be had."""
+    return SERVICES.observe(reader)
+
+
+def _service(service: _Service) -> Service:
+    meta, spec = service.metadata, service.spec
+    if spec.type == TYPE_LOAD_BALANCER and not spec.ports:  # the API server lets no such Service be
+        raise ValueError("it is of type LoadBalancer and has no ports")
+    return Service(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        created_at=meta.creation_timestamp,
+        type=spec.type,
+        load_balancer_class=spec.load_balancer_class,
+        claim=claim_of(spec, meta.annotations or {}),
+        finalizers=tuple(meta.finalizers or ()),
+        ingress=tuple(
+            Ingress(entry.ip or None, entry.hostname or None, entry.ip_mode, bool(entry.ports))
+            for entry in service.status.load_balancer.ingress or ()
+        ),
+        conditions=tuple(
+            ServiceCondition(found.type, found.status, found.reason, found.message, found.last_transition_time)
+            for found in service.status.conditions or ()
+        ),
+        deleted_at=meta.deletion_timestamp,
+        labels=meta.labels or {},
+    )
+
+
+SERVICES = ListOf(
+    "/api/v1/services",
+    "Service",
+    _Service,
+    _service,
+    whole=ObjectList[_Service],
+    name=Named[NamespacedName],
+    key=lambda service: service.id,
+)
+"""How Services are read."""

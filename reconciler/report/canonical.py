@@ -1,0 +1,176 @@
+"""The two sides of a change in the form in which they are compared: nested dicts with one leaf a field.
+
+A leaf is text, a number, a boolean, None or a list. UNMANAGED stands where nobody asked for anything: what is shown to
+people and machines leaves it out, since it is no part of the wish.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from desired.change import Change, Claimed, LostNode, NodeIdentity, State
+from desired.load_balancer import (
+    Attachment,
+    Identity,
+    IpTarget,
+    KnownAfterApply,
+    Listener,
+    LoadBalancer,
+    ManagedCertificate,
+    Owner,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+)
+from desired.plain import plain
+from desired.section import UNMANAGED, Unmanaged
+from desired.service import Ingress
+from desired.snapshot import NodeAddress
+
+Nested = dict[str, Any]
+
+_SINGLE = {"node.shutdown_taint": "shutdown", "service.claim": "finalizer", "service.status": "ingress"}
+"""Kind → its one field, where that is not the last word of the kind."""
+
+
+def as_json(value: object) -> Any:
+    """``value`` in JSON values as ``plain`` gives them, but without the members that nobody asked for."""
+    return _asked(_nested(value))
+
+
+def both_sides(change: Change) -> tuple[Nested, Nested]:
+    """``before`` and ``after``; {} for one that is not there.
+
+    Of ``before`` there is only what ``after`` says something about. An object that goes is told by what a person knows
+    it by: everything that it has would drown that.
+    """
+    field = _SINGLE.get(change.kind, change.kind.rpartition(".")[2])
+    if change.after is None:
+        return _known_by(change.before, field), {}
+    before, after = _canonical(change.before, field), _canonical(change.after, field)
+    return _as_far_as_asked(before, after), _asked(after)
+
+
+def by_type(addresses: Iterable[NodeAddress]) -> dict[str, str]:
+    """Type → its addresses in their order: an address more shifts no other line."""
+    found: dict[str, list[str]] = {}
+    for address in addresses:
+        found.setdefault(str(address.type), []).append(address.address)
+    return {kind: ", ".join(texts) for kind, texts in found.items()}
+
+
+def _nested(value: object) -> Any:
+    """``plain``, but UNMANAGED stays what it is."""
+    match value:
+        case Unmanaged():
+            return value
+        case Mapping():
+            return {str(key): _nested(value[key]) for key in sorted(value, key=str)}
+        case tuple():
+            return [_nested(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _nested(getattr(value, field.name)) for field in fields(value) if field.compare}
+    return plain(value)
+
+
+def _asked(nested: Any) -> Any:
+    """The same without what nobody asked for."""
+    if not isinstance(nested, dict):
+        return nested
+    return {name: _asked(value) for name, value in nested.items() if value is not UNMANAGED}
+
+
+def _as_far_as_asked(before: Nested, after: Nested) -> Nested:
+    """``before`` without what ``after``, or ``before`` itself, leaves open."""
+    return {
+        name: _as_far_as_asked(value, other) if isinstance(value, dict) and isinstance(other, dict) else _asked(value)
+        for name, value in before.items()
+        if UNMANAGED not in (value, other := after.get(name))
+    }
+
+
+def _canonical(state: State | None, field: str) -> Nested:
+    """Everything of a side; ``field`` names what is no object. Lists with a natural key become mappings, so that
+    nothing shifts."""
+    match state:
+        case None:
+            return {}
+        case str() | bool() | KnownAfterApply():
+            return {field: plain(state)}
+        case ServerTarget() | IpTarget() | SelectorTarget():
+            return {field: _target(state)}
+        case NodeIdentity():
+            return {
+                **({"provider_id": state.provider_id} if state.provider_id else {}),
+                "labels": plain(state.labels),
+                "taints": {f"{taint.key}:{taint.effect}": taint.value or "" for taint in state.taints},
+                "addresses": by_type(state.addresses),
+            }
+        case tuple():
+            return {
+                "addresses": by_type(entry for entry in state if isinstance(entry, NodeAddress)),
+                "ingress": [_ingress(entry) for entry in state if isinstance(entry, Ingress)],
+            }
+        case LoadBalancer():
+            listeners = {str(port): _listener(listener) for port, listener in state.listeners.items()}
+            return {**_nested(state), "listeners": listeners, "targets": _targets(state)}
+        case Listener():
+            return _listener(state)
+        case Owner() | Identity() | Attachment() | ManagedCertificate():
+            return dict(_nested(state))
+        case LostNode() | Claimed():
+            return _known_by(state, field)
+        case _:
+            return {"labels": plain(state)}
+
+
+def _known_by(state: State | None, field: str) -> Nested:
+    """What a person knows by what goes."""
+    match state:
+        case LostNode(identity, proof):
+            return {
+                **({"provider_id": identity.provider_id} if identity.provider_id else {}),
+                "addresses": by_type(identity.addresses),
+                "not_ready_since": plain(proof.not_ready_since),
+            }
+        case Claimed(finalizer, ingress):
+            return {"finalizer": finalizer or None, "ingress": [_ingress(entry) for entry in ingress]}
+        case LoadBalancer():
+            return {
+                "name": state.name,
+                "type": state.type,
+                "location": state.location,
+                "attachment": _asked(_nested(state.attachment)),
+                "listeners": [f"{port} ({state.listeners[port].protocol})" for port in sorted(state.listeners)],
+                "targets": _targets(state),
+            }
+        case Listener():
+            return {"protocol": plain(state.protocol), "destination_port": state.destination_port}
+    return dict(_asked(_canonical(state, field)))
+
+
+def _listener(listener: Listener) -> Nested:
+    """Without its port, which is its key."""
+    return {name: value for name, value in _nested(listener).items() if name != "port"}
+
+
+def _targets(balancer: LoadBalancer) -> list[str] | Unmanaged:
+    """Servers by their ids, then addresses, then selectors."""
+    if isinstance(balancer.targets, Unmanaged):
+        return balancer.targets
+    kinds = (ServerTarget, IpTarget, SelectorTarget)
+    return [_target(target) for kind in kinds for target in sorted(t for t in balancer.targets if isinstance(t, kind))]
+
+
+def _target(target: Target) -> str:
+    """``server:42 (private)``, ``ip:192.0.2.7``: as in its key, and by which address it is reached."""
+    name = target.suffix.removeprefix("target/")
+    return name if isinstance(target, IpTarget) else f"{name} ({'private' if target.use_private_ip else 'public'})"
+
+
+def _ingress(ingress: Ingress) -> str:
+    """``203.0.113.1 (VIP)``."""
+    name = " ".join(text for text in (ingress.ip, ingress.hostname) if text) or "(empty)"
+    remarks = [ingress.ip_mode or "", "with ports" if ingress.has_ports else ""]
+    told = ", ".join(filter(None, remarks))
+    return f"{name} ({told})" if told else name

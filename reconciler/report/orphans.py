@@ -1,0 +1,225 @@
+"""What ``reconcile orphans`` found and did, as lines of text and as JSON. ``orphans.schema.json`` beside this file
+describes the latter; ``docs/orphans.md`` shows both."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from actuators.outcome import Applied, Failed, Outcome, Skipped
+from desired.load_balancers.identity import owner_of
+from desired.load_balancers.orphans import Orphan, monthly_price_of
+from reconciler import __version__
+from reconciler.report.escaping import visible
+from reconciler.report.json_report import FORMAT_VERSION
+from reconciler.report.text_report import TextLine, Tone
+
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanReport:
+    """Everything that there is to say of orphans; ``errors`` are lines for people."""
+
+    taken_at: datetime | None = None
+    """The API server's clock; None when nothing could be read."""
+    cluster_uid: str | None = None
+    """None when it could not be read."""
+    orphans: tuple[Orphan, ...] = ()
+    outcomes: Mapping[int, Outcome] = field(default_factory=dict)
+    """Id of each orphan whose deletion was asked for → Applied, Failed or Skipped."""
+    currency: str | None = None
+    """Code of the project's currency; None when it is not known."""
+    obstacle: str | None = None
+    """Why nothing could be deleted at the moment; None when that was asked for, or nothing stands in the way."""
+    errors: tuple[str, ...] = ()
+    flags: str = ""
+    """Those that the command has to be given again to reach the same cluster."""
+
+    @property
+    def left(self) -> tuple[Orphan, ...]:
+        """The orphans that are still there."""
+        return tuple(each for each in self.orphans if not isinstance(self.outcomes.get(each.balancer.id), Applied))
+
+    @property
+    def undone(self) -> int:
+        """How many deletions that were asked for did not happen."""
+        return sum(not isinstance(outcome, Applied) for outcome in self.outcomes.values())
+
+    @property
+    def result(self) -> str:
+        """The one word for it: ``error``, ``partial`` when a deletion did not happen, ``orphans`` when there are some
+        (left), ``none``."""
+        if self.errors:
+            return "error"
+        if self.undone:
+            return "partial"
+        return "orphans" if self.left else "none"
+
+
+def is_only_by_id(orphan: Orphan) -> bool:
+    """Whether it goes only when its id is given: somebody wanted it to stay, with its addresses."""
+    return owner_of(orphan.balancer.spec.labels).released is not None
+
+
+def render_orphans(report: OrphanReport) -> Iterator[TextLine]:
+    """The lines: what there is, what became of it, what to type next, what went wrong."""
+    for line in _lines(report):
+        yield TextLine(visible(line.text), line.tone)
+
+
+def shown_orphan(orphan: Orphan) -> str:
+    """One orphan on one line: what a person needs to recognise it."""
+    balancer = orphan.balancer
+    addresses = ", ".join(str(address) for address in (balancer.ipv4, balancer.ipv6) if address) or "no public address"
+    return f"{balancer.id}  {balancer.spec.name}  {balancer.type.name} in {balancer.spec.location}, {addresses}"
+
+
+def _lines(report: OrphanReport) -> Iterator[TextLine]:
+    if report.taken_at is not None:
+        cluster = report.cluster_uid or "unknown"
+        yield TextLine(f"Cluster {cluster}, read at {report.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
+    for orphan in report.orphans:
+        yield TextLine("")
+        yield from _orphan(orphan, report)
+    if report.orphans:
+        yield TextLine("")
+    if report.taken_at is not None and (report.orphans or not report.errors):
+        yield _summary(report)
+    if report.obstacle is not None:
+        yield TextLine(f"Nothing could be deleted now: {report.obstacle}", Tone.WARNING)
+    elif not report.outcomes and not report.errors:
+        yield from _what_to_type(report)
+    for error in report.errors:
+        yield TextLine(f"Error: {error}", Tone.BAD)
+
+
+def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
+    deletable = [orphan for orphan in report.orphans if orphan.kept is None]
+    let_go = " ".join(str(orphan.balancer.id) for orphan in deletable if is_only_by_id(orphan))
+    if not all(map(is_only_by_id, deletable)):
+        yield TextLine(f"To delete what may go: {f'reconcile orphans --delete {report.flags}'.rstrip()}")
+    if let_go:
+        command = f"reconcile orphans --delete {let_go} {report.flags}".rstrip()
+        yield TextLine(f"To delete what was let go on purpose: {command}")
+
+
+def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
+    outcome = report.outcomes.get(orphan.balancer.id)
+    symbol, tone = ("-", Tone.REMOVE) if isinstance(outcome, Applied) else (" ", Tone.PLAIN)
+    if isinstance(outcome, Failed | Skipped):
+        symbol, tone = "!", Tone.BAD
+    yield TextLine(f"  {symbol} {shown_orphan(orphan)}", tone)
+    yield TextLine(f"      why: {orphan.why}", Tone.DETAIL)
+    age = _age(report.taken_at, orphan.balancer.created_at)
+    yield TextLine(f"      {age}, {_money(orphan.monthly_price, report.currency)}", Tone.DETAIL)
+    match outcome:
+        case Applied():
+            yield TextLine("      deleted", tone)
+        case Failed(why) | Skipped(why):
+            yield TextLine(f"      not deleted: {why}", tone)
+        case _ if orphan.kept is not None:
+            yield TextLine(f"      stays: {orphan.kept}", Tone.WARNING)
+        case _ if is_only_by_id(orphan):
+            yield TextLine("      stays unless its id is given: it was let go on purpose", Tone.WARNING)
+
+
+def _summary(report: OrphanReport) -> TextLine:
+    if not report.orphans:
+        return TextLine("No load balancer of this cluster is left over.", Tone.GOOD)
+    counted = _counted(len(report.orphans))
+    if not report.outcomes:
+        return TextLine(f"{counted} left over, {_money(monthly_price_of(report.orphans), report.currency)}.")
+    deleted = len(report.outcomes) - report.undone
+    text = f"{counted} left over: {deleted} deleted, {report.undone} not deleted, {len(report.left)} still there."
+    return TextLine(text, Tone.BAD if report.undone else Tone.GOOD)
+
+
+def _counted(number: int) -> str:
+    return "1 load balancer" if number == 1 else f"{number} load balancers"
+
+
+def _money(price: Decimal | None, currency: str | None) -> str:
+    if price is None:
+        return "its price is not known"
+    return f"{price.quantize(_CENT)}{f' {currency}' if currency else ''} a month"
+
+
+def _age(now: datetime | None, since: datetime) -> str:
+    """In the largest unit of which there are two."""
+    if now is None:
+        return "of unknown age"
+    age = now - since
+    for name, unit in (("days", timedelta(days=1)), ("hours", timedelta(hours=1))):
+        if age >= 2 * unit:
+            return f"{age // unit} {name} old"
+    return f"{max(age, timedelta()) // timedelta(minutes=1)} minutes old"
+
+
+def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
+    """The report in JSON values, keys in the order in which people read them."""
+    total = monthly_price_of(report.left)
+    return {
+        "format_version": FORMAT_VERSION,
+        "tool_version": __version__,
+        "result": report.result,
+        "taken_at": report.taken_at.isoformat() if report.taken_at else None,
+        "cluster": {"uid": report.cluster_uid},
+        "orphans": [_as_json(orphan, report) for orphan in report.orphans],
+        "currency": report.currency,
+        "monthly_gross": None if total is None else str(total.quantize(_CENT)),
+        "obstacle": report.obstacle,
+        "errors": list(report.errors),
+    }
+
+
+def render_orphans_json(report: OrphanReport) -> str:
+    """The JSON text with a line break at its end."""
+    return msgspec.json.format(msgspec.json.encode(orphans_as_json(report)), indent=2).decode() + "\n"
+
+
+def orphans_schema() -> Mapping[str, Any]:
+    """The published JSON Schema (draft 2020-12)."""
+    loaded: Mapping[str, Any] = json.loads(
+        files("reconciler.report").joinpath("orphans.schema.json").read_text("utf-8")
+    )
+    return loaded
+
+
+def _as_json(orphan: Orphan, report: OrphanReport) -> Mapping[str, Any]:
+    balancer, price = orphan.balancer, orphan.monthly_price
+    owner = owner_of(balancer.spec.labels)
+    return {
+        "id": balancer.id,
+        "name": balancer.spec.name,
+        "type": balancer.type.name,
+        "location": balancer.spec.location,
+        "ipv4": str(balancer.ipv4) if balancer.ipv4 else None,
+        "ipv6": str(balancer.ipv6) if balancer.ipv6 else None,
+        "created": balancer.created_at.isoformat(),
+        "age_s": int((report.taken_at - balancer.created_at).total_seconds()) if report.taken_at else None,
+        "why": orphan.why,
+        "service_uid": owner.service_uid,
+        "released": owner.released,
+        "monthly_gross": None if price is None else str(price.quantize(_CENT)),
+        "protected": balancer.is_protected,
+        "kept": orphan.kept,
+        "only_by_id": is_only_by_id(orphan),
+        "outcome": _outcome(report.outcomes.get(balancer.id)),
+    }
+
+
+def _outcome(outcome: Outcome | None) -> Mapping[str, Any] | None:
+    match outcome:
+        case Applied():
+            return {"state": "deleted", "why": None}
+        case Failed(why):
+            return {"state": "failed", "why": why}
+        case Skipped(why):
+            return {"state": "skipped", "why": why}
+    return None

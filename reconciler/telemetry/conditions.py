@@ -1,0 +1,104 @@
+"""Conditions of Services that get a write of their own at the end of a pass: those that say something else by now.
+
+They ride on writes of the status wherever there is one, so that an idle pass writes nothing (design section 4). What a
+pass has begun and not seen the end of changes no condition: it would be written twice.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from actuators.errors import ApiError
+from actuators.outcome import Failed
+from desired.anchor import AnchorState, witnesses
+from desired.change import Change, Plan, Ruling, Verdict
+from desired.finding import Facts
+from desired.judgement import conditions_of
+from desired.load_balancers.conditions import is_worth_a_write
+from desired.load_balancers.wanted import wants_balancer
+from desired.names import CONDITION_IN_SYNC
+from desired.service import Service, ServiceCondition
+from desired.settings import Policy, Settings
+from desired.snapshot import Snapshot
+from reconciler.result import Line
+from reconciler.telemetry.logs import pairs
+
+_log = logging.getLogger("hcloud-reconciler.conditions")
+
+Due = tuple[Service, tuple[ServiceCondition, ...]]
+"""A Service, and all conditions of ours that it should have."""
+_SENDERS = 12
+_WAITING = "Waiting"
+"""The reason that the rules give to what is not done yet."""
+_FAILED = "SyncFailed"
+
+
+class ConditionSink:
+    """Writes conditions side by side. One that is lost does no harm: the next pass finds that it is still due."""
+
+    def __init__(self, write: Callable[[Service, tuple[ServiceCondition, ...]], None]) -> None:
+        self._write = write
+
+    def write(self, due: Collection[Due]) -> None:
+        """Write all of them, and return when that has ended, well or not. Never raises an ApiError."""
+        if not due:
+            return
+        with ThreadPoolExecutor(min(len(due), _SENDERS), thread_name_prefix="conditions") as pool:
+            for _ in pool.map(self._try, due):
+                pass
+
+    def _try(self, due: Due) -> None:
+        service, conditions = due
+        try:
+            self._write(service, conditions)
+        except ApiError as error:
+            _log.debug("conditions not written %s", pairs(service=service.id, why=error))
+
+
+def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: Iterable[Line] = ()) -> Iterator[Due]:
+    """The conditions to write, by Service, after a pass that ended with this judged ``plan``.
+
+    ``tried`` are the changes that it tried, with how each ended. Empty where nothing may be written, where only part of
+    the plan was looked at, and where it is not certain that the token sees the cluster's own project.
+    """
+    facts = Facts(plan, snapshot, settings)
+    if settings.policy is Policy.OBSERVE or settings.only or not _is_ours(facts):
+        return
+    failed = dict(_refusals(tried))
+    for service in filter(wants_balancer, snapshot.services or ()):
+        changes = facts.by_owner.get(service.key, ())
+        left = [change for change in changes if change.ruling.verdict is Verdict.ALLOWED]
+        errors = [failed[change.key] for change in left if change.key in failed]
+        if left and not errors:
+            continue  # under way: the next pass knows more
+        judged = tuple(_undone(change, errors) if change in left else change for change in changes)
+        wanted = tuple(_named(condition, errors) for condition in conditions_of(service.key, judged, facts))
+        if is_worth_a_write(service, wanted):
+            yield service, wanted
+
+
+def _is_ours(facts: Facts) -> bool:
+    """Whether what was not found in the project says anything of this cluster (``project-anchor``)."""
+    state = facts.anchor.state
+    return state is AnchorState.HOLDS or (state is AnchorState.NONE and bool(witnesses(facts.snapshot, facts.settings)))
+
+
+def _refusals(tried: Iterable[Line]) -> Iterator[tuple[str, str]]:
+    """Key and error of each change that an API refuses. What it may do in a moment is not worth a condition that comes
+    and goes."""
+    for line in tried:
+        if isinstance(line.outcome, Failed) and line.outcome.retry_after_s is None:
+            yield line.change.key, line.outcome.error
+
+
+def _undone(change: Change, errors: Collection[str]) -> Change:
+    """A change that was allowed and is not done, since it failed or comes after one that did."""
+    return change.ruled(Ruling(Verdict.WAITING, why=next(iter(errors), "")))
+
+
+def _named(condition: ServiceCondition, errors: Collection[str]) -> ServiceCondition:
+    """The condition as it is, but that what failed is not only waited for."""
+    if errors and condition.type == CONDITION_IN_SYNC and condition.reason == _WAITING:
+        return replace(condition, reason=_FAILED)
+    return condition

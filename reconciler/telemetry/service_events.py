@@ -1,0 +1,121 @@
+"""Which events follow for Services from what a pass did, and from what it found: pure, in the plan's own words.
+
+Reasons are HCCM's where they mean the same (load-balancers 12). Nothing is said of a Service that needed nothing
+(W-18), nor of what only time mends: an API that does not answer, a list that is not whole.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from actuators.outcome import Applied, Failed
+from desired.change import Change, Note, NoteKind, Plan, Verdict
+from desired.service import Service
+from desired.snapshot import Snapshot
+from reconciler.result import Line
+from reconciler.telemetry.events import Event, EventType, subject_of
+
+_REASONS: Mapping[NoteKind, str] = {
+    NoteKind.MALFORMED: "InvalidAnnotation",
+    NoteKind.UNSUPPORTED: "UnsupportedSetting",
+    NoteKind.AMBIGUOUS: "AmbiguousOwnership",
+    NoteKind.CERTIFICATE: "CertificateUnavailable",
+    NoteKind.LIMIT: "LimitReached",
+    NoteKind.DEPRECATED: "LoadBalancerTypeDeprecated",
+    NoteKind.NO_TARGETS: "UnAvailableLoadBalancer",
+}
+"""Notes on a Service that a person has to do something about → the event's reason. A note on something foreign is not
+among them: most such things are rightly left alone, and what is refused for it is said as that."""
+_OF_PORTS = "spec.ports"
+"""How the text of a remark begins that is on ports of another protocol than TCP (PORT-2)."""
+_GOING = frozenset({"lb.delete", "lb.retain", "service.release"})
+_NODES = frozenset({"lb.target"})
+"""What HCCM calls an update: only Nodes have come or gone."""
+_DONE = {
+    "lb.delete": ("DeletedLoadBalancer", "Deleted load balancer"),
+    "lb.retain": ("RetainedLoadBalancer", "Retained load balancer"),
+}
+
+
+_GAP = "incomplete-snapshot"
+"""The guard that waits for a whole reading."""
+
+
+def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
+    """What a pass did for Services, once for each of them, whatever the number of changes.
+
+    ``tried`` are the changes that it tried, with how each ended; ``snapshot`` has the Services as the pass found them,
+    as those that were let go are gone by now. Nothing is said to be ensured where part of it was tried in vain, or is
+    still to be done by ``plan``, the last one.
+    """
+    unfinished = _unfinished(plan)
+    for service, lines in _by_service(tried, snapshot):
+        for line in lines:
+            if line.change.kind in _DONE and isinstance(line.outcome, Applied):
+                reason, text = _DONE[line.change.kind]
+                yield Event(subject_of(service), EventType.NORMAL, reason, f"{text}: {line.change.reason}")
+        kinds = {line.change.kind for line in lines} - _GOING
+        if kinds and service.key not in unfinished and all(isinstance(line.outcome, Applied) for line in lines):
+            reason, text = (
+                ("UpdatedLoadBalancer", "Updated load balancer with new hosts")
+                if kinds <= _NODES
+                else ("EnsuredLoadBalancer", "Ensured load balancer")
+            )
+            yield Event(subject_of(service), EventType.NORMAL, reason, text)
+
+
+def failures(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[Event]:
+    """What could not be done for Services: one warning for each of them and each thing that HCCM tells apart."""
+    for service, lines in _by_service(tried, snapshot):
+        errors: dict[tuple[str, str], list[str]] = {}
+        for line in lines:
+            if isinstance(line.outcome, Failed):
+                errors.setdefault(_failed(line.change), []).append(line.outcome.error)
+        for (reason, text), found in errors.items():
+            first, *others = dict.fromkeys(found)
+            more = f" (and {len(others)} more)" if others else ""
+            yield Event(subject_of(service), EventType.WARNING, reason, f"{text}: {first}{more}")
+
+
+def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+    """A warning for each note on a Service that a person has to do something about, and for what is refused to it for
+    another reason than a note has given."""
+    told = set()
+    for note in plan.notes:
+        service = snapshot.service(note.key)
+        if service is not None and note.kind in _REASONS:
+            told.add((note.key, note.text))
+            yield Event(subject_of(service), EventType.WARNING, _reason(note), note.text)
+    for change in plan.with_verdict(Verdict.REFUSED):
+        service = snapshot.service(change.owner)
+        if service is not None and (change.owner, change.ruling.why) not in told:
+            yield Event(subject_of(service), EventType.WARNING, "LoadBalancerOwnedByOther", change.ruling.why)
+
+
+def _unfinished(plan: Plan) -> frozenset[str]:
+    """Keys of the Services for which a pass leaves something to do, or of which it cannot tell."""
+    changes = (c.owner for c in plan.changes if c.ruling.verdict is Verdict.ALLOWED or c.ruling.rule == _GAP)
+    return frozenset((*changes, *(note.key for note in plan.notes if note.kind is NoteKind.UNKNOWN)))
+
+
+def _by_service(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[tuple[Service, list[Line]]]:
+    by_owner: dict[str, list[Line]] = {}
+    for line in tried:
+        by_owner.setdefault(line.change.owner, []).append(line)
+    for owner, lines in sorted(by_owner.items()):
+        service = snapshot.service(owner)
+        if service is not None:
+            yield service, lines
+
+
+def _failed(change: Change) -> tuple[str, str]:
+    """Reason and beginning of the message for a change that failed."""
+    if change.kind in _GOING:
+        return "DeleteLoadBalancerFailed", "Error deleting load balancer"
+    if change.kind in _NODES:
+        return "UpdateLoadBalancerFailed", "Error updating load balancer with new hosts"
+    return "SyncLoadBalancerFailed", "Error syncing load balancer"
+
+
+def _reason(note: Note) -> str:
+    if note.kind is NoteKind.UNSUPPORTED and note.text.startswith(_OF_PORTS):
+        return "UnsupportedProtocolConfigured"
+    return _REASONS[note.kind]

@@ -1,0 +1,140 @@
+"""Laws of load balancers, on the simulators: passes converge, keep to what is ours, and never stop all traffic."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuators.outcome import Failed
+from desired.annotations.options import Defaults
+from desired.change import Verdict
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.settings import Settings
+from reconciler.result import Report
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.property.balancer_worlds import CLUSTER_UID, OTHER_CLUSTER, World, worlds
+from tests.property.strategies import law, some
+from tests.support.direct import DirectSimulation
+from tests.support.passes import Run
+from tests.support.simulators import START
+
+resets = some(False, False, True)
+choices = st.builds(
+    HetznerOptions,
+    rate_limit=st.just(1_000_000),
+    load_balancer_busy_code=some("conflict", "locked"),
+    server_as_two_targets=some("refused", "accepted"),
+    private_targets_at_creation=some("accepted", "refused"),
+    private_targets_at_detachment=some("refused", "dropped"),
+)
+
+
+def a_run(world: World, options: HetznerOptions, *, reset: bool = False) -> Run:
+    """The product before this world."""
+    clock = SimulatedClock(source=START.timestamp)
+    hetzner = HetznerSimulator(clock, options, world=world.project)
+    kubernetes = KubernetesSimulator(clock, world=world.cluster)
+    settings = Settings(
+        network="7" if world.has_network else None,
+        balancer_defaults=Defaults(location="fsn1"),
+        reset_unset=reset,
+    )
+    return Run(DirectSimulation(hetzner, kubernetes, clock), settings)  # type: ignore[arg-type]
+
+
+def balancers(run: Run) -> Mapping[int, Any]:
+    """Id → load balancer, as it truly is."""
+    return {found["id"]: found for found in run.sim.hetzner.world()["hetzner"]["load_balancers"]}
+
+
+def approved(run: Run) -> Report:
+    """A pass after everything that was held was approved."""
+    report = run.plan()
+    run.approved = tuple(hold.hash for hold in report.holds)
+    return run.converge()
+
+
+@law
+@given(worlds(), choices, resets)
+def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: HetznerOptions, reset: bool) -> None:
+    """After one pass no change is left that may be made; nothing failed on the way."""
+    run = a_run(world, options, reset=reset)
+    report = run.converge()
+    assert report.errors == ()
+    assert [(line.change.key, line.outcome) for line in report.outcomes(Failed)] == []
+    left = [line.change for line in run.plan().lines]
+    assert [(change.key, change.reason) for change in left if change.ruling.verdict is Verdict.ALLOWED] == []
+
+
+@law
+@given(worlds(), choices)
+def test_what_is_foreign_stays_as_it_was(world: World, options: HetznerOptions) -> None:
+    """Load balancers of another cluster, and those that nothing makes ours, stay byte for byte the same, whatever is
+    approved."""
+    run = a_run(world, options)
+    before = balancers(run)
+    approved(run)
+    after = balancers(run)
+    for balancer_id, balancer in before.items():
+        if balancer["labels"].get(LABEL_CLUSTER_UID) == OTHER_CLUSTER:
+            assert after[balancer_id] == balancer
+
+
+@law
+@given(worlds(), choices)
+def test_nothing_of_ours_is_deleted_while_somebody_wants_it(world: World, options: HetznerOptions) -> None:
+    """No load balancer goes but that of a Service that has stopped to want one, and none that is protected."""
+    run = a_run(world, options)
+    before = balancers(run)
+    run.converge()
+    gone = before.keys() - balancers(run).keys()
+    leaving = {
+        service["metadata"]["uid"]
+        for service in world.services
+        if service["spec"]["type"] != "LoadBalancer" and service["metadata"]["finalizers"]
+    }
+    for balancer_id in gone:
+        labels = before[balancer_id]["labels"]
+        assert labels.get(LABEL_SERVICE_UID) in leaving
+        assert labels.get(LABEL_CLUSTER_UID, CLUSTER_UID) == CLUSTER_UID
+        assert not before[balancer_id]["protection"]["delete"]
+
+
+@law
+@given(worlds(), choices)
+def test_traffic_never_stops(world: World, options: HetznerOptions) -> None:
+    """A load balancer that has a target on a living server ends a pass with one."""
+    run = a_run(world, options)
+    before = balancers(run)
+    run.converge()
+    for balancer_id, balancer in balancers(run).items():
+        if balancer_id in before and before[balancer_id]["targets"]:
+            assert balancer["targets"]
+
+
+refusals = some("add_target", "attach_to_network", "add_service", "enable_public_interface", "change_algorithm")
+
+
+def alive(run: Run, balancer: Mapping[str, Any]) -> set[int]:
+    """Servers that get traffic and are there."""
+    there = {found["id"] for found in run.sim.hetzner.world()["hetzner"]["servers"]}
+    return {t["server"]["id"] for t in balancer["targets"] if t["type"] == "server"} & there
+
+
+@law
+@given(worlds(), choices, refusals)
+def test_traffic_never_stops_for_what_hetzner_refuses(world: World, options: HetznerOptions, command: str) -> None:
+    """When every action of one kind fails, a load balancer that led to living servers still leads to one after two
+    passes. A single server that may not be two targets is out while its address changes, and that may fail."""
+    run = a_run(world, options)
+    before = balancers(run)
+    run.sim.hetzner.set_faults([{"kind": "action_fails", "command": command, "code": "server_error", "count": None}])
+    run.converge()
+    run.converge()
+    for balancer_id, balancer in balancers(run).items():
+        served = alive(run, before[balancer_id]) if balancer_id in before else set()
+        if len(served) > 1:
+            assert alive(run, balancer)

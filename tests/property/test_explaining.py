@@ -1,0 +1,72 @@
+"""Laws of explanations: whatever the world, what is told of a Service is what is planned for it, and can be printed."""
+
+from collections.abc import Collection
+
+from hypothesis import given
+
+from desired.annotations.options import Defaults
+from desired.change import Change
+from desired.diff import compute_plan
+from desired.explanation.objects import explain_object
+from desired.explanation.service import ServiceExplanation
+from desired.judgement import judge
+from desired.load_balancer import LoadBalancer
+from desired.settings import Settings
+from reconciler.observe.world import observe_world
+from reconciler.report.explanation_json import explanation_as_json, explanation_schema
+from reconciler.report.explanation_text import render_explanation
+from reconciler.result import Explained, Report
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.property.balancer_worlds import World, worlds
+from tests.property.strategies import law
+from tests.support.direct import DirectSimulation
+from tests.support.passes import Run
+from tests.support.rendering import invalid
+from tests.support.simulators import START
+
+
+def explained(world: World) -> list[Explained]:
+    """Every Service of the world."""
+    clock = SimulatedClock(source=START.timestamp)
+    sim = DirectSimulation(
+        HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
+    )
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    snapshot = observe_world(Run(sim, settings).eyes, settings).snapshot  # type: ignore[arg-type]
+    plan = judge(compute_plan(snapshot, settings), snapshot, settings)
+    said = []
+    for service in snapshot.services or ():
+        found = explain_object(service.key, snapshot, settings, plan)
+        assert isinstance(found, ServiceExplanation)
+        said.append(Explained(service.key, Report(snapshot=snapshot), found))
+    return said
+
+
+def whole(changes: Collection[Change]) -> list[LoadBalancer]:
+    """The load balancers that come or go as a whole."""
+    sides = [side for change in changes for side in (change.before, change.after)]
+    return [side for side in sides if isinstance(side, LoadBalancer)]
+
+
+@law
+@given(worlds())
+def test_a_service_is_told_as_it_is_planned(world: World) -> None:
+    """Targets and ports are said to come, change or go exactly where the plan says so; all of it has a form."""
+    for said in explained(world):
+        found = said.explanation
+        assert isinstance(found, ServiceExplanation)
+        parts = [change.key.split("/", 3)[3] for change in found.changes if change.key.count("/") == 4]
+        ports = {int(part.rpartition("/")[2]) for part in parts if part.startswith("listener/")}
+        targets = {part.removeprefix("target/") for part in parts if part.startswith("target/")}
+        for balancer in whole(found.changes):
+            ports |= balancer.listeners.keys()
+            assert isinstance(balancer.targets, frozenset)
+            targets |= {target.suffix.removeprefix("target/") for target in balancer.targets}
+
+        assert {fact.port for fact in found.listeners if fact.planned} == ports
+        told = [fact for fact in found.targets if fact.value != fact.wanted]
+        assert {f"server:{fact.server_id}" if fact.server_id else fact.subject for fact in told} == targets
+        assert invalid(explanation_as_json(said), explanation_schema()) == []
+        assert all("\n" not in line.text for line in render_explanation(said))

@@ -1,0 +1,104 @@
+"""Changes of the load balancer of one Service, ``default/web``, as the rules would plan them."""
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from desired.annotations.choices import Algorithm, Protocol
+from desired.change import Change, State
+from desired.kinds import Verb
+from desired.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    HealthCheck,
+    HttpOptions,
+    Listener,
+    LoadBalancer,
+    Owner,
+    ServerTarget,
+)
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.service import Ingress
+from tests.balancers import DEFAULT_NAME, SERVICE_UID
+from tests.builders import CLUSTER_UID
+
+SERVICE = "service/default/web"
+BALANCER = "load_balancer/default/web"
+OURS = Owner(CLUSTER_UID, SERVICE_UID)
+
+
+def a_wish(port: int, node_port: int, protocol: Protocol = Protocol.TCP, http: HttpOptions | None = None) -> Listener:
+    """A listener of which nobody asked for more than it needs."""
+    return Listener(port, node_port, protocol, HealthCheck(Protocol.TCP, node_port), http=http)
+
+
+def a_difference(
+    key: str, kind: str, before: State | None, after: State | None, reason: str, *consequences: str, **more: Any
+) -> Change:
+    """A change that serves ``default/web``; its class follows from its sides."""
+    verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+    return Change(
+        key,
+        kind,
+        **{"verb": verb} | more,
+        before=before,
+        after=after,
+        reason=reason,
+        owner=SERVICE,
+        consequences=consequences,
+    )
+
+
+def a_part(
+    part: str, before: State | None, after: State | None, reason: str, *consequences: str, **more: Any
+) -> Change:
+    """The change of a part of the load balancer, ``listener/80``."""
+    name = part.split("/", 1)[0]
+    kind = "lb.public_interface" if name == "public" else f"lb.{name}"
+    return a_difference(f"{BALANCER}/{part}", kind, before, after, reason, *consequences, **more)
+
+
+CLAIM = a_difference(
+    f"{SERVICE}/finalizer",
+    "service.claim",
+    False,
+    True,
+    "keeps the Service from going before its load balancer has gone",
+    verb=Verb.ADD,
+)
+PUBLISH = a_difference(
+    f"{SERVICE}/status",
+    "service.status",
+    (),
+    KNOWN_AFTER_APPLY,
+    "publishes the addresses of the new load balancer",
+    depends_on=(BALANCER,),
+)
+
+
+def a_publication(*ingress: Ingress, **more: Any) -> Change:
+    """What is published of a load balancer that is there."""
+    return replace(PUBLISH, after=ingress, reason="publishes what load balancer 42 really has", **more)
+
+
+def an_adoption(before: Owner, *consequences: str) -> Change:
+    """The adoption of a load balancer that somebody else, or nobody, owns."""
+    why = "load balancer 42 has the name shop that the Service asks for"
+    there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42)
+    return a_difference(BALANCER, "lb.adopt", there, after, why, *consequences, depends_on=(CLAIM.key,))
+
+
+def a_creation(targets: int = 3, *listeners: Listener) -> Change:
+    """The creation of an lb11 in the private network, with so many targets."""
+    wanted = LoadBalancer(
+        DEFAULT_NAME,
+        MappingProxyType({LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}),
+        "lb11",
+        location="fsn1",
+        algorithm=Algorithm.LEAST_CONNECTIONS,
+        attachment=Attachment(7),
+        listeners=MappingProxyType({listener.port: listener for listener in listeners or (a_wish(80, 30080),)}),
+        targets=frozenset(ServerTarget(n, use_private_ip=True) for n in range(1, targets + 1)),
+    )
+    why = "Service default/web wants a load balancer and has none"
+    return a_difference(BALANCER, "lb.create", None, wanted, why, depends_on=(CLAIM.key,))

@@ -1,0 +1,242 @@
+"""Reports on load balancers that people see, by name: each change stands here as the rules would plan and rule it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Address
+from types import MappingProxyType
+from typing import Any
+
+from actuators.outcome import Applied
+from desired.annotations.choices import Algorithm, Protocol
+from desired.change import Change, Claimed, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.judgement import hold_hash
+from desired.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    HttpOptions,
+    ManagedCertificate,
+    Owner,
+    ServerTarget,
+)
+from desired.names import LABEL_SERVICE_UID
+from desired.section import Section
+from desired.service import Ingress
+from desired.snapshot import Snapshot
+from reconciler.result import Cost, Line, Report
+from tests.balancers import (
+    SERVICE_UID,
+    a_balancer,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    an_http_listener,
+)
+from tests.builders import NOW, a_server, a_settled_node, incomplete
+from tests.support.balancer_changes import (
+    BALANCER,
+    CLAIM,
+    PUBLISH,
+    SERVICE,
+    a_creation,
+    a_difference,
+    a_part,
+    a_publication,
+    a_wish,
+    an_adoption,
+)
+
+_COST = Cost(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
+_ADDRESSES = (Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP"))
+_FLEET: Mapping[str, Any] = {
+    "nodes": [a_settled_node(f"web-{n}", n) for n in (1, 2, 3)],
+    "servers": [a_server(n, f"web-{n}") for n in (1, 2, 3)],
+}
+
+
+def _report(
+    snapshot: Snapshot, changes: Iterable[Change] = (), notes: Iterable[Note] = (), holds: Iterable[Hold] = ()
+) -> Report:
+    plan = Plan(tuple(changes), tuple(notes), tuple(holds))
+    lines = tuple(Line(change) for change in plan.changes)
+    return Report(snapshot, lines, plan.notes, plan.holds, cost=_COST)
+
+
+def _created() -> Report:
+    return _report(a_world([a_service()], **_FLEET), (CLAIM, a_creation(), PUBLISH))
+
+
+def _adopted() -> Report:
+    """A load balancer that somebody set up by hand, with a port and a server that the Service does not ask for."""
+    snapshot = a_world([a_service()], [a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"})], **_FLEET)
+    removals = (
+        a_part(
+            "listener/8080",
+            an_http_listener(8080, 31080),
+            None,
+            "the Service has no TCP port 8080",
+            "nobody can connect to port 8080 any more",
+            depends_on=(BALANCER,),
+        ),
+        a_part(
+            "target/server:9",
+            ServerTarget(9, use_private_ip=False),
+            None,
+            "server 9 is no Node's",
+            "server 9 gets no traffic any more",
+            depends_on=(BALANCER,),
+        ),
+    )
+    held = (
+        an_adoption(
+            Owner(None, None),
+            "listener 8080 is removed from it: the Service does not ask for that",
+            "target server:9 is removed from it: the Service does not ask for that",
+        ),
+        *removals,
+    )
+    why = (
+        "load balancer 42 shop is to be taken over, and would lose what the Service does not ask for: listener 8080,"
+        " target server:9"
+    )
+    hold = Hold(hold_hash("adoption", held, snapshot), "adoption", "2", "0", tuple(each.key for each in held), why)
+    after_it = Ruling(Verdict.WAITING, "adoption", f"comes after {BALANCER}, which is held")
+    changes = (
+        CLAIM.ruled(replace(after_it, why=f"only prepares {BALANCER}, which is held")),
+        *(each.ruled(Ruling(Verdict.HELD, "adoption", why)) for each in held),
+        a_publication(*_ADDRESSES).ruled(after_it),
+    )
+    return _report(snapshot, changes, holds=[hold])
+
+
+def _drifted() -> Report:
+    """One change of every part that a load balancer may differ in."""
+    there = a_listener()
+    wanted = replace(a_wish(80, 30081), health_check=replace(there.health_check, port=30081, interval_s=5))
+    place, other_place = (Attachment(7, IPv4Address(ip)) for ip in ("10.0.0.8", "10.0.0.9"))
+    moved = {"depends_on": (f"{BALANCER}/network/7",)}
+    parts = (
+        a_part("type", "lb11", "lb21", "the Service asks for another type"),
+        a_part(
+            "algorithm",
+            Algorithm.ROUND_ROBIN,
+            Algorithm.LEAST_CONNECTIONS,
+            "the Service asks for another algorithm",
+        ),
+        a_part(
+            "rdns/203.0.113.200",
+            "static.200.example.com",
+            "shop.example.com",
+            "the Service asks for another reverse name",
+        ),
+        a_part(
+            "network/7",
+            place,
+            other_place,
+            "the Service asks for the private address 10.0.0.9",
+            "its private address 10.0.0.8 is lost, and traffic to private targets stops meanwhile",
+        ),
+        a_part(
+            "public",
+            True,
+            False,
+            "the Service asks for no public interface",
+            "it cannot be reached by its public addresses any more",
+        ),
+        a_part("listener/80", there, wanted, "differs from what the Service asks of port 80"),
+        a_part(
+            "target/server:1",
+            ServerTarget(1, use_private_ip=False),
+            ServerTarget(1, use_private_ip=True),
+            "Node web-1 gets traffic by its private address",
+            **moved,
+        ),
+        a_part(
+            "target/server:2",
+            None,
+            ServerTarget(2, use_private_ip=True),
+            "Node web-2 gets traffic by its private address",
+            **moved,
+        ),
+        a_publication(Ingress("10.0.0.9", ip_mode="VIP"), before=_ADDRESSES, depends_on=()),
+    )
+    return _report(a_world([a_served_service()], [a_balancer()], **_FLEET), parts)
+
+
+def _deleted() -> Report:
+    present = a_balancer(listeners=(a_listener(), an_http_listener(443, 30443, protocol=Protocol.HTTPS)))
+    service = a_served_service(deleted_at=NOW)
+    delete = a_difference(
+        BALANCER,
+        "lb.delete",
+        present.spec,
+        None,
+        "the Service is being deleted",
+        "its public addresses 203.0.113.200 and 2001:db8::200 are lost for good",
+    )
+    release = a_difference(
+        f"{SERVICE}/release",
+        "service.release",
+        Claimed(finalizer=True, ingress=service.ingress),
+        None,
+        "its load balancer is let go",
+        depends_on=(delete.key,),
+    )
+    return _report(a_world([service], [present], **_FLEET), (delete, release))
+
+
+def _certified() -> Report:
+    """After the first round of a new https Service: all is there but the certificate, which is being issued."""
+    domains = ("shop.example.com", "www.shop.example.com")
+    name = f"ccm-managed-certificate-{SERVICE_UID}"
+    issue = a_difference(
+        "certificate/default/web",
+        "certificate.create",
+        None,
+        ManagedCertificate(name, domains, MappingProxyType({LABEL_SERVICE_UID: SERVICE_UID})),
+        f"https is asked for, and there is no certificate for {', '.join(domains)} yet",
+    )
+    why = f"certificate {name} is being issued"
+    listener = a_part(
+        "listener/443",
+        None,
+        a_wish(443, 30443, Protocol.HTTPS, HttpOptions(certificates=KNOWN_AFTER_APPLY, redirect_http=True)),
+        "the Service has port 443",
+        depends_on=(issue.key,),
+    ).ruled(Ruling(Verdict.WAITING, "certificate-issuance", why, 30))
+    snapshot = a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)
+    report = _report(snapshot, (listener,), [Note(SERVICE, NoteKind.CERTIFICATE, f"{why}; port 443 waits for it")])
+    return replace(report, lines=(Line(issue, Applied()), *report.lines))
+
+
+def _foreign() -> Report:
+    """Another cluster's load balancer has the name, and a load balancer of ours has lost its Service."""
+    elsewhere = "99999999-8888-7777-6666-555555555555"
+    ruling = Ruling(Verdict.REFUSED, "foreign-owner", f"load balancer 42 'shop' belongs to cluster {elsewhere}")
+    waits = Ruling(Verdict.WAITING, "foreign-owner", f"only prepares {BALANCER}, which is refused")
+    orphan = a_balancer(43, service_uid="00000000-dead-dead-dead-000000000000", spec={"name": "left-over"})
+    note = Note(orphan.key, NoteKind.ORPHAN, "load balancer 43 'left-over' is of this cluster, and no Service wants it")
+    theirs = a_balancer(cluster_uid=elsewhere, spec={"name": "shop"})
+    changes = (CLAIM.ruled(waits), an_adoption(Owner(elsewhere, SERVICE_UID)).ruled(ruling))
+    return _report(a_world([a_service()], [theirs, orphan], **_FLEET), changes, [note])
+
+
+def _unread() -> Report:
+    """A page of load balancers is missing, so that nothing is created."""
+    why = "Hetzner API https://api.hetzner.cloud/v1: GET /load_balancers answers 429 rate_limit_exceeded"
+    gap = incomplete(Section({42: a_balancer(service_uid=None)}, expected=51), why)
+    waiting = Note(SERVICE, NoteKind.UNKNOWN, f"whether it has a load balancer could not be told: {why}")
+    return _report(a_world([a_service()], load_balancers=gap, **_FLEET), notes=[waiting])
+
+
+BALANCER_SCENARIOS: Mapping[str, Report] = {
+    "balancer_created": _created(),
+    "balancer_adopted": _adopted(),
+    "balancer_drifted": _drifted(),
+    "balancer_deleted": _deleted(),
+    "balancer_certified": _certified(),
+    "balancer_foreign": _foreign(),
+    "balancers_settled": _report(a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)),
+    "balancers_unread": _unread(),
+}
+"""Name → report; the golden files have the same names."""

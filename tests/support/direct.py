@@ -1,0 +1,141 @@
+"""The product wired to both simulators without ports: whole passes in milliseconds, for laws that try many worlds.
+
+The clients are the real ones; only what carries bytes is replaced, one adapter for each of the two libraries.
+"""
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import format_datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import hcloud
+import requests
+import urllib3
+from kubernetes.client import ApiClient, Configuration
+from requests.adapters import BaseAdapter
+
+from actuators.clients.hetzner import HetznerConnection
+from actuators.clients.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.retry import Patience, Retry
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Exchange, Journal, Request, Simulator, readable_body
+from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.support.simulators import ImpatientStop
+
+HETZNER_URL = "http://hetzner.test/v1"
+KUBERNETES_URL = "http://kubernetes.test"
+
+
+class Line:
+    """A simulator at the other end of a line that never breaks; one request at a time."""
+
+    def __init__(self, simulator: Simulator, clock: SimulatedClock) -> None:
+        self._simulator = simulator
+        self._clock = clock
+        self._lock = threading.Lock()
+        self.journal = Journal()
+
+    def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> "tuple[int, dict[str, str], bytes]":
+        """Status, headers and body of one answer."""
+        parts = urlsplit(url)
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        with self._lock:
+            answer = self._simulator.handle(Request.of(method, target, body, headers))
+        client = headers.get("User-Agent", "")
+        self.journal.record(Exchange(method, parts.path, parts.query, answer.status, readable_body(body), client))
+        date = format_datetime(self._clock.now(), usegmt=True)
+        headers_of_answer = {"Content-Type": "application/json", "Date": date, **answer.headers}
+        return answer.status, headers_of_answer, answer.encoded()
+
+
+class SessionLine(BaseAdapter):
+    """The line as ``requests`` wants it."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self._line = line
+
+    def send(self, request: requests.PreparedRequest, *_args: Any, **_options: Any) -> requests.Response:
+        """The simulator's answer to a prepared request."""
+        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
+        status, headers, content = self._line.ask(
+            str(request.method), str(request.url), dict(request.headers), bytes(body)
+        )
+        response = requests.Response()
+        response.status_code = status
+        response.reason = HTTPStatus(status).phrase
+        response.headers.update(headers)
+        response._content = content
+        response.request = request
+        response.url = str(request.url)
+        return response
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class PoolLine:
+    """The line as the ``kubernetes`` package wants its pool of connections."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def request(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: Any = None, **_options: Any
+    ) -> urllib3.HTTPResponse:
+        """The simulator's answer."""
+        data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else b""
+        if body is not None and not data:
+            data = json.dumps(body).encode()
+        status, found, content = self._line.ask(method, url, headers or {}, data)
+        reason = HTTPStatus(status).phrase
+        return urllib3.HTTPResponse(content, headers=found, status=status, reason=reason, preload_content=True)
+
+    def clear(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class DirectSimulation:
+    """Both simulators at the ends of such lines: what ``Run`` needs of a ``Simulation``, without ports and files."""
+
+    hetzner: HetznerSimulator
+    kubernetes: KubernetesSimulator
+    clock: SimulatedClock
+    stop: threading.Event = field(default_factory=ImpatientStop)
+
+    def __post_init__(self) -> None:
+        self.hetzner_line, self.kubernetes_line = Line(self.hetzner, self.clock), Line(self.kubernetes, self.clock)
+
+    def hetzner_connection(self) -> HetznerConnection:
+        """The product's connection to Hetzner."""
+        client = hcloud.Client(HetznerSimulator.TOKEN, api_endpoint=HETZNER_URL)
+        retry = Retry(self.stop, Patience())
+        connection = HetznerConnection(client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=False)
+        client._client._session.mount(HETZNER_URL, SessionLine(self.hetzner_line))
+        return connection
+
+    def kubernetes_connection(self) -> KubernetesConnection:
+        """The product's connection to the API server."""
+        configuration = Configuration()
+        configuration.host = KUBERNETES_URL
+        configuration.api_key = {"authorization": f"Bearer {KubernetesSimulator.TOKEN}"}
+        client = ApiClient(configuration)
+        client.rest_client.pool_manager = PoolLine(self.kubernetes_line)  # type: ignore[assignment]
+        retry = Retry(self.stop, Patience())
+        return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=False)
+
+    def kubernetes_reader(self) -> KubernetesReader:
+        """A reader of the API server."""
+        return KubernetesReader(self.kubernetes_connection())
+
+    def kubernetes_writer(self) -> KubernetesWriter:
+        """A writer to the API server."""
+        return KubernetesWriter(self.kubernetes_connection())

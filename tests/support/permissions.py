@@ -1,0 +1,72 @@
+"""What users of an API server may do: roles as they are shipped, granted to them, and what they made use of."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconciler.sandbox.exchange import Exchange
+from tests.support.apiserver import ROOT, ApiServer
+
+Grant = tuple[str, str, str]
+"""Verb, resource, and the name that it is granted for, "" for any."""
+Role = dict[str, Any]
+
+_SHIPPED = Path(ROOT) / "deploy" / "rbac"
+_VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+_OF_ONE_NAME = ("configmaps", "namespaces")
+"""Resources that are granted by name, wherever Kubernetes can do that: it cannot for a creation."""
+
+
+def shipped(*files: str) -> list[Role]:
+    """The roles of these files under ``deploy/rbac``."""
+    return [role for file in files for role in yaml.safe_load_all((_SHIPPED / file).read_text())]
+
+
+def grant(cluster: ApiServer, user: str, roles: Iterable[Role]) -> None:
+    """Create the roles and bind them to ``user``."""
+    for role in roles:
+        kind, name, namespace = role["kind"], role["metadata"]["name"], role["metadata"].get("namespace")
+        api = f"/apis/rbac.authorization.k8s.io/v1{f'/namespaces/{namespace}' if namespace else ''}"
+        cluster.request("POST", f"{api}/{kind.lower()}s", role)
+        binding: dict[str, Any] = {
+            "apiVersion": role["apiVersion"],
+            "kind": f"{kind}Binding",
+            "metadata": {"name": f"{name}-{user}"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        }
+        status, answer = cluster.request("POST", f"{api}/{kind.lower()}bindings", binding)
+        assert status in (201, 409), answer
+
+
+def granted(roles: Iterable[Role]) -> set[Grant]:
+    """All that the roles allow."""
+    rules = [rule for role in roles for rule in role["rules"]]
+    return {
+        (verb, resource, name)
+        for rule in rules
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def used(exchanges: Iterable[Exchange]) -> set[Grant]:
+    """What was asked of the core API, in the words of roles. Raises AssertionError for a request that was denied."""
+    asked = set()
+    for entry in exchanges:
+        assert entry.status != 403, entry
+        if entry.path.startswith("/api/v1/"):
+            asked.add(_grant_of(entry.method, entry.path.split("/")[3:]))
+    return asked
+
+
+def _grant_of(method: str, words: Sequence[str]) -> Grant:
+    """``namespaces/default/services/web/status`` is a namespaced path, ``namespaces/kube-system`` is none."""
+    if words[0] == "namespaces" and len(words) > 2:
+        words = words[2:]
+    resource, name, *part = [*words, ""] if len(words) == 1 else words
+    verb = _VERBS.get(method) or ("get" if name else "list")
+    return verb, "/".join([resource, *part]), name if resource in _OF_ONE_NAME else ""

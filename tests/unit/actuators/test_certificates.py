@@ -1,0 +1,159 @@
+"""Asking for a managed certificate: once, without waiting for its issuance."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.certificates import create
+from actuators.errors import Broken, Conflict, Invalid, Transient
+from desired.load_balancer import ManagedCertificate
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
+from tests.balancers import SERVICE_UID
+from tests.builders import CLUSTER_UID
+from tests.support.balancer_changes import SERVICE, a_difference
+from tests.support.balancer_stage import Stage, a_stage
+from tests.support.simulators import Simulation
+
+LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_STAGING_CA: "true"}
+NAME = f"ccm-managed-certificate-{SERVICE_UID}"
+WISH = ManagedCertificate(NAME, ("a.example.com", "b.example.com"), LABELS)
+CHANGE = a_difference("certificate/default/web", "certificate.create", None, WISH, "a test wants it")
+
+
+@pytest.fixture
+def stage(simulate: Callable[..., Simulation]) -> Stage:
+    """A project without any certificate."""
+    return a_stage(simulate)
+
+
+def carry_out(stage: Stage) -> None:
+    """Ask for the certificate."""
+    create(stage.hands, CHANGE, stage.snapshot)
+
+
+def certificates(stage: Stage) -> list[dict[str, Any]]:
+    """The certificates that there are, as they are now."""
+    listed: list[dict[str, Any]] = json.loads(stage.sim.hetzner_reader().get("/certificates"))["certificates"]
+    return listed
+
+
+def add_certificate(stage: Stage, **fields: Any) -> None:
+    """Let somebody else have made one."""
+    world = stage.sim.hetzner.world()["hetzner"]
+    stage.sim.hetzner.replace_world({**world, "certificates": [{"id": 1, "type": "managed", **fields}]})
+
+
+def test_a_certificate_is_asked_for(stage: Stage) -> None:
+    """One request says everything, and nobody waits until it is issued."""
+    carry_out(stage)
+
+    body = {"name": NAME, "type": "managed", "domain_names": ["a.example.com", "b.example.com"], "labels": LABELS}
+    assert stage.sent() == [("POST", "/certificates", body)]
+    assert stage.polls() == 0
+    (found,) = certificates(stage)
+    assert found["domain_names"] == ["a.example.com", "b.example.com"]
+    assert found["status"]["issuance"] == "pending"
+
+
+def test_a_name_that_is_taken(stage: Stage) -> None:
+    """Whose it is, is for the next plan to find out."""
+    add_certificate(stage, name=NAME)
+
+    with pytest.raises(Conflict, match="name is already used"):
+        carry_out(stage)
+
+    assert len(certificates(stage)) == 1
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_an_answer_that_is_lost(stage: Stage, lost: str) -> None:
+    """It is found by its label and name: asking twice costs one of the few that the authority allows."""
+    stage.sim.spoil_hetzner(lost, method="POST")
+
+    carry_out(stage)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+    assert len(certificates(stage)) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"name": "other", "labels": LABELS}, id="of another name"),
+        pytest.param({"name": "other", "labels": {LABEL_SERVICE_UID: "another"}}, id="of another Service"),
+    ],
+)
+def test_a_request_that_was_not_carried_out(stage: Stage, other: dict[str, Any]) -> None:
+    """Another certificate is not taken for it."""
+    add_certificate(stage, **other)
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    carry_out(stage)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
+    assert {found["name"] for found in certificates(stage)} == {"other", NAME}
+
+
+def test_a_certificate_of_somebody_else_under_that_name(stage: Stage) -> None:
+    """It is not taken for ours after a request that was not carried out."""
+    add_certificate(stage, name=NAME, labels={LABEL_SERVICE_UID: "another"})
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    with pytest.raises(Conflict, match="name is already used"):
+        carry_out(stage)
+
+
+def test_a_request_that_is_never_answered(stage: Stage) -> None:
+    """It is sent twice at most."""
+    stage.sim.spoil_hetzner("reset", method="POST", count=None)
+
+    with pytest.raises(Transient):
+        carry_out(stage)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
+
+
+def test_a_look_that_tells_nothing(stage: Stage) -> None:
+    """While it cannot be looked up, it is not sent again."""
+    stage.sim.spoil_hetzner("executed_then_504", method="POST")
+    stage.sim.spoil_hetzner("status", method="GET", code=200, body="<html>")
+
+    with pytest.raises(Broken, match=r"^Hetzner's list of certificates could not be read"):
+        carry_out(stage)
+
+    assert len(certificates(stage)) == 1
+
+
+def test_nothing_is_sent_again_once_stopped(stage: Stage) -> None:
+    """After the stop event there is one try, and no look."""
+    stage.sim.spoil_hetzner("reset", method="POST")
+    stage.sim.stop.set()
+
+    with pytest.raises(Transient):
+        carry_out(stage)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST"]
+
+
+def test_domains_that_cannot_be(stage: Stage) -> None:
+    """The API's words are the error."""
+    with pytest.raises(Invalid, match="domain_names"):
+        create(stage.hands, replace(CHANGE, after=replace(WISH, domains=("no domain",))), stage.snapshot)
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, True), (WISH, None), (None, {"name": "x"})])
+def test_sides_of_another_kind(stage: Stage, before: Any, after: Any) -> None:
+    """A change of another shape is a mistake of ours: nothing is sent."""
+    with pytest.raises(TypeError, match=r"^certificate/default/web: certificate\.create from"):
+        create(stage.hands, replace(CHANGE, before=before, after=after), stage.snapshot)
+
+    assert stage.sent() == []
+
+
+def test_a_service_that_was_not_observed(stage: Stage) -> None:
+    """A change that was planned from another world is not carried out in this one."""
+    with pytest.raises(KeyError):
+        create(stage.hands, replace(CHANGE, owner=f"{SERVICE}-2"), stage.snapshot)

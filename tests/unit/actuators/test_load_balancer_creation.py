@@ -1,0 +1,529 @@
+"""Creating a load balancer: what one request carries, what happens when it is refused or its answer is lost."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+
+from actuators.errors import Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from desired.annotations.choices import Algorithm
+from desired.change import Change
+from desired.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    HttpOptions,
+    IpTarget,
+    LoadBalancer,
+    SelectorTarget,
+    ServerTarget,
+)
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.section import UNMANAGED
+from desired.service import Ingress
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a_service, a_world, an_http_listener
+from tests.builders import CLUSTER_UID
+from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
+from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
+from tests.support.simulators import Simulation
+
+LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
+WISH = LoadBalancer(
+    name=DEFAULT_NAME,
+    labels=LABELS,
+    type="lb11",
+    location="fsn1",
+    listeners={80: a_listener()},
+    targets=frozenset({ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)}),
+)
+IN_NETWORK = replace(WISH, attachment=Attachment(NETWORK_ID), targets=frozenset({ServerTarget(1, use_private_ip=True)}))
+
+
+def creation(wish: LoadBalancer = WISH) -> Change:
+    """The change that wants this load balancer."""
+    return a_difference(BALANCER, "lb.create", None, wish, "a test wants it")
+
+
+def posts(stage: Stage) -> list[Any]:
+    """The bodies of all creations that were sent."""
+    return [body for method, path, body in stage.sent() if (method, path) == ("POST", "/load_balancers")]
+
+
+def test_everything_is_asked_for_at_once(simulate: Callable[..., Simulation]) -> None:
+    """Two ports, twenty targets, network, labels and algorithm are one request, and its action takes one poll or two
+    (design section 10)."""
+    stage = a_stage(simulate, servers=[a_member(number) for number in range(1, 21)])
+    targets = frozenset(ServerTarget(number, use_private_ip=True) for number in range(1, 21))
+    wish = replace(
+        IN_NETWORK,
+        targets=targets,
+        listeners={80: a_listener(), 443: a_listener(443, 30443, proxyprotocol=True)},
+        algorithm=Algorithm.LEAST_CONNECTIONS,
+    )
+
+    stage.carry_out(creation(wish))
+
+    assert [(method, path) for method, path, _ in stage.sent()] == [("POST", "/load_balancers")]
+    assert 1 <= stage.polls() <= 2
+    found = stage.balancer()
+    assert (found["name"], found["labels"]) == (DEFAULT_NAME, LABELS)
+    assert found["load_balancer_type"]["name"] == "lb11"
+    assert found["location"]["name"] == "fsn1"
+    assert found["algorithm"] == {"type": "least_connections"}
+    assert found["public_net"]["enabled"]
+    assert [entry["network"] for entry in found["private_net"]] == [NETWORK_ID]
+    assert {service["listen_port"]: service["proxyprotocol"] for service in found["services"]} == {80: False, 443: True}
+    assert stage.targets() == targets
+
+
+def test_what_nobody_asked_for_is_not_sent(simulate: Callable[..., Simulation]) -> None:
+    """The API chooses for itself: a field that is UNMANAGED is not there, nor a public interface that is on."""
+    stage = a_stage(simulate)
+    wish = LoadBalancer(DEFAULT_NAME, LABELS, "lb11", zone="eu-central", public_interface=True, targets=UNMANAGED)
+
+    stage.carry_out(creation(wish))
+
+    assert posts(stage) == [
+        {"name": DEFAULT_NAME, "labels": LABELS, "load_balancer_type": "lb11", "network_zone": "eu-central"}
+    ]
+    assert stage.balancer()["location"]["network_zone"] == "eu-central"
+
+
+def test_without_a_public_interface(simulate: Callable[..., Simulation]) -> None:
+    """It is created so: nobody can reach it from outside for a moment."""
+    stage = a_stage(simulate)
+
+    stage.carry_out(creation(replace(IN_NETWORK, public_interface=False)))
+
+    assert not stage.balancer()["public_net"]["enabled"]
+    assert stage.targets() == IN_NETWORK.targets
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(Attachment(NETWORK_ID, IPv4Address("10.7.0.200")), id="an address"),
+        pytest.param(Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24")), id="a subnet"),
+        pytest.param(None, id="no network"),
+        pytest.param(UNMANAGED, id="not said"),
+    ],
+)
+def test_places_that_a_creation_cannot_name(simulate: Callable[..., Simulation], place: Any) -> None:
+    """The request has no field for an address or a subnet: it is attached in the next round."""
+    stage = a_stage(simulate)
+
+    stage.carry_out(creation(replace(WISH, attachment=place)))
+
+    assert "network" not in posts(stage)[0]
+    assert stage.balancer()["private_net"] == []
+
+
+def test_targets_go_in_a_stable_order(simulate: Callable[..., Simulation]) -> None:
+    """Servers by id as numbers, then addresses."""
+    stage = a_stage(simulate, servers=[a_member(number) for number in (2, 10)])
+    servers = {ServerTarget(number, use_private_ip=False) for number in (10, 2)}
+
+    stage.carry_out(creation(replace(WISH, targets=frozenset({IpTarget("198.51.100.7"), *servers}))))
+
+    assert posts(stage)[0]["targets"] == [
+        {"type": "server", "server": {"id": 2}, "use_private_ip": False},
+        {"type": "server", "server": {"id": 10}, "use_private_ip": False},
+        {"type": "ip", "ip": {"ip": "198.51.100.7"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("targets", "options"),
+    [
+        pytest.param({ServerTarget(99, use_private_ip=False)}, {}, id="a server that is gone"),
+        pytest.param({ServerTarget(4, use_private_ip=False)}, {}, id="a server without a public address"),
+        pytest.param({ServerTarget(4, use_private_ip=True)}, {}, id="a server in no network"),
+        pytest.param(
+            {IpTarget("198.51.100.7")}, {"foreign_addresses": ("198.51.100.0/24",)}, id="an address of somebody else"
+        ),
+        pytest.param({IpTarget("203.0.113.1")}, {}, id="an address of a cloud server"),
+        pytest.param({IpTarget("10.7.0.200")}, {}, id="a private address and no vSwitch"),
+        pytest.param(
+            {ServerTarget(1, use_private_ip=True)},
+            {"private_targets_at_creation": "refused"},
+            id="private targets while it is not attached yet",
+        ),
+        pytest.param(
+            {ServerTarget(number, use_private_ip=private) for number in range(1, 14) for private in (True, False)},
+            {"server_as_two_targets": "accepted"},
+            id="more targets than the type takes",
+        ),
+        pytest.param({ServerTarget(1, use_private_ip=private) for private in (True, False)}, {}, id="one server twice"),
+    ],
+)
+def test_a_target_in_the_way(simulate: Callable[..., Simulation], targets: set[Any], options: dict[str, Any]) -> None:
+    """Nothing about one target keeps the Service from its load balancer: it is created without any, with all else."""
+    servers = [a_member(number) for number in (1, 2, 3, *range(5, 14))]
+    stage = a_stage(simulate, servers=[*servers, a_member(4, ipv4=None, private_ips=())], **options)
+
+    stage.carry_out(creation(replace(IN_NETWORK, targets=frozenset(targets))))
+
+    assert [body.get("targets") for body in posts(stage)][1:] == [[]]
+    found = stage.balancer()
+    assert [service["listen_port"] for service in found["services"]] == [80]
+    assert [entry["network"] for entry in found["private_net"]] == [NETWORK_ID]
+    assert stage.targets() == set()
+
+
+def test_public_targets_without_a_public_interface(simulate: Callable[..., Simulation]) -> None:
+    """They cannot be had, and the load balancer comes without them."""
+    stage = a_stage(simulate)
+
+    stage.carry_out(creation(replace(WISH, public_interface=False)))
+
+    assert stage.targets() == set()
+
+
+@pytest.mark.parametrize(
+    "code", ["resolve_cloud_public_targets_error", "missing_ipv4", "server_not_attached_to_network"]
+)
+def test_codes_of_other_times(simulate: Callable[..., Simulation], code: str) -> None:
+    """Older names of the same refusals are understood as well."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body={"error": {"code": code, "message": "no"}})
+
+    stage.carry_out(creation())
+
+    assert len(posts(stage)) == 2
+    assert stage.targets() == set()
+
+
+def test_the_private_targets_of_a_creation(simulate: Callable[..., Simulation]) -> None:
+    """Where the API accepts them they come with it."""
+    stage = a_stage(simulate, private_targets_at_creation="accepted")
+
+    stage.carry_out(creation(IN_NETWORK))
+
+    assert stage.targets() == {ServerTarget(1, use_private_ip=True)}
+
+
+def test_the_quota_is_not_a_matter_of_targets(simulate: Callable[..., Simulation]) -> None:
+    """Without targets it would be refused as well: it is refused once, with what a person can do."""
+    stage = a_stage(simulate, load_balancer_limit=0)
+
+    said = r"load balancer limit exceeded .*; ask Hetzner for a higher limit, or delete load balancers: `reconcile orph"
+    with pytest.raises(Invalid, match=said) as caught:
+        stage.carry_out(creation())
+
+    assert len(posts(stage)) == 1
+    assert (caught.value.code, caught.value.status) == ("resource_limit_exceeded", 403)
+
+
+@pytest.mark.parametrize(
+    ("message", "limit", "tries", "remedy"),
+    [
+        pytest.param("no", "load_balancer_target_limit", 2, False, id="of targets, by its name"),
+        pytest.param("too many targets", "other", 2, False, id="of targets, by the message"),
+        pytest.param("no", "load_balancer_limit", 1, True, id="of load balancers"),
+        pytest.param("load balancer service limit exceeded", "other", 1, False, id="of what one may have"),
+        pytest.param("no", None, 1, True, id="not said"),
+    ],
+)
+def test_limits(
+    simulate: Callable[..., Simulation], message: str, limit: str | None, tries: int, *, remedy: bool
+) -> None:
+    """Only one of targets makes way for a creation without any; only the project's is raised by asking."""
+    stage = a_stage(simulate)
+    error = {"code": "resource_limit_exceeded", "message": message, "details": limit and {"limits": [{"name": limit}]}}
+    stage.sim.spoil_hetzner("status", method="POST", code=403, body={"error": error}, count=None)
+
+    with pytest.raises(Invalid) as caught:
+        stage.carry_out(creation())
+
+    assert len(posts(stage)) == tries
+    assert ("ask Hetzner" in str(caught.value)) is remedy
+
+
+@pytest.mark.parametrize(
+    "had",
+    [
+        pytest.param({"finalizers": (FINALIZER_BALANCER,)}, id="claimed"),
+        pytest.param({"ingress": (Ingress("203.0.113.200"),)}, id="published"),
+    ],
+)
+def test_one_that_the_list_lacked(simulate: Callable[..., Simulation], had: dict[str, Any]) -> None:
+    """A Service that may have had a load balancer before gets no second one of another name."""
+    stage = a_stage(simulate, a_balancer(spec={"name": "shop"}))
+    stage.snapshot = a_world([a_service(**had)])
+
+    why = "^the list of load balancers lacks load balancer 42 shop, and a look by its label finds it$"
+    with pytest.raises(Conflict, match=why):
+        stage.carry_out(creation())
+
+    assert posts(stage) == []
+    assert len(stage.balancers()) == 1
+
+
+@pytest.mark.parametrize(
+    "others", [(), (a_balancer(cluster_uid="another", spec={"name": "shop"}),)], ids=["nothing", "another cluster's"]
+)
+def test_none_after_all(simulate: Callable[..., Simulation], others: tuple[Any, ...]) -> None:
+    """Where the look finds none of ours it is created."""
+    stage = a_stage(simulate, *others)
+    stage.snapshot = a_world([a_service(finalizers=(FINALIZER_BALANCER,))])
+
+    stage.carry_out(creation())
+
+    assert [method for method, _, _ in stage.sent()] == ["GET", "POST"]
+    assert len(stage.balancers()) == len(others) + 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        pytest.param(replace(WISH, type="lb99"), "load balancer type not found", id="an unknown type"),
+        pytest.param(replace(WISH, location="mars"), "location not found", id="an unknown location"),
+        pytest.param(replace(WISH, attachment=Attachment(99)), "network with ID '99' not found", id="no such network"),
+    ],
+)
+def test_other_refusals(simulate: Callable[..., Simulation], wish: LoadBalancer, said: str) -> None:
+    """What targets have nothing to do with is refused once, in the API's words."""
+    stage = a_stage(simulate)
+
+    with pytest.raises(NotFound, match=said):
+        stage.carry_out(creation(wish))
+
+    assert len(posts(stage)) == 1
+    assert stage.balancers() == []
+
+
+def test_a_limit_without_targets(simulate: Callable[..., Simulation]) -> None:
+    """A request that has no targets is not sent without them once more."""
+    stage = a_stage(simulate, load_balancer_limit=0)
+
+    with pytest.raises(Invalid):
+        stage.carry_out(creation(replace(WISH, targets=frozenset())))
+
+    assert len(posts(stage)) == 1
+
+
+def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+    """Somebody made one of that name meanwhile: that is for the next plan to look at."""
+    stage = a_stage(simulate, a_balancer(service_uid=None, cluster_uid=None))
+
+    with pytest.raises(Conflict, match="name is already used"):
+        stage.carry_out(creation())
+
+    assert stage.balancer()["labels"] == {}
+    assert len(posts(stage)) == 1
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_an_answer_that_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
+    """What was carried out unanswered is found by its label, and not created twice."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner(lost, method="POST")
+
+    stage.carry_out(creation())
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+    assert stage.balancer()["labels"] == LABELS
+
+
+@pytest.mark.parametrize("trouble", [{"kind": "reset"}, {"kind": "status", "code": 503, "body": "<html>"}])
+def test_a_request_that_was_not_carried_out(simulate: Callable[..., Simulation], trouble: dict[str, Any]) -> None:
+    """When no load balancer has the label it is sent once more."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner(method="POST", **trouble)
+
+    stage.carry_out(creation())
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
+    assert stage.targets() == WISH.targets
+
+
+def test_a_request_that_is_never_answered(simulate: Callable[..., Simulation]) -> None:
+    """It is sent twice at most, each time with a look whether it was carried out."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner("reset", method="POST", count=None)
+
+    with pytest.raises(Transient):
+        stage.carry_out(creation())
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
+    assert stage.balancers() == []
+
+
+def test_a_request_that_is_carried_out_late(simulate: Callable[..., Simulation]) -> None:
+    """The look comes too early, and the second request meets the first one's load balancer: done all the same."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner("executed_then_504", method="POST")
+    stage.sim.hetzner.set_faults([{"kind": "list_lacks", "path": "/load_balancers"}])
+
+    stage.carry_out(creation())
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
+    assert stage.balancer()["labels"] == LABELS
+
+
+@pytest.mark.parametrize(
+    ("trouble", "expected"),
+    [
+        pytest.param({"code": 503, "body": "<html>", "count": None}, Transient, id="down"),
+        pytest.param({"code": 200, "body": "<html>"}, Broken, id="a page of HTML"),
+    ],
+)
+def test_a_look_that_fails(
+    simulate: Callable[..., Simulation], trouble: dict[str, Any], expected: type[Exception]
+) -> None:
+    """While it cannot be looked up, it is not sent again."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner("executed_then_504", method="POST")
+    stage.sim.spoil_hetzner("status", method="GET", **trouble)
+
+    with pytest.raises(expected):
+        stage.carry_out(creation())
+
+    assert len(posts(stage)) == 1
+    assert len(stage.balancers()) == 1
+
+
+def test_nothing_is_sent_again_once_stopped(simulate: Callable[..., Simulation]) -> None:
+    """After the stop event there is one try, and no look."""
+    stage = a_stage(simulate)
+    stage.sim.spoil_hetzner("reset", method="POST")
+    stage.sim.stop.set()
+
+    with pytest.raises(Transient):
+        stage.carry_out(creation())
+
+    assert [method for method, _, _ in stage.sent()] == ["POST"]
+
+
+def test_stopped_while_it_is_created(simulate: Callable[..., Simulation]) -> None:
+    """The request is out and nobody waits for its end, which the next run will see."""
+    stage = a_stage(simulate)
+    stage.sim.stop.set()
+
+    with pytest.raises(Transient, match=f"^creation of load balancer {DEFAULT_NAME}: stopped while"):
+        stage.carry_out(creation())
+
+    assert len(stage.balancers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        pytest.param({"code": "action_failed", "message": "no"}, Invalid, id="for its own sake"),
+        pytest.param({"code": "locked"}, Busy, id="because of another action"),
+    ],
+)
+def test_a_creation_that_fails(
+    simulate: Callable[..., Simulation], fault: dict[str, str], expected: type[Exception]
+) -> None:
+    """What the action says is the error, and nothing is tried again in this round."""
+    stage = a_stage(simulate)
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", **fault}])
+
+    with pytest.raises(expected, match=f"^creation of load balancer {DEFAULT_NAME}: the action create_load_balancer"):
+        stage.carry_out(creation())
+
+    assert len(posts(stage)) == 1
+    assert stage.balancers() == []
+
+
+def test_a_creation_whose_action_vanishes(simulate: Callable[..., Simulation]) -> None:
+    """The load balancer is there, which is what counts."""
+    stage = a_stage(simulate)
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
+
+    stage.carry_out(creation())
+
+    assert len(posts(stage)) == 1
+    assert len(stage.balancers()) == 1
+
+
+def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation]) -> None:
+    """Another attachment locks the network for a while: the creation is tried again until it is free."""
+    stage = a_stage(simulate, action_s_by_command={"attach_to_network": 4.0}, network_busy_code="locked")
+    server = stage.hands.writer.post("/servers/1/actions/detach_from_network", {"network": NETWORK_ID})
+    stage.hands.actions.wait(server, "detachment")
+    stage.hands.writer.post("/servers/1/actions/attach_to_network", {"network": NETWORK_ID})
+    stage.sim.hetzner_proxy.journal.clear()
+
+    stage.carry_out(creation(replace(IN_NETWORK, targets=frozenset())))
+
+    statuses = [entry.status for entry in stage.sim.sent_to_hetzner() if entry.method == "POST"]
+    assert statuses[-1] == 201
+    assert set(statuses[:-1]) == {423}
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message", "expected"),
+    [
+        (403, "forbidden", "a target was not found", Denied),
+        (429, "rate_limit_exceeded", "a target was not found", Throttled),
+        (409, "conflict", "a target was not found", Busy),
+        (422, "invalid_input", "certificate was not found", Invalid),
+        (422, "invalid_input", "invalid input in field 'targets': is too long", Invalid),
+    ],
+)
+def test_refusals_that_are_none_of_a_target(
+    simulate: Callable[..., Simulation], status: int, code: str, message: str, expected: type[Exception]
+) -> None:
+    """They are what they are at every call, and no creation without targets follows."""
+    stage = a_stage(simulate)
+    refusal = {"error": {"code": code, "message": message}}
+    stage.sim.spoil_hetzner("status", method="POST", code=status, body=refusal, count=None)
+
+    with pytest.raises(expected):
+        stage.carry_out(creation())
+
+    assert all("targets" in body and body["targets"] for body in posts(stage))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(WISH, None, id="a removal"),
+        pytest.param(None, True, id="something else"),
+        pytest.param(WISH, IN_NETWORK, id="a modification"),
+    ],
+)
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
+    """A change of another shape is a mistake of ours: nothing is sent."""
+    stage = a_stage(simulate)
+    change = replace(creation(), before=before, after=after)
+
+    with pytest.raises(TypeError, match=r"^load_balancer/default/web: lb\.create from \w+ to \w+$"):
+        stage.carry_out(change)
+
+    assert stage.sent() == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        pytest.param(
+            replace(WISH, listeners={80: an_http_listener(http=HttpOptions(certificates=KNOWN_AFTER_APPLY))}),
+            id="a certificate that is not there yet",
+        ),
+        pytest.param(
+            replace(WISH, targets=frozenset({SelectorTarget("a=b", use_private_ip=False)})), id="a label selector"
+        ),
+    ],
+)
+def test_what_no_creation_can_hold(simulate: Callable[..., Simulation], wish: LoadBalancer) -> None:
+    """Nothing of the kind is ever planned, so that it is a mistake of ours."""
+    stage = a_stage(simulate)
+
+    with pytest.raises(TypeError):
+        stage.carry_out(creation(wish))
+
+    assert stage.sent() == []
+
+
+def test_a_service_that_was_not_observed(simulate: Callable[..., Simulation]) -> None:
+    """A change that was planned from another world is not carried out in this one."""
+    stage = a_stage(simulate)
+
+    with pytest.raises(KeyError):
+        stage.carry_out(replace(creation(), owner=f"{SERVICE}-2"))
+
+    assert stage.sent() == []

@@ -1,0 +1,436 @@
+"""The place of a load balancer in a private network: attaching, leaving, and another address in the same one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
+from desired.change import Change
+from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from tests.balancers import DEFAULT_NAME, a_balancer
+from tests.support.balancer_changes import a_part
+from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
+from tests.support.simulators import Simulation
+
+WHY = "a test wants it"
+ANYWHERE = Attachment(NETWORK_ID)
+HERE = Attachment(NETWORK_ID, IPv4Address("10.7.0.2"))
+THERE = Attachment(NETWORK_ID, IPv4Address("10.7.0.200"))
+OTHER = Attachment(8, IPv4Address("10.8.0.2"))
+PUBLIC = ServerTarget(1, use_private_ip=False)
+PRIVATE = ServerTarget(2, use_private_ip=True)
+
+
+def change(before: Attachment | None, after: Attachment | None) -> Change:
+    """The change of the attachment to one network."""
+    some = after or before
+    assert some is not None
+    return a_part(f"network/{some.network_id}", before, after, WHY)
+
+
+JOIN, LEAVE, MOVE = change(None, ANYWHERE), change(HERE, None), change(HERE, THERE)
+
+
+def balancer(*places: Attachment, targets: tuple[Target, ...] = (PUBLIC,)) -> CloudBalancer:
+    """A load balancer in these networks."""
+    return a_balancer(attachments=places, targets=targets)
+
+
+def places(stage: Stage) -> list[tuple[int, str]]:
+    """The networks that the load balancer is in, with its addresses."""
+    return [(entry["network"], entry["ip"]) for entry in stage.balancer()["private_net"]]
+
+
+@pytest.mark.parametrize(
+    ("place", "body"),
+    [
+        pytest.param(ANYWHERE, {}, id="any address"),
+        pytest.param(THERE, {"ip": "10.7.0.200"}, id="an address"),
+        pytest.param(
+            Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24")), {"ip_range": "10.7.0.0/24"}, id="a subnet"
+        ),
+        pytest.param(
+            Attachment(NETWORK_ID, IPv4Address("10.7.0.9"), IPv4Network("10.7.0.0/24")),
+            {"ip": "10.7.0.9", "ip_range": "10.7.0.0/24"},
+            id="both",
+        ),
+    ],
+)
+def test_attachment(simulate: Callable[..., Simulation], place: Attachment, body: dict[str, str]) -> None:
+    """What is not asked for is not sent, and chosen by Hetzner."""
+    stage = a_stage(simulate, balancer())
+
+    stage.carry_out(change(None, place))
+
+    assert stage.acted() == [("attach_to_network", {"network": NETWORK_ID, **body})]
+    ((network, ip),) = places(stage)
+    assert network == NETWORK_ID
+    assert ip == body.get("ip", ip)
+    assert stage.polls() == 1
+
+
+def test_leaving(simulate: Callable[..., Simulation]) -> None:
+    """One action, where nothing is reached through the network."""
+    stage = a_stage(simulate, balancer(HERE))
+
+    stage.carry_out(LEAVE)
+
+    assert stage.sent() == [("POST", f"{LB}/actions/detach_from_network", {"network": NETWORK_ID})]
+    assert places(stage) == []
+    assert stage.targets() == {PUBLIC}
+
+
+@pytest.mark.parametrize("detachment", ["refused", "dropped"])
+@pytest.mark.parametrize(("wanted", "after"), [(LEAVE, []), (MOVE, [(NETWORK_ID, "10.7.0.200")])])
+def test_what_is_reached_through_the_network(
+    simulate: Callable[..., Simulation], wanted: Change, after: list[tuple[int, str]], detachment: str
+) -> None:
+    """It is no target any more before the load balancer leaves, whatever Hetzner would have done to it."""
+    targets = (PUBLIC, PRIVATE, ServerTarget(3, use_private_ip=True))
+    stage = a_stage(simulate, balancer(HERE, targets=targets), private_targets_at_detachment=detachment)
+
+    stage.carry_out(wanted)
+
+    assert places(stage) == after
+    assert stage.targets() == {PUBLIC}
+    assert [action for action, _ in stage.acted()][:3] == ["remove_target", "remove_target", "detach_from_network"]
+
+
+def test_addresses_of_a_vswitch(simulate: Callable[..., Simulation]) -> None:
+    """They are reached through the network as well, and public addresses of dedicated servers are not."""
+    targets = (IpTarget("10.7.0.77"), IpTarget("198.51.100.7"), IpTarget("2001:db8::7"))
+    stage = a_stage(simulate, balancer(HERE, targets=targets))
+
+    stage.carry_out(LEAVE)
+
+    assert stage.targets() == {IpTarget("198.51.100.7"), IpTarget("2001:db8::7")}
+
+
+def test_a_server_by_both_addresses(simulate: Callable[..., Simulation]) -> None:
+    """Only the private one goes."""
+    twins = (ServerTarget(2, use_private_ip=False), PRIVATE)
+    stage = a_stage(simulate, balancer(HERE, targets=twins), server_as_two_targets="accepted")
+
+    stage.carry_out(LEAVE)
+
+    assert stage.targets() == {twins[0]}
+
+
+def test_what_a_selector_finds_is_not_ours(simulate: Callable[..., Simulation]) -> None:
+    """It is not removed, and when it is in the way Hetzner says so."""
+    selector = SelectorTarget("role=worker", use_private_ip=True)
+    stage = a_stage(simulate, balancer(HERE, targets=(selector,)))
+
+    with pytest.raises(Invalid, match="load balancer has targets that use the private IP"):
+        stage.carry_out(LEAVE)
+
+    assert stage.targets() == {selector}
+
+
+def test_another_address(simulate: Callable[..., Simulation]) -> None:
+    """It leaves, is seen out, and comes back."""
+    stage = a_stage(simulate, balancer(HERE))
+
+    stage.carry_out(MOVE)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
+    assert [(method, path.rpartition("/")[2]) for method, path, _ in stage.sent()] == [
+        ("POST", "detach_from_network"),
+        ("GET", "42"),
+        ("POST", "attach_to_network"),
+    ]
+
+
+def test_a_detachment_that_is_seen_late(simulate: Callable[..., Simulation]) -> None:
+    """Even after the action reads have shown the attachment for a while: it is waited for that to pass."""
+    stage = a_stage(simulate, balancer(HERE))
+    stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 3.0}])
+
+    stage.carry_out(MOVE)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
+    looks = sum(method == "GET" for method, _, _ in stage.sent())
+    assert 3 <= looks <= 8
+
+
+def test_a_detachment_that_is_never_seen(simulate: Callable[..., Simulation]) -> None:
+    """It is given up after a while, and the next plan attaches it."""
+    stage = a_stage(simulate, balancer(HERE))
+    stage.sim.hetzner.set_faults([{"kind": "visible_late", "seconds": 300.0}])
+
+    with pytest.raises(Transient, match=r"^detachment of load balancer 42 .* from network 7: not seen"):
+        stage.carry_out(MOVE)
+
+    assert [action for action, _ in stage.acted()] == ["detach_from_network"]
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted"), [pytest.param(HERE, ANYWHERE, id="in it"), pytest.param(THERE, THERE, id="at the address")]
+)
+def test_it_is_there_already(simulate: Callable[..., Simulation], present: Attachment, wanted: Attachment) -> None:
+    """Somebody was faster: done."""
+    stage = a_stage(simulate, balancer(present))
+
+    stage.carry_out(change(None, wanted))
+
+    assert places(stage) == [(NETWORK_ID, str(present.ip))]
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted"),
+    [pytest.param(OTHER, ANYWHERE, id="in another network"), pytest.param(HERE, THERE, id="at another address")],
+)
+def test_it_is_elsewhere(simulate: Callable[..., Simulation], present: Attachment, wanted: Attachment) -> None:
+    """It can be in one network only, and why it is in that one is for the next plan to find out."""
+    stage = a_stage(simulate, balancer(present))
+
+    with pytest.raises(Conflict, match="is in another network, or has another address there, by now"):
+        stage.carry_out(change(None, wanted))
+
+    assert places(stage) == [(present.network_id, str(present.ip))]
+
+
+def test_it_has_left_already(simulate: Callable[..., Simulation]) -> None:
+    """Done, after a look."""
+    stage = a_stage(simulate, balancer())
+
+    stage.carry_out(LEAVE)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+
+
+def test_another_address_for_one_that_has_left(simulate: Callable[..., Simulation]) -> None:
+    """It only has to come back."""
+    stage = a_stage(simulate, balancer())
+
+    stage.carry_out(MOVE)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
+
+
+@pytest.mark.parametrize("wanted", [JOIN, LEAVE])
+def test_a_load_balancer_that_is_gone(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """There is nothing to attach or detach."""
+    stage = a_stage(simulate, balancer())
+    stage.remove_balancers()
+
+    with pytest.raises(NotFound):
+        stage.carry_out(wanted)
+
+
+def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation]) -> None:
+    """When it is seen to be attached all the same, what is missing is something else."""
+    stage = a_stage(simulate, balancer(HERE))
+    refusal = {"error": {"code": "not_found", "message": "network with ID '7' not found"}}
+    stage.sim.spoil_hetzner("status", method="POST", code=404, body=refusal)
+
+    with pytest.raises(NotFound, match="network with ID '7' not found"):
+        stage.carry_out(LEAVE)
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+@pytest.mark.parametrize(
+    ("wanted", "there", "after"),
+    [
+        pytest.param(JOIN, (), [(NETWORK_ID, "10.7.0.2")], id="attachment"),
+        pytest.param(LEAVE, (HERE,), [], id="detachment"),
+        pytest.param(MOVE, (HERE,), [(NETWORK_ID, "10.7.0.200")], id="another address"),
+    ],
+)
+def test_answers_that_are_lost(
+    simulate: Callable[..., Simulation],
+    wanted: Change,
+    there: tuple[Attachment, ...],
+    after: list[tuple[int, str]],
+    lost: str,
+) -> None:
+    """Each write is looked up or repeated, and it has happened."""
+    for skip in (0, 1) if wanted is MOVE else (0,):
+        stage = a_stage(simulate, balancer(*there))
+        stage.sim.spoil_hetzner(lost, method="POST", skip=skip)
+
+        stage.carry_out(wanted)
+
+        assert places(stage) == after
+
+
+@pytest.mark.parametrize("wanted", [JOIN, LEAVE])
+def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """They are sent again."""
+    stage = a_stage(simulate, balancer(*([HERE] if wanted is LEAVE else [])))
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    stage.carry_out(wanted)
+
+    assert bool(places(stage)) == (wanted is JOIN)
+
+
+@pytest.mark.parametrize("code", ["conflict", "locked"])
+def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
+    """A server is being attached to it, which takes some seconds."""
+    stage = a_stage(
+        simulate,
+        balancer(),
+        action_s_by_command={"add_route": 4.0, "attach_to_network": 0.5},
+        network_busy_code=code,
+    )
+    stage.hands.writer.post(
+        f"/networks/{NETWORK_ID}/actions/add_route", {"destination": "10.244.1.0/24", "gateway": "10.7.0.11"}
+    )
+
+    stage.carry_out(JOIN)
+
+    assert len(places(stage)) == 1
+
+
+@pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])
+def test_actions_that_fail(simulate: Callable[..., Simulation], code: str, expected: type[ApiError]) -> None:
+    """It has not happened, and the error says of what."""
+    stage = a_stage(simulate, balancer())
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code}])
+
+    with pytest.raises(expected, match=r"^attachment of load balancer 42 .* to network 7: the action attach"):
+        stage.carry_out(JOIN)
+
+    assert places(stage) == []
+
+
+def test_an_attachment_whose_action_vanishes(simulate: Callable[..., Simulation]) -> None:
+    """It is looked up, and there."""
+    stage = a_stage(simulate, balancer())
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
+
+    stage.carry_out(JOIN)
+
+    assert len(places(stage)) == 1
+
+
+def test_an_address_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+    """Hetzner's words are the error."""
+    stage = a_stage(simulate, balancer())
+
+    with pytest.raises(Invalid, match="ip_not_available"):
+        stage.carry_out(change(None, Attachment(NETWORK_ID, IPv4Address("10.7.0.11"))))
+
+
+TAKEN = change(HERE, Attachment(NETWORK_ID, IPv4Address("10.7.0.11")))
+
+
+def test_another_address_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+    """It comes back to the address that it had, with its targets: a wish that cannot be had takes nothing away."""
+    targets = (PUBLIC, PRIVATE, ServerTarget(3, use_private_ip=True))
+    stage = a_stage(simulate, balancer(HERE, targets=targets))
+
+    with pytest.raises(Invalid, match="ip_not_available"):
+        stage.carry_out(TAKEN)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
+    assert stage.targets() == frozenset(targets)
+
+
+@pytest.mark.parametrize("fault", [{"code": "x"}, {"code": "locked"}], ids=["fails", "stays busy"])
+def test_another_address_whose_action_fails(simulate: Callable[..., Simulation], fault: dict[str, str]) -> None:
+    """The same, when it is said late."""
+    stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "attach_to_network", **fault}])
+
+    with pytest.raises(ApiError, match=r": the action attach_to_network failed"):
+        stage.carry_out(MOVE)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
+    assert stage.targets() == {PUBLIC, PRIVATE}
+
+
+def test_a_refused_departure_on_the_way_to_another_address(simulate: Callable[..., Simulation]) -> None:
+    """A selector is in the way: what was removed before that is a target again."""
+    selector = SelectorTarget("role=worker", use_private_ip=True)
+    stage = a_stage(simulate, balancer(HERE, targets=(PRIVATE, selector)))
+
+    with pytest.raises(Invalid, match="load balancer has targets that use the private IP"):
+        stage.carry_out(MOVE)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
+    assert stage.targets() == {PRIVATE, selector}
+
+
+def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:
+    """When that is refused too a person is told, and the first refusal is the error."""
+    stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "attach_to_network", "code": "x", "count": 2}])
+
+    with pytest.raises(Invalid, match="the action attach_to_network failed"):
+        stage.carry_out(MOVE)
+
+    assert places(stage) == []
+    assert f"load balancer 42 {DEFAULT_NAME} is not in network 7 for now: attachment of" in caplog.text
+
+
+def test_a_target_that_does_not_come_back(
+    simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others do, and the first refusal is the error."""
+    targets = (PRIVATE, ServerTarget(3, use_private_ip=True))
+    stage = a_stage(simulate, balancer(HERE, targets=targets))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_target", "code": "x"}])
+
+    with pytest.raises(Invalid, match="ip_not_available"):
+        stage.carry_out(TAKEN)
+
+    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
+    assert len(stage.targets()) == 1
+    assert f"is no target of load balancer 42 {DEFAULT_NAME} for now" in caplog.text
+
+
+def test_stopped_on_the_way_to_another_address(simulate: Callable[..., Simulation]) -> None:
+    """Nothing more is sent; the next run attaches it."""
+    stage = a_stage(simulate, balancer(HERE))
+    stage.sim.stop.set()
+
+    with pytest.raises(Stopped):
+        stage.carry_out(MOVE)
+
+    assert [action for action, _ in stage.acted()] == ["detach_from_network"]
+
+
+def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation]) -> None:
+    """Reads lag behind: that is what is said, and not that it is elsewhere."""
+    stage = a_stage(simulate, balancer())
+    refusal = {"error": {"code": "load_balancer_already_attached", "message": "no"}}
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
+
+    with pytest.raises(Conflict, match=r"^load balancer 42 .*: Hetzner says it is attached, and it is not seen yet$"):
+        stage.carry_out(JOIN)
+
+
+@pytest.mark.parametrize(("wanted", "there"), [(LEAVE, HERE), (MOVE, HERE)])
+def test_a_detachment_whose_action_vanishes(
+    simulate: Callable[..., Simulation], wanted: Change, there: Attachment
+) -> None:
+    """It is looked up, and has left."""
+    stage = a_stage(simulate, balancer(there))
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": "detach_from_network"}])
+
+    stage.carry_out(wanted)
+
+    assert places(stage) == ([] if wanted is LEAVE else [(NETWORK_ID, "10.7.0.200")])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(HERE, OTHER, id="one network for another"),
+        pytest.param(None, True, id="a switch"),
+        pytest.param("7", None, id="a text"),
+    ],
+)
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
+    """A change of another shape is a mistake of ours: nothing is sent."""
+    stage = a_stage(simulate, balancer(HERE))
+
+    with pytest.raises(TypeError, match=r"^load_balancer/default/web/network/7: lb\.network from"):
+        stage.carry_out(replace(MOVE, before=before, after=after))
+
+    assert stage.sent() == []

@@ -1,0 +1,449 @@
+"""Taking over, naming, letting go and deleting load balancers: the labels that they have then, ours and others'."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Busy, Conflict, Denied, Invalid, Transient
+from desired.change import Change
+from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.section import Section, Unknown
+from desired.service import Service
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
+from tests.builders import CLUSTER_UID
+from tests.support.balancer_changes import BALANCER, OURS, a_difference, a_part
+from tests.support.balancer_stage import LB, Stage, a_stage
+from tests.support.simulators import Simulation
+
+OURS_AS_LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
+OTHERS = {"team": "blue", "example.com/keep": "yes"}
+"""Labels of other people."""
+NOBODY = Owner(None, None)
+DEAD = Owner(None, "99999999-0000-0000-0000-000000000000")
+RELEASED = "20260701T120000Z"
+WHY = "a test wants it"
+
+
+def labelled(labels: dict[str, str], **overrides: Any) -> CloudBalancer:
+    """The load balancer with exactly these labels."""
+    return a_balancer(spec={"labels": labels, **overrides})
+
+
+def adoption(before: Owner = NOBODY, after: Owner = OURS) -> Change:
+    """The change that takes the load balancer over."""
+    return a_difference(BALANCER, "lb.adopt", before, after, WHY)
+
+
+def naming(name: str = "shop", labels: dict[str, str] | None = None) -> Change:
+    """The change that gives it another name."""
+    present = OTHERS | OURS_AS_LABELS
+    return a_part("identity", Identity(DEFAULT_NAME, present), Identity(name, labels or present), WHY)
+
+
+def retention(before: Owner = OURS, released: str | None = RELEASED) -> Change:
+    """The change that lets it go with its addresses."""
+    return a_part("retain", before, Owner(CLUSTER_UID, None, released), WHY)
+
+
+def deletion() -> Change:
+    """The change that deletes it."""
+    return a_difference(BALANCER, "lb.delete", a_balancer().spec, None, WHY)
+
+
+def labels(stage: Stage) -> dict[str, str]:
+    """Labels of the one load balancer."""
+    found: dict[str, str] = stage.balancer()["labels"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "present"),
+    [
+        pytest.param(NOBODY, {}, id="nobody's"),
+        pytest.param(DEAD, {LABEL_SERVICE_UID: DEAD.service_uid}, id="a dead Service's"),
+        pytest.param(
+            Owner(CLUSTER_UID, None, RELEASED),
+            {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED},
+            id="one that this cluster had let go",
+        ),
+    ],
+)
+def test_adoption(simulate: Callable[..., Simulation], before: Owner, present: dict[str, str]) -> None:
+    """It is labelled as the Service's, is let go no more, and keeps the labels of others and its name."""
+    stage = a_stage(simulate, labelled(OTHERS | present))
+
+    stage.carry_out(adoption(before))
+
+    assert labels(stage) == OTHERS | OURS_AS_LABELS
+    assert stage.balancer()["name"] == DEFAULT_NAME
+    assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
+
+
+def test_adoption_by_name(simulate: Callable[..., Simulation]) -> None:
+    """It is the one that the annotation names, not the one beside it."""
+    others = (labelled({}, name="web-lb"), replace(a_balancer(43), spec=labelled({}).spec))
+    stage = a_stage(simulate, *others, service=a_service(claim=a_claim(annotations=annotated(name="web-lb"))))
+
+    stage.carry_out(adoption())
+
+    assert {found["name"]: found["labels"] for found in stage.balancers()} == {
+        "web-lb": OURS_AS_LABELS,
+        DEFAULT_NAME: {},
+    }
+
+
+def test_adoption_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:
+    """There is no label to give; one that is there is not taken away."""
+    stage = a_stage(simulate, labelled({LABEL_CLUSTER_UID: CLUSTER_UID}))
+
+    stage.carry_out(adoption(Owner(CLUSTER_UID, None), Owner(None, SERVICE_UID)))
+
+    assert labels(stage) == OURS_AS_LABELS
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param({LABEL_SERVICE_UID: "another"}, id="another Service's"),
+        pytest.param({LABEL_CLUSTER_UID: "another"}, id="another cluster's"),
+        pytest.param({LABEL_RELEASED: RELEASED}, id="let go"),
+    ],
+)
+@pytest.mark.parametrize("change", [adoption(DEAD), retention(DEAD)], ids=["adoption", "retention"])
+def test_owners_that_changed_meanwhile(
+    simulate: Callable[..., Simulation], change: Change, meanwhile: dict[str, str]
+) -> None:
+    """Whoever claimed it since is not overruled: Conflict, and it stays as it is."""
+    stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: str(DEAD.service_uid)}))
+    stage.change_balancer(labels=meanwhile)
+
+    with pytest.raises(Conflict, match=r"has other owner labels by now$"):
+        stage.carry_out(change)
+
+    assert labels(stage) == meanwhile
+    assert stage.acted() == []
+
+
+def test_labels_of_others_that_changed_meanwhile(simulate: Callable[..., Simulation]) -> None:
+    """They are none of our business: what is there now is kept."""
+    stage = a_stage(simulate, labelled(OTHERS))
+    stage.change_balancer(labels={"team": "red"})
+
+    stage.carry_out(adoption())
+
+    assert labels(stage) == {"team": "red"} | OURS_AS_LABELS
+
+
+def test_a_name(simulate: Callable[..., Simulation]) -> None:
+    """One request changes the name, and keeps the labels."""
+    stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
+
+    stage.carry_out(naming())
+
+    assert stage.balancer()["name"] == "shop"
+    assert labels(stage) == OTHERS | OURS_AS_LABELS
+    assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("PUT", LB)]
+
+
+def test_a_name_brings_the_label_of_the_cluster(simulate: Callable[..., Simulation]) -> None:
+    """It is written together with another write; what others changed meanwhile stays changed."""
+    stage = a_stage(simulate, labelled(OTHERS | {LABEL_SERVICE_UID: SERVICE_UID}))
+    stage.change_balancer(labels={"team": "red", LABEL_SERVICE_UID: SERVICE_UID})
+
+    stage.carry_out(naming(labels={**OTHERS, **OURS_AS_LABELS, "new": "label"}))
+
+    assert labels(stage) == {"team": "red", "new": "label"} | OURS_AS_LABELS
+
+
+def test_a_name_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:
+    """No label is made up."""
+    stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: SERVICE_UID}))
+    stage.snapshot = replace(stage.snapshot, cluster_uid=Unknown("no permission"))
+
+    stage.carry_out(naming())
+
+    assert labels(stage) == {LABEL_SERVICE_UID: SERVICE_UID}
+
+
+def test_a_name_after_an_adoption(simulate: Callable[..., Simulation]) -> None:
+    """In the same round the load balancer is still observed without labels; it is known by the name that it had."""
+    stage = a_stage(simulate, labelled({}))
+
+    stage.carry_out(adoption())
+    stage.carry_out(naming())
+
+    assert stage.balancer()["name"] == "shop"
+
+
+def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+    """It is for the next plan to say so."""
+    stage = a_stage(simulate, a_balancer(), replace(a_balancer(43), spec=labelled({}, name="shop").spec))
+
+    with pytest.raises(Conflict, match="name is already used"):
+        stage.carry_out(naming())
+
+    assert {found["name"] for found in stage.balancers()} == {"shop", DEFAULT_NAME}
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param({}, id="no label"),
+        pytest.param(OURS_AS_LABELS | {LABEL_SERVICE_UID: "another"}, id="another Service's"),
+        pytest.param(OURS_AS_LABELS | {LABEL_CLUSTER_UID: "another"}, id="another cluster's"),
+    ],
+)
+@pytest.mark.parametrize("change", [naming(), deletion()], ids=["name", "deletion"])
+def test_what_is_not_ours_any_more(
+    simulate: Callable[..., Simulation], change: Change, meanwhile: dict[str, str]
+) -> None:
+    """It is left alone."""
+    stage = a_stage(simulate, a_balancer())
+    stage.change_balancer(labels=meanwhile)
+
+    with pytest.raises(Conflict, match=r"does not have the labels of Service default/web any more$"):
+        stage.carry_out(change)
+
+    assert stage.acted() == []
+    assert stage.balancer()["name"] == DEFAULT_NAME
+
+
+def test_retention(simulate: Callable[..., Simulation]) -> None:
+    """It loses the Service's label, keeps the cluster's, and says since when it is nobody's."""
+    stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS))
+
+    stage.carry_out(retention())
+
+    assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
+
+
+def test_retention_of_one_that_is_protected(simulate: Callable[..., Simulation]) -> None:
+    """Protection against deletion does not protect labels; one that had no cluster's label gets it."""
+    stage = a_stage(simulate, replace(labelled({LABEL_SERVICE_UID: SERVICE_UID}), is_protected=True))
+
+    stage.carry_out(retention(Owner(None, SERVICE_UID)))
+
+    assert labels(stage) == {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
+
+
+@pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
+def test_one_that_is_gone(simulate: Callable[..., Simulation], change: Change) -> None:
+    """The world has moved on, which the next plan takes into account."""
+    stage = a_stage(simulate, a_balancer())
+    stage.remove_balancers()
+
+    with pytest.raises(Conflict, match=f"^load balancer 42 {DEFAULT_NAME} is gone$"):
+        stage.carry_out(change)
+
+    assert stage.acted() == []
+
+
+@pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
+def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], change: Change) -> None:
+    """The same, when the write finds that out."""
+    stage = a_stage(simulate, a_balancer())
+    refusal = {"error": {"code": "not_found", "message": "load balancer with ID '42' not found"}}
+    stage.sim.spoil_hetzner("status", method="PUT", code=404, body=refusal)
+
+    with pytest.raises(Conflict, match=r"is gone$"):
+        stage.carry_out(change)
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_writes_whose_answer_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
+    """Names and labels are absolute: they are sent again."""
+    stage = a_stage(simulate, labelled({}))
+    stage.sim.spoil_hetzner(lost, method="PUT")
+
+    stage.carry_out(adoption())
+
+    assert [method for method, _, _ in stage.sent()] == ["GET", "PUT", "PUT"]
+    assert labels(stage) == OURS_AS_LABELS
+
+
+@pytest.mark.parametrize("code", ["conflict", "locked"])
+def test_a_busy_load_balancer_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
+    """Somebody's action runs on it for two seconds."""
+    stage = a_stage(simulate, labelled({}), action_s=2.0, load_balancer_busy_code=code)
+    stage.hands.writer.post(f"{LB}/actions/change_algorithm", {"type": "least_connections"})
+
+    stage.carry_out(adoption())
+
+    assert labels(stage) == OURS_AS_LABELS
+    assert sum(stage.sim.stop.waits) >= 1.5
+
+
+def test_deletion(simulate: Callable[..., Simulation]) -> None:
+    """After a last look it is deleted, and seen to be gone."""
+    stage = a_stage(simulate, a_balancer())
+
+    stage.carry_out(deletion())
+
+    assert stage.sim.hetzner.world()["hetzner"]["load_balancers"] == []
+    assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
+    assert stage.polls() == 1
+
+
+def test_a_deletion_that_has_no_action(simulate: Callable[..., Simulation]) -> None:
+    """As it was answered before Primary IPs: 204, and nothing to wait for."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.spoil_hetzner("status", method="DELETE", code=204)
+
+    stage.carry_out(deletion())
+
+    assert stage.polls() == 0
+
+
+def test_a_deletion_of_what_is_gone(simulate: Callable[..., Simulation]) -> None:
+    """It is done."""
+    stage = a_stage(simulate, a_balancer())
+    stage.remove_balancers()
+
+    stage.carry_out(deletion())
+
+    assert stage.acted() == []
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_a_deletion_whose_answer_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
+    """It is repeated, meets a load balancer that is being deleted, waits, and finds it gone: done."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.spoil_hetzner(lost, method="DELETE")
+
+    stage.carry_out(deletion())
+
+    assert stage.balancers() == []
+    assert {method for method, _, _ in stage.sent()} == {"GET", "DELETE"}
+
+
+def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> None:
+    """Whoever protected it wants it to stay."""
+    stage = a_stage(simulate, a_balancer())
+    stage.change_balancer(protection={"delete": True})
+
+    with pytest.raises(Conflict, match=r"is protected against deletion by now$"):
+        stage.carry_out(deletion())
+
+    assert stage.acted() == []
+    assert len(stage.balancers()) == 1
+
+
+def test_one_that_is_protected_after_the_look(simulate: Callable[..., Simulation]) -> None:
+    """The API refuses, and the next plan retains it."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.spoil_hetzner("status", method="DELETE", code=423, body={"error": {"code": "protected", "message": "no"}})
+
+    with pytest.raises(Conflict) as raised:
+        stage.carry_out(deletion())
+
+    assert raised.value.code == "protected"
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [({"kind": "action_fails"}, Invalid), ({"kind": "action_fails", "code": "locked"}, Busy)],
+)
+def test_deletions_that_fail(
+    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[ApiError]
+) -> None:
+    """It is still there, and nobody is told otherwise."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.hetzner.set_faults([fault])
+
+    with pytest.raises(expected, match=f"^deletion of load balancer 42 {DEFAULT_NAME}: the action"):
+        stage.carry_out(deletion())
+
+    assert len(stage.balancers()) == 1
+
+
+def test_no_permission(simulate: Callable[..., Simulation]) -> None:
+    """It is said as it is."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.spoil_hetzner("status", method="DELETE", code=403, body={"error": {"code": "forbidden", "message": "no"}})
+
+    with pytest.raises(Denied):
+        stage.carry_out(deletion())
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        pytest.param({"code": 200, "body": "<html>"}, ApiError, id="a page of HTML"),
+        pytest.param({"code": 200, "body": {"load_balancer": {"name": 5}}}, ApiError, id="another shape"),
+        pytest.param({"code": 404, "body": "<html>"}, ApiError, id="a proxy's 404 is no absence"),
+        pytest.param({"code": 503, "body": "<html>", "count": None}, Transient, id="down"),
+    ],
+)
+@pytest.mark.parametrize("change", [adoption(), naming(), retention(), deletion()])
+def test_a_look_that_tells_nothing(
+    simulate: Callable[..., Simulation], change: Change, fault: dict[str, Any], expected: type[ApiError]
+) -> None:
+    """Then nothing is written."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.spoil_hetzner("status", method="GET", **fault)
+
+    with pytest.raises(expected):
+        stage.carry_out(change)
+
+    assert stage.acted() == []
+
+
+SPEC = LoadBalancer("x", {}, "lb11")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        pytest.param("lb.adopt", NOBODY, Owner(CLUSTER_UID, None), id="an adoption by nobody"),
+        pytest.param("lb.adopt", "a", "b", id="an adoption of names"),
+        pytest.param("lb.identity", NOBODY, OURS, id="an owner as a name"),
+        pytest.param("lb.retain", OURS, NOBODY, id="let go without a date"),
+        pytest.param("lb.retain", OURS, Owner(None, SERVICE_UID, RELEASED), id="let go, and kept"),
+        pytest.param("lb.delete", OURS, None, id="an owner as a load balancer"),
+        pytest.param("lb.delete", None, SPEC, id="a deletion that creates"),
+    ],
+)
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, before: Any, after: Any) -> None:
+    """A change of another shape is a mistake of ours: nothing is asked and nothing sent."""
+    stage = a_stage(simulate, a_balancer())
+    by_kind = {"lb.adopt": adoption(), "lb.identity": naming(), "lb.retain": retention(), "lb.delete": deletion()}
+
+    with pytest.raises(TypeError, match=f"^{BALANCER}"):
+        stage.carry_out(replace(by_kind[kind], before=before, after=after))
+
+    assert stage.sent() == []
+
+
+@pytest.mark.parametrize(
+    ("service", "balancers"),
+    [
+        pytest.param(a_service(), [], id="none"),
+        pytest.param(a_service(), [a_balancer(cluster_uid="another")], id="another cluster's"),
+        pytest.param(a_service(), [a_balancer(), a_balancer(43)], id="two"),
+        pytest.param(a_service(uid="another"), [a_balancer()], id="another Service's"),
+    ],
+)
+def test_which_load_balancer_is_meant(
+    simulate: Callable[..., Simulation], service: Service, balancers: list[CloudBalancer]
+) -> None:
+    """A change that was planned from another world is not carried out in this one."""
+    stage = a_stage(simulate, service=service)
+    section = Section({balancer.id: balancer for balancer in balancers})
+    stage.snapshot = replace(stage.snapshot, load_balancers=section)
+
+    with pytest.raises(KeyError):
+        stage.carry_out(deletion())
+
+    assert stage.sent() == []
+
+
+def test_another_clusters_beside_ours(simulate: Callable[..., Simulation]) -> None:
+    """Of two that have the Service's label, the one of this cluster is meant (a cluster that was restored twice)."""
+    stage = a_stage(simulate, a_balancer(), a_balancer(43, cluster_uid="another", spec={"name": "other"}))
+
+    stage.carry_out(deletion())
+
+    assert [found["id"] for found in stage.balancers()] == [43]

@@ -1,0 +1,492 @@
+"""Changing parts of a load balancer: type, algorithm, reverse names, public interface, listeners."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Busy, Invalid, NotFound, Stopped, Transient
+from desired.annotations.choices import Algorithm, Protocol
+from desired.change import Change, State
+from desired.kinds import Verb
+from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.section import UNMANAGED
+from tests.balancers import DEFAULT_NAME, a_balancer, a_listener, an_http_check, an_http_listener
+from tests.support.balancer_changes import a_part
+from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
+from tests.support.simulators import Simulation
+
+WHY = "a test wants it"
+ATTACHED = (Attachment(NETWORK_ID, IPv4Address("10.7.0.2")),)
+IPV4, IPV6 = "203.0.113.200", "2001:db8::200"
+CERTIFICATES = [{"id": 4}, {"id": 5}, {"id": 6}]
+HTTPS = an_http_listener(
+    443,
+    30443,
+    protocol=Protocol.HTTPS,
+    http=HttpOptions("HCLBSTICKY", 300, 50, (4,), redirect_http=False, sticky_sessions=False),
+)
+WISH = Listener(8080, 30808, Protocol.TCP, HealthCheck(Protocol.TCP, 30808))
+"""A listener of which nobody asked for more than it needs."""
+
+
+def part(name: str, before: State | None, after: State | None) -> Change:
+    """The change of one part."""
+    verb = {"verb": Verb.MODIFY} if name.startswith("rdns/") else {}
+    return a_part(name, before, after, WHY, **verb)
+
+
+TYPE = part("type", "lb11", "lb21")
+ALGORITHM = part("algorithm", Algorithm.ROUND_ROBIN, Algorithm.LEAST_CONNECTIONS)
+REVERSE = part(f"rdns/{IPV4}", None, "lb.example.com")
+PUBLIC = part("public", False, True)
+UPDATE = part("listener/80", a_listener(), a_listener(proxyprotocol=True))
+ADD = part("listener/8080", None, WISH)
+REMOVE = part("listener/80", a_listener(), None)
+ALL = {
+    "type": (TYPE, "change_type"),
+    "algorithm": (ALGORITHM, "change_algorithm"),
+    "reverse name": (REVERSE, "change_dns_ptr"),
+    "public interface": (PUBLIC, "enable_public_interface"),
+    "changed listener": (UPDATE, "update_service"),
+    "new listener": (ADD, "add_service"),
+    "superfluous listener": (REMOVE, "delete_service"),
+}
+
+
+def service(stage: Stage, port: int) -> dict[str, Any]:
+    """The service of the load balancer that listens on this port."""
+    (found,) = (service for service in stage.balancer()["services"] if service["listen_port"] == port)
+    result: dict[str, Any] = found
+    return result
+
+
+def ports(stage: Stage) -> list[int]:
+    """On which the load balancer listens."""
+    return sorted(service["listen_port"] for service in stage.balancer()["services"])
+
+
+def has_happened(stage: Stage, change: Change) -> bool:
+    """Whether the world is as the change wants it."""
+    found = stage.balancer()
+    services = {service["listen_port"]: service for service in found["services"]}
+    seen = {
+        TYPE.key: found["load_balancer_type"]["name"] == "lb21",
+        ALGORITHM.key: found["algorithm"]["type"] == "least_connections",
+        REVERSE.key: found["public_net"]["ipv4"]["dns_ptr"] == "lb.example.com",
+        PUBLIC.key: found["public_net"]["enabled"],
+        ADD.key: 8080 in services,
+    }
+    if change.key == UPDATE.key:
+        return 80 not in services if change.after is None else bool(services[80]["proxyprotocol"])
+    return bool(seen[change.key])
+
+
+def staged(simulate: Callable[..., Simulation], **options: Any) -> Stage:
+    """A load balancer that all the changes above fit."""
+    return a_stage(simulate, a_balancer(spec={"public_interface": False}, targets=()), **options)
+
+
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_one_action_each(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+    """It is sent, and waited for: when the actuator is done it has happened."""
+    stage = staged(simulate)
+
+    stage.carry_out(change)
+
+    assert [(method, path) for method, path, _ in stage.sent()] == [("POST", f"{LB}/actions/{action}")]
+    assert stage.polls() == 1
+    assert has_happened(stage, change)
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_answers_that_are_lost(simulate: Callable[..., Simulation], change: Change, action: str, lost: str) -> None:
+    """What was carried out unanswered is sent again where that does no harm, and else looked up; it has happened."""
+    stage = staged(simulate)
+    stage.sim.spoil_hetzner(lost, method="POST")
+
+    stage.carry_out(change)
+
+    assert has_happened(stage, change)
+    assert {method for method, _, _ in stage.sent()} == ({"POST", "GET"} if change is ADD else {"POST"})
+
+
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+    """They are sent again."""
+    stage = staged(simulate)
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    stage.carry_out(change)
+
+    assert has_happened(stage, change)
+
+
+@pytest.mark.parametrize("code", ["conflict", "locked"])
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_a_busy_load_balancer_is_waited_for(
+    simulate: Callable[..., Simulation], change: Change, action: str, code: str
+) -> None:
+    """Somebody else's action runs on it for two seconds."""
+    stage = staged(simulate, action_s_by_command={"change_protection": 2.0}, load_balancer_busy_code=code)
+    stage.hands.writer.post(f"{LB}/actions/change_protection", {"delete": True})
+
+    stage.carry_out(change)
+
+    assert has_happened(stage, change)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"), [({"code": "x", "message": "no"}, Invalid), ({"code": "locked", "message": "no"}, Busy)]
+)
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_actions_that_fail(
+    simulate: Callable[..., Simulation],
+    change: Change,
+    action: str,
+    fault: dict[str, str],
+    expected: type[ApiError],
+) -> None:
+    """The error names load balancer and action, and nothing has happened."""
+    stage = staged(simulate)
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", **fault}])
+
+    with pytest.raises(expected, match=rf" of load balancer 42 {DEFAULT_NAME}: the action \w+ failed: no \("):
+        stage.carry_out(change)
+
+    assert not has_happened(stage, change)
+
+
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_actions_that_vanish(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+    """It is not known how they end: that is looked up, once, and they have happened."""
+    stage = staged(simulate)
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
+
+    stage.carry_out(change)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+    assert has_happened(stage, change)
+
+
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_actions_of_which_nothing_is_seen(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+    """They go on for an hour: after a minute it is looked up, and has not happened."""
+    stage = staged(simulate, action_s=3600.0)
+
+    with pytest.raises(Transient, match=rf" of load balancer 42 {DEFAULT_NAME}: the action \w+ is still running aft"):
+        stage.carry_out(change)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+
+
+def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) -> None:
+    """What that is nobody knows before, so that nothing can be looked up."""
+    stage = staged(simulate)
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
+
+    with pytest.raises(Transient, match="has vanished"):
+        stage.carry_out(part(f"rdns/{IPV4}", "before", None))
+
+
+def test_a_listener_with_members_whose_action_vanishes(simulate: Callable[..., Simulation]) -> None:
+    """What was sent of a health check is looked up in it."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
+    check = HealthCheck(Protocol.TCP, 30080, 30, 10, 3)
+
+    stage.carry_out(part("listener/80", a_listener(), a_listener(health_check=check)))
+
+    assert service(stage, 80)["health_check"]["interval"] == 30
+
+
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_stopped_while_it_runs(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+    """Nobody waits for the end, nor looks."""
+    stage = staged(simulate)
+    stage.sim.stop.set()
+
+    with pytest.raises(Stopped, match=r": stopped while the action \w+ was running$"):
+        stage.carry_out(change)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST"]
+
+
+@pytest.mark.parametrize("change", [TYPE, ALGORITHM, REVERSE, PUBLIC, UPDATE, ADD])
+def test_a_load_balancer_that_is_gone(simulate: Callable[..., Simulation], change: Change) -> None:
+    """There is nothing to change any more."""
+    stage = staged(simulate)
+    stage.remove_balancers()
+
+    with pytest.raises(NotFound):
+        stage.carry_out(change)
+
+
+@pytest.mark.parametrize(
+    ("address", "pointer", "there"),
+    [
+        pytest.param(IPV4, "lb.example.com", "lb.example.com", id="IPv4"),
+        pytest.param(IPV6, "lb.example.com", "lb.example.com", id="IPv6"),
+        pytest.param(IPV4, None, "static.200.113.0.203.clients.your-server.de", id="what Hetzner gives"),
+        pytest.param(IPV4, "", "", id="an empty name is one (LB-1)"),
+    ],
+)
+def test_reverse_names(simulate: Callable[..., Simulation], address: str, pointer: str | None, there: str) -> None:
+    """The address is that of the key; the other one keeps its name."""
+    stage = a_stage(simulate, a_balancer(targets=()))
+
+    stage.carry_out(part(f"rdns/{address}", "before", pointer))
+
+    found = stage.balancer()["public_net"]
+    family, other = ("ipv4", "ipv6") if address == IPV4 else ("ipv6", "ipv4")
+    assert (found[family]["dns_ptr"], found[other]["dns_ptr"]) == (there, None)
+
+
+def test_switching_the_public_interface_off(simulate: Callable[..., Simulation]) -> None:
+    """It needs a network, and has no body."""
+    stage = a_stage(simulate, a_balancer(attachments=ATTACHED, targets=()))
+
+    stage.carry_out(part("public", True, False))
+
+    assert stage.acted() == [("disable_public_interface", None)]
+    assert not stage.balancer()["public_net"]["enabled"]
+
+
+def test_a_public_interface_that_is_needed(simulate: Callable[..., Simulation]) -> None:
+    """The API's refusal is said as it is."""
+    stage = a_stage(simulate, a_balancer(attachments=ATTACHED))
+
+    with pytest.raises(Invalid, match="targets_without_use_private_ip"):
+        stage.carry_out(part("public", True, False))
+
+
+def test_a_listener_as_asked_for(simulate: Callable[..., Simulation]) -> None:
+    """What nobody asked for is not sent, and is what the API gives."""
+    stage = a_stage(simulate, a_balancer())
+
+    stage.carry_out(ADD)
+
+    check = {"protocol": "tcp", "port": 30808}
+    assert stage.acted() == [
+        (
+            "add_service",
+            {"protocol": "tcp", "listen_port": 8080, "destination_port": 30808, "health_check": check},
+        )
+    ]
+    assert service(stage, 8080) == {
+        "protocol": "tcp",
+        "listen_port": 8080,
+        "destination_port": 30808,
+        "proxyprotocol": False,
+        "health_check": {**check, "interval": 15, "timeout": 10, "retries": 3},
+    }
+
+
+def test_a_listener_with_everything(simulate: Callable[..., Simulation]) -> None:
+    """Every member arrives, in the API's own names and units."""
+    check = HealthCheck(
+        Protocol.HTTP, 8888, 20, 5, 4, HttpCheck("a.example.com", "/healthz", "ok", ("200", "30?"), tls=True)
+    )
+    http = HttpOptions("MINE", 600, 60, (4, 5), redirect_http=True, sticky_sessions=True)
+    stage = a_stage(simulate, a_balancer(listeners=()))
+    stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": CERTIFICATES})
+
+    stage.carry_out(
+        part(
+            "listener/443",
+            None,
+            a_listener(443, 30443, protocol=Protocol.HTTPS, proxyprotocol=True, health_check=check, http=http),
+        )
+    )
+
+    assert service(stage, 443) == {
+        "protocol": "https",
+        "listen_port": 443,
+        "destination_port": 30443,
+        "proxyprotocol": True,
+        "health_check": {
+            "protocol": "http",
+            "port": 8888,
+            "interval": 20,
+            "timeout": 5,
+            "retries": 4,
+            "http": {
+                "domain": "a.example.com",
+                "path": "/healthz",
+                "response": "ok",
+                "status_codes": ["200", "30?"],
+                "tls": True,
+            },
+        },
+        "http": {
+            "cookie_name": "MINE",
+            "cookie_lifetime": 600,
+            "timeout_idle": 60,
+            "certificates": [4, 5],
+            "redirect_http": True,
+            "sticky_sessions": True,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        pytest.param(a_listener(), a_listener(node_port=30081), None, id="node port and its check"),
+        pytest.param(a_listener(), a_listener(proxyprotocol=True), {"proxyprotocol": True}, id="proxy protocol"),
+        pytest.param(
+            a_listener(),
+            a_listener(health_check=HealthCheck(Protocol.TCP, 30080, 30, 10, 3)),
+            {"health_check": {"interval": 30}},
+            id="one member of the check",
+        ),
+        pytest.param(
+            a_listener(health_check=an_http_check()),
+            a_listener(health_check=an_http_check(path="/healthz")),
+            {"health_check": {"http": {"path": "/healthz"}}},
+            id="one member of a check over HTTP",
+        ),
+        pytest.param(
+            a_listener(),
+            a_listener(health_check=HealthCheck(Protocol.HTTP, 30080, http=HttpCheck(path="/healthz"))),
+            {"health_check": {"protocol": "http", "http": {"path": "/healthz"}}},
+            id="a check over HTTP",
+        ),
+        pytest.param(
+            a_listener(health_check=an_http_check()),
+            a_listener(health_check=HealthCheck(Protocol.TCP, 30080, UNMANAGED, UNMANAGED, UNMANAGED)),
+            {"health_check": {"protocol": "tcp"}},
+            id="a check over TCP",
+        ),
+        pytest.param(
+            a_listener(),
+            an_http_listener(http=HttpOptions(sticky_sessions=True)),
+            {"protocol": "http", "http": {"sticky_sessions": True}},
+            id="TCP becomes HTTP",
+        ),
+        pytest.param(
+            a_listener(), an_http_listener(http=HttpOptions()), {"protocol": "http"}, id="and is left as it is"
+        ),
+        pytest.param(an_http_listener(), a_listener(), {"protocol": "tcp"}, id="HTTP becomes TCP"),
+        pytest.param(
+            HTTPS,
+            replace(HTTPS, http=replace(HTTPS.http, certificates=(5, 6))),  # type: ignore[type-var]
+            {"http": {"certificates": [5, 6]}},
+            id="certificates as a whole list",
+        ),
+        pytest.param(
+            HTTPS,
+            replace(HTTPS, http=HttpOptions(cookie_lifetime_s=600, redirect_http=True)),
+            {"http": {"cookie_lifetime": 600, "redirect_http": True}},
+            id="what nobody asks for stays",
+        ),
+    ],
+)
+def test_only_what_differs_is_sent(
+    simulate: Callable[..., Simulation], before: Listener, after: Listener, sent: dict[str, Any] | None
+) -> None:
+    """So that what a person set besides stays as it is."""
+    stage = a_stage(simulate, a_balancer(listeners=()))
+    stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": CERTIFICATES})
+    stage.carry_out(part(f"listener/{before.port}", None, before))
+    was = service(stage, before.port)
+    stage.sim.hetzner_proxy.journal.clear()
+
+    stage.carry_out(part(f"listener/{before.port}", before, after))
+
+    wanted = sent or {"destination_port": 30081, "health_check": {"port": 30081}}
+    assert stage.acted() == [("update_service", {"listen_port": before.port, **wanted})]
+    now = service(stage, before.port)
+    assert {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)} <= {*wanted, "http"}
+
+
+def test_a_listener_that_is_gone(simulate: Callable[..., Simulation]) -> None:
+    """There is nothing left to remove, and nothing to change."""
+    stage = a_stage(simulate, a_balancer(listeners=()))
+
+    stage.carry_out(REMOVE)
+    with pytest.raises(NotFound):
+        stage.carry_out(UPDATE)
+
+    assert ports(stage) == []
+
+
+def test_a_removal_that_finds_out_late(simulate: Callable[..., Simulation]) -> None:
+    """Its action says that there is nothing to remove."""
+    stage = a_stage(simulate, a_balancer())
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
+
+    stage.carry_out(REMOVE)
+
+
+def test_a_removal_of_a_load_balancers_listener(simulate: Callable[..., Simulation]) -> None:
+    """With the load balancer its listeners are gone."""
+    stage = a_stage(simulate, a_balancer())
+    stage.remove_balancers()
+
+    stage.carry_out(REMOVE)
+
+
+def test_a_port_that_is_taken(simulate: Callable[..., Simulation]) -> None:
+    """Somebody else's listener is not mistaken for ours: the API's refusal is said as it is."""
+    stage = a_stage(simulate, a_balancer())
+
+    with pytest.raises(Invalid, match="source_port_already_used"):
+        stage.carry_out(part("listener/80", None, a_listener(node_port=30099)))
+
+    assert service(stage, 80)["destination_port"] == 30080
+
+
+def test_a_new_listener_that_comes_late(simulate: Callable[..., Simulation]) -> None:
+    """The look comes before it is there; the second request waits for the first one's action and meets its port."""
+    stage = a_stage(simulate, a_balancer(), action_s=2.0)
+    stage.sim.spoil_hetzner("executed_then_504", method="POST")
+
+    stage.carry_out(ADD)
+
+    assert ports(stage) == [80, 8080]
+    statuses = [entry.status for entry in stage.sim.sent_to_hetzner() if entry.method == "POST"]
+    assert (statuses[0], statuses[-1]) == (504, 412)
+
+
+def test_a_second_request_that_is_refused(simulate: Callable[..., Simulation]) -> None:
+    """When the port is not there afterwards the refusal counts."""
+    stage = a_stage(simulate, a_balancer())
+    refusal = {"error": {"code": "source_port_already_used", "message": "port 80 is busy, redirect_http needs it"}}
+    stage.sim.spoil_hetzner("reset", method="POST")
+    stage.sim.spoil_hetzner("status", method="POST", code=412, body=refusal)
+
+    with pytest.raises(Invalid, match="redirect_http needs it"):
+        stage.carry_out(ADD)
+
+    assert ports(stage) == [80]
+
+
+UNKNOWN_CERTIFICATE = replace(HTTPS, http=HttpOptions(certificates=KNOWN_AFTER_APPLY))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(replace(TYPE, after=Algorithm.ROUND_ROBIN), id="an algorithm as a type"),
+        pytest.param(replace(TYPE, after=None), id="no type"),
+        pytest.param(replace(ALGORITHM, after="random"), id="a text as an algorithm"),
+        pytest.param(replace(REVERSE, before=None, after=True), id="a switch as a name"),
+        pytest.param(replace(PUBLIC, after="on"), id="a text as a switch"),
+        pytest.param(replace(UPDATE, after=True), id="a switch as a listener"),
+        pytest.param(replace(UPDATE, after=a_listener(81)), id="a listener that moves"),
+        pytest.param(part("listener/443", None, UNKNOWN_CERTIFICATE), id="a certificate that is not there yet"),
+        pytest.param(part("listener/443", HTTPS, UNKNOWN_CERTIFICATE), id="or comes in place of another"),
+    ],
+)
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], change: Change) -> None:
+    """A change of another shape is a mistake of ours: nothing is sent."""
+    stage = staged(simulate)
+
+    with pytest.raises(TypeError):
+        stage.carry_out(change)
+
+    assert stage.sent() == []

@@ -1,0 +1,401 @@
+"""Targets of a load balancer: adding, removing, and reaching a server by its other address."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Busy, Invalid, NotFound, Transient
+from desired.change import Change
+from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from tests.balancers import a_balancer
+from tests.support.balancer_changes import a_part
+from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_member, a_stage
+from tests.support.simulators import Simulation
+
+WHY = "a test wants it"
+PLACE = Attachment(NETWORK_ID, IPv4Address("10.7.0.2"))
+DEDICATED = IpTarget("198.51.100.7")
+BOTH_SETTINGS = pytest.mark.parametrize("twins", ["accepted", "refused"])
+"""Whether a server may be two targets."""
+NO_TARGET = {"error": {"code": "resolve_cloud_private_targets_error", "message": "server has left the network"}}
+
+
+def public(number: int) -> ServerTarget:
+    """A server by its public address."""
+    return ServerTarget(number, use_private_ip=False)
+
+
+def private(number: int) -> ServerTarget:
+    """A server by its private address."""
+    return ServerTarget(number, use_private_ip=True)
+
+
+def change(before: Target | None, after: Target | None) -> Change:
+    """The change of one target."""
+    some = after or before
+    assert some is not None
+    return a_part(some.suffix, before, after, WHY)
+
+
+def balancer(*targets: Target) -> CloudBalancer:
+    """A load balancer in the network, with these targets."""
+    return a_balancer(attachments=(PLACE,), targets=targets)
+
+
+def actions(stage: Stage) -> list[str]:
+    """What was asked of the targets: ``add private``, ``remove 10.7.0.11``, ``remove`` without an address."""
+    asked = []
+    for action, body in stage.acted():
+        how = (
+            body.get("server", {}).get("ip") or {True: "private", False: "public", None: ""}[body.get("use_private_ip")]
+        )
+        asked.append(f"{action.removesuffix('_target')} {how}".strip())
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        pytest.param(public(2), {"type": "server", "server": {"id": 2}, "use_private_ip": False}, id="public"),
+        pytest.param(private(2), {"type": "server", "server": {"id": 2}, "use_private_ip": True}, id="private"),
+        pytest.param(DEDICATED, {"type": "ip", "ip": {"ip": "198.51.100.7"}}, id="a dedicated server"),
+    ],
+)
+def test_addition_and_removal(simulate: Callable[..., Simulation], target: Target, body: dict[str, Any]) -> None:
+    """By which address a server is reached is always said; it is removed whatever that address is."""
+    stage = a_stage(simulate, balancer(public(1)))
+
+    stage.carry_out(change(None, target))
+    assert stage.targets() == {public(1), target}
+    stage.carry_out(change(target, None))
+    assert stage.targets() == {public(1)}
+
+    named = {name: value for name, value in body.items() if name != "use_private_ip"}
+    assert stage.acted() == [("add_target", body), ("remove_target", named)]
+    assert stage.polls() == 2
+
+
+@pytest.mark.parametrize("target", [public(1), DEDICATED])
+def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Target) -> None:
+    """Somebody was faster: done."""
+    stage = a_stage(simulate, balancer(target))
+
+    stage.carry_out(change(None, target))
+
+    assert stage.targets() == {target}
+    assert stage.polls() == 0
+
+
+@pytest.mark.parametrize("target", [public(1), DEDICATED])
+@pytest.mark.parametrize("how", ["not there", "found out late", "no load balancer"])
+def test_what_is_gone_is_removed(simulate: Callable[..., Simulation], target: Target, how: str) -> None:
+    """Somebody was faster: done."""
+    stage = a_stage(simulate, balancer(*([target] if how == "found out late" else [])))
+    if how == "found out late":
+        stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
+    elif how == "no load balancer":
+        stage.remove_balancers()
+
+    stage.carry_out(change(target, None))
+
+    assert len(stage.acted()) == 1
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+@pytest.mark.parametrize("target", [public(2), private(2), DEDICATED])
+def test_answers_that_are_lost(simulate: Callable[..., Simulation], target: Target, lost: str) -> None:
+    """An addition is looked up, a removal repeated until there is nothing to remove."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.sim.spoil_hetzner(lost, method="POST")
+    stage.carry_out(change(None, target))
+    assert stage.targets() == {public(1), target}
+    assert ("GET", LB) in [(method, path) for method, path, _ in stage.sent()]
+
+    stage.sim.spoil_hetzner(lost, method="POST")
+    stage.carry_out(change(target, None))
+    assert stage.targets() == {public(1)}
+
+
+def test_an_addition_that_is_looked_up_in_time(simulate: Callable[..., Simulation]) -> None:
+    """When the look finds it, nothing is sent again."""
+    stage = a_stage(simulate, balancer(public(1)), action_s=0.0)
+    stage.sim.spoil_hetzner("executed_then_504", method="POST")
+
+    stage.carry_out(change(None, public(2)))
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+
+
+def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation]) -> None:
+    """They are sent again, an addition after a look."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.sim.spoil_hetzner("reset", method="POST")
+    stage.carry_out(change(None, public(2)))
+    stage.sim.spoil_hetzner("reset", method="POST")
+    stage.carry_out(change(public(1), None))
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "POST", "POST"]
+    assert stage.targets() == {public(2)}
+
+
+@pytest.mark.parametrize("code", ["conflict", "locked"])
+def test_a_busy_load_balancer_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
+    """Somebody else's action runs on it for two seconds."""
+    stage = a_stage(
+        simulate,
+        balancer(public(1)),
+        action_s_by_command={"change_protection": 2.0},
+        load_balancer_busy_code=code,
+    )
+    stage.hands.writer.post(f"{LB}/actions/change_protection", {"delete": True})
+
+    stage.carry_out(change(None, public(2)))
+
+    assert stage.targets() == {public(1), public(2)}
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        pytest.param(public(99), "cloud target was not found", id="a server that is gone"),
+        pytest.param(public(4), "resolve_cloud_public_targets_error", id="no public address"),
+        pytest.param(private(4), "resolve_cloud_private_targets_error", id="not in the network"),
+        pytest.param(IpTarget("203.0.113.1"), "cloud_resource_ip_not_allowed", id="a cloud server's address"),
+    ],
+)
+def test_refusals(simulate: Callable[..., Simulation], target: Target, said: str) -> None:
+    """The API's words are the error."""
+    servers = [a_member(1), a_member(4, ipv4=None, private_ips=())]
+    stage = a_stage(simulate, balancer(public(1)), servers=servers)
+
+    with pytest.raises(Invalid, match=said):
+        stage.carry_out(change(None, target))
+
+    assert stage.targets() == {public(1)}
+
+
+@pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])
+def test_actions_that_fail(simulate: Callable[..., Simulation], code: str, expected: type[ApiError]) -> None:
+    """It has not happened, and the error says of what."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code, "count": 2}])
+
+    with pytest.raises(expected, match=r"^addition of target/server:2 to load balancer 42 .*: the action add_target"):
+        stage.carry_out(change(None, public(2)))
+    with pytest.raises(expected, match=r"^removal of target/server:1 from load balancer 42 .*: the action remove_"):
+        stage.carry_out(change(public(1), None))
+
+    assert stage.targets() == {public(1)}
+
+
+def test_actions_that_vanish(simulate: Callable[..., Simulation]) -> None:
+    """What became of it is looked up."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "count": 2}])
+
+    stage.carry_out(change(None, public(2)))
+    stage.carry_out(change(public(1), None))
+
+    assert stage.targets() == {public(2)}
+
+
+def test_a_load_balancer_that_is_gone(simulate: Callable[..., Simulation]) -> None:
+    """Nothing can be added to it."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.remove_balancers()
+
+    with pytest.raises(NotFound):
+        stage.carry_out(change(None, public(2)))
+
+
+@BOTH_SETTINGS
+@pytest.mark.parametrize(("before", "after"), [(public(1), private(1)), (private(1), public(1))])
+def test_the_other_address(
+    simulate: Callable[..., Simulation], before: ServerTarget, after: ServerTarget, twins: str
+) -> None:
+    """Among others, a server is removed and added again: whether it may be two targets need not be known."""
+    stage = a_stage(simulate, balancer(before, public(2)), server_as_two_targets=twins)
+
+    stage.carry_out(change(before, after))
+
+    assert stage.targets() == {after, public(2)}
+    assert actions(stage) == ["remove", "add private" if after.use_private_ip else "add public"]
+
+
+@pytest.mark.parametrize(
+    ("twins", "asked"),
+    [
+        pytest.param("accepted", ["add {0}", "remove {1}"], id="beside the old one, which then goes alone"),
+        pytest.param("refused", ["add {0}", "remove", "add {0}"], id="or in its place"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        pytest.param(public(1), private(1), ("private", "203.0.113.1"), id="private"),
+        pytest.param(private(1), public(1), ("public", "10.7.0.11"), id="public"),
+    ],
+)
+def test_the_other_address_of_the_only_target(
+    simulate: Callable[..., Simulation],
+    before: ServerTarget,
+    after: ServerTarget,
+    words: tuple[str, str],
+    twins: str,
+    asked: list[str],
+) -> None:
+    """The load balancer is without any target no longer than it has to be."""
+    stage = a_stage(simulate, balancer(before), server_as_two_targets=twins)
+
+    stage.carry_out(change(before, after))
+
+    assert stage.targets() == {after}
+    assert actions(stage) == [action.format(*words) for action in asked]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"), [(public(1), private(1), "203.0.113.1"), (private(1), public(1), "10.7.0.11")]
+)
+def test_both_addresses_are_there(
+    simulate: Callable[..., Simulation], before: ServerTarget, after: ServerTarget, named: str
+) -> None:
+    """Only the old one is removed, whether it is exchanged or goes for good."""
+    stage = a_stage(simulate, balancer(before, after, public(2)), server_as_two_targets="accepted")
+
+    stage.carry_out(change(before, after))
+
+    assert stage.targets() == {after, public(2)}
+    assert actions(stage) == [f"remove {named}"]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param(a_member(1, ipv4=None), id="without an address by now"),
+        pytest.param(a_member(9), id="that is gone"),
+    ],
+)
+def test_an_old_address_that_is_not_known(simulate: Callable[..., Simulation], server: Any) -> None:
+    """It cannot be named, so the server goes by both and comes back by the new one."""
+    stage = a_stage(simulate, balancer(public(1), private(1)), server_as_two_targets="accepted")
+    servers = {server.id: server}
+    stage.snapshot = replace(stage.snapshot, servers=replace(stage.snapshot.servers, items=servers))
+
+    stage.carry_out(change(public(1), private(1)))
+
+    assert stage.targets() == {private(1)}
+    assert actions(stage) == ["remove", "add private"]
+
+
+@pytest.mark.parametrize(("target", "left"), [(public(1), private(1)), (private(1), public(1))])
+def test_one_of_two_addresses_goes(
+    simulate: Callable[..., Simulation], target: ServerTarget, left: ServerTarget
+) -> None:
+    """A server that is two targets keeps the other."""
+    stage = a_stage(simulate, balancer(public(1), private(1)), server_as_two_targets="accepted")
+
+    stage.carry_out(change(target, None))
+
+    assert stage.targets() == {left}
+
+
+def test_a_new_address_that_is_refused(simulate: Callable[..., Simulation]) -> None:
+    """The old one is put back, and the refusal is the error."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=422, body=NO_TARGET)
+
+    with pytest.raises(Invalid, match="server has left the network"):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert stage.targets() == {public(1), public(2)}
+    assert actions(stage) == ["remove", "add private", "add public"]
+
+
+def test_a_new_address_that_fails_in_its_action(simulate: Callable[..., Simulation]) -> None:
+    """The same."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_target"}])
+
+    with pytest.raises(Invalid, match="simulated failure"):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert stage.targets() == {public(1), public(2)}
+
+
+@BOTH_SETTINGS
+def test_a_new_address_of_the_only_target_that_is_refused(simulate: Callable[..., Simulation], twins: str) -> None:
+    """It is found out before anything was removed."""
+    servers = [a_member(1, private_ips=())]
+    stage = a_stage(simulate, balancer(public(1)), servers=servers, server_as_two_targets=twins)
+
+    with pytest.raises(Invalid, match="resolve_cloud_private_targets_error"):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert stage.targets() == {public(1)}
+    assert actions(stage) == ["add private"]
+
+
+def test_an_old_address_that_cannot_be_put_back(
+    simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The refusal of the new one stays the error, and the log has the rest."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=422, body=NO_TARGET)
+    denied = {"error": {"code": "forbidden", "message": "no"}}
+    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=403, body=denied)
+
+    with pytest.raises(Invalid, match="server has left the network"):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert stage.targets() == {public(2)}
+    assert "server 1 is no target" in caplog.text
+
+
+def test_a_new_address_of_which_nothing_is_known(simulate: Callable[..., Simulation]) -> None:
+    """It may have been added, so that the old one is not put back: that is for the next look at it."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=500, body="<html>", count=None)
+
+    with pytest.raises(Transient):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert actions(stage) == ["remove", "add private", "add private"]
+
+
+def test_an_old_address_that_stays(simulate: Callable[..., Simulation]) -> None:
+    """When it cannot be removed the new one is not even asked for."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
+
+    with pytest.raises(Invalid):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert stage.targets() == {public(1), public(2)}
+    assert actions(stage) == ["remove"]
+
+
+SELECTED = SelectorTarget("role=worker", use_private_ip=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(None, SELECTED, id="a label selector to add"),
+        pytest.param(SELECTED, None, id="a label selector to remove"),
+        pytest.param(public(1), public(2), id="one server for another"),
+        pytest.param(DEDICATED, IpTarget("198.51.100.8"), id="one address for another"),
+        pytest.param(public(1), DEDICATED, id="a server for an address"),
+        pytest.param(None, True, id="a switch"),
+    ],
+)
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
+    """A change of another shape is a mistake of ours: nothing is sent."""
+    stage = a_stage(simulate, balancer(public(1)))
+
+    with pytest.raises(TypeError, match=r"^load_balancer/default/web/target/server:1: lb\.target from"):
+        stage.carry_out(replace(change(public(1), private(1)), before=before, after=after))
+
+    assert stage.sent() == []

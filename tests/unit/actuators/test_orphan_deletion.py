@@ -1,0 +1,118 @@
+"""Deleting what nobody wants: only what is as it was observed, and waited for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Conflict, Denied
+from actuators.orphans import delete_orphan
+from desired.load_balancer import CloudBalancer
+from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from tests.balancers import SERVICE_UID, a_balancer
+from tests.builders import CLUSTER_UID
+from tests.support.balancer_stage import LB, Stage, a_stage
+from tests.support.simulators import Simulation
+
+RELEASED = a_balancer(
+    service_uid=None, spec={"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260701T120000Z"}}
+)
+
+
+@pytest.fixture
+def stage(simulate: Callable[..., Simulation]) -> Stage:
+    """A project with one load balancer that has the label of a Service."""
+    return a_stage(simulate, a_balancer())
+
+
+def only(stage: Stage) -> CloudBalancer:
+    """The load balancer as it was observed."""
+    assert stage.snapshot.load_balancers is not None
+    (found,) = stage.snapshot.load_balancers
+    return found
+
+
+@pytest.mark.parametrize(
+    "balancer", [pytest.param(a_balancer(), id="of a Service that is gone"), pytest.param(RELEASED, id="let go")]
+)
+def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -> None:
+    """It is looked at, deleted, and waited for."""
+    stage = a_stage(simulate, balancer)
+
+    delete_orphan(stage.hands, only(stage))
+
+    assert stage.balancers() == []
+    assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
+    assert stage.polls() >= 1
+    assert stage.hands.actions.in_flight == 0
+
+
+def test_one_that_is_gone_already(stage: Stage) -> None:
+    """What somebody else has deleted is done."""
+    stage.remove_balancers()
+
+    delete_orphan(stage.hands, only(stage))
+
+    assert [method for method, _, _ in stage.sent()] == ["GET"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        pytest.param(
+            {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: "another"}}, "other owner", id="taken over"
+        ),
+        pytest.param(
+            {"labels": {LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}}, "other owner", id="another's"
+        ),
+        pytest.param({"labels": {}}, "other owner", id="disowned"),
+        pytest.param(
+            {
+                "labels": {
+                    LABEL_CLUSTER_UID: CLUSTER_UID,
+                    LABEL_SERVICE_UID: SERVICE_UID,
+                    LABEL_RELEASED: "20260701T120000Z",
+                }
+            },
+            "other owner",
+            id="let go meanwhile",
+        ),
+        pytest.param({"protection": {"delete": True}}, "protected against deletion", id="protected"),
+    ],
+)
+def test_one_that_has_changed(stage: Stage, changes: dict[str, Any], why: str) -> None:
+    """What a person saw and agreed to is another thing by now: it stays."""
+    stage.change_balancer(**changes)
+
+    with pytest.raises(Conflict, match=why):
+        delete_orphan(stage.hands, only(stage))
+
+    assert [found["id"] for found in stage.balancers()] == [42]
+    assert [method for method, _, _ in stage.sent()] == ["GET"]
+
+
+def test_other_labels_do_not_matter(stage: Stage) -> None:
+    """A label of a person's own says nothing of the owner."""
+    stage.change_balancer(labels={**only(stage).spec.labels, "team": "blue"}, name="renamed")
+
+    delete_orphan(stage.hands, only(stage))
+
+    assert stage.balancers() == []
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error"),
+    [
+        pytest.param("protected", 423, Conflict, id="protected in the last moment"),
+        pytest.param("forbidden", 403, Denied, id="no right"),
+    ],
+)
+def test_the_api_refuses(stage: Stage, code: str, status: int, error: type[ApiError]) -> None:
+    """The API has the last word, and it stays."""
+    body = {"error": {"code": code, "message": "no"}}
+    stage.sim.spoil_hetzner("status", code=status, method="DELETE", body=body)
+
+    with pytest.raises(error):
+        delete_orphan(stage.hands, only(stage))
+
+    assert [found["id"] for found in stage.balancers()] == [42]

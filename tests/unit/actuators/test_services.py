@@ -1,0 +1,452 @@
+"""Writes to Services: the claim, the published addresses, the release; what others have written stays."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import KubernetesWriter
+from actuators.errors import Conflict, Denied, Invalid, NotFound, Transient
+from actuators.services import claim, release, write_status
+from desired.change import Change, Claimed
+from desired.load_balancer import KNOWN_AFTER_APPLY
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.service import Ingress, ServiceCondition
+from desired.snapshot import Snapshot
+from tests.balancers import a_service, a_world
+from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
+from tests.support.simulators import START, Simulation, ago
+
+PATH = "/api/v1/namespaces/default/services/web"
+OTHERS = "example.com/hold"
+FOREIGN = {
+    "type": "example.com/Audited",
+    "status": "True",
+    "observedGeneration": 3,
+    "lastTransitionTime": "2027-01-01T00:00:00Z",
+    "reason": "Checked",
+    "message": "by somebody",
+}
+OLD = [{"ip": "203.0.113.9", "ipMode": "VIP"}]
+NEW = (Ingress("203.0.113.200", ip_mode="Proxy"), Ingress("2001:db8::200"), Ingress(hostname="lb.example.com"))
+READY = ServiceCondition("LoadBalancerReady", "True", "AddressPublished", "published 203.0.113.200")
+WHY = "a test wants it"
+LIMITED = "limited"
+
+CLAIM = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, WHY, verb="add")
+STATUS = a_difference(f"{SERVICE}/status", "service.status", (), NEW, WHY)
+RELEASE = a_difference(f"{SERVICE}/release", "service.release", Claimed(True, ()), None, WHY)
+ALL = [pytest.param(change, id=change.kind) for change in (CLAIM, STATUS, RELEASE)]
+
+
+def raw(*finalizers: str, conditions: tuple[dict[str, Any], ...] = (), going: bool = False) -> dict[str, Any]:
+    """A Service as the API server has it, that has an address."""
+    metadata: dict[str, Any] = {"name": "web", "namespace": "default", "finalizers": list(finalizers)}
+    if going:
+        metadata |= {"deletionTimestamp": ago(60), "deletionGracePeriodSeconds": 0}
+    return {
+        "metadata": metadata,
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "nodePort": 30080}]},
+        "status": {"loadBalancer": {"ingress": OLD}, "conditions": [FOREIGN, *conditions]},
+    }
+
+
+@pytest.fixture
+def started(simulate: Callable[..., Simulation]) -> Callable[..., Simulation]:
+    """A cluster with the Service that it is given."""
+
+    def start(service: dict[str, Any] | None = None) -> Simulation:
+        sim = simulate()
+        sim.kubernetes.replace_world({"services": [service or raw(OTHERS, FINALIZER_BALANCER)]})
+        return sim
+
+    return start
+
+
+def service(sim: Simulation) -> dict[str, Any]:
+    """The Service as it truly is."""
+    return sim.objects("services")["web"]
+
+
+def observed(sim: Simulation, **overrides: Any) -> Snapshot:
+    """The Service as a pass has read it."""
+    metadata = service(sim)["metadata"]
+    fields = {
+        "uid": metadata["uid"],
+        "resource_version": metadata["resourceVersion"],
+        "finalizers": tuple(metadata.get("finalizers", ())),
+    }
+    return replace(a_world([a_service(**fields | overrides)]), taken_at=START)
+
+
+def carry_out(sim: Simulation, change: Change, snapshot: Snapshot | None = None) -> None:
+    """Give the change to its actuator."""
+    found = snapshot or observed(sim)
+    sim.kubernetes_proxy.journal.clear()
+    actuate(sim, sim.kubernetes_writer(), change, found)
+
+
+def actuate(sim: Simulation, writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Give the change to its actuator, with this writer."""
+    if change.kind == "service.release":
+        release(writer, sim.hetzner_reader(), change, snapshot)
+    else:
+        {"service.claim": claim, "service.status": write_status}[change.kind](writer, change, snapshot)
+
+
+def touch(sim: Simulation) -> None:
+    """Let somebody else write to the Service."""
+    sim.kubernetes_writer().patch(PATH, {"metadata": {"labels": {"a": "b"}}})
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "after"),
+    [
+        pytest.param([], [FINALIZER_BALANCER], id="none"),
+        pytest.param([OTHERS], [FINALIZER_BALANCER, OTHERS], id="somebody else's"),
+        pytest.param([OTHERS, FINALIZER_BALANCER], [OTHERS, FINALIZER_BALANCER], id="ours already"),
+    ],
+)
+def test_the_claim(started: Callable[..., Simulation], finalizers: list[str], after: list[str]) -> None:
+    """Our finalizer comes to those that are there, and nothing else moves."""
+    sim = started(raw(*finalizers))
+    before = service(sim)
+
+    carry_out(sim, CLAIM)
+
+    now = service(sim)
+    assert now["metadata"]["finalizers"] == after
+    assert (now["spec"], now["status"]) == (before["spec"], before["status"])
+    assert [entry.path for entry in sim.written()] == [f"{PATH}/status"]
+
+
+def test_a_claim_beside_another_write(started: Callable[..., Simulation]) -> None:
+    """It needs no version: what somebody else adds meanwhile stays."""
+    sim = started(raw())
+    snapshot = observed(sim)
+    sim.kubernetes_writer().patch(PATH, {"metadata": {"finalizers": [OTHERS]}})
+
+    carry_out(sim, CLAIM, snapshot)
+
+    assert set(service(sim)["metadata"]["finalizers"]) == {OTHERS, FINALIZER_BALANCER}
+
+
+def test_no_claim_of_what_is_being_deleted(started: Callable[..., Simulation]) -> None:
+    """It would hold up what nobody wants to keep: nothing is sent."""
+    sim = started(raw(OTHERS, going=True))
+
+    with pytest.raises(Conflict, match=r"^Service default/web is being deleted$"):
+        carry_out(sim, CLAIM, observed(sim, deleted_at=START - timedelta(minutes=1)))
+
+    assert sim.written() == []
+
+
+def test_a_claim_that_comes_too_late(started: Callable[..., Simulation]) -> None:
+    """The API server refuses new finalizers of what is being deleted, and the next plan sees it go."""
+    sim = started(raw(OTHERS))
+    snapshot = observed(sim)
+    uid, version = (service(sim)["metadata"][name] for name in ("uid", "resourceVersion"))
+    sim.kubernetes_writer().delete(PATH, uid=uid, version=version)
+
+    with pytest.raises(Conflict, match=r"^Service default/web is being deleted by now$"):
+        carry_out(sim, CLAIM, snapshot)
+
+    assert service(sim)["metadata"]["finalizers"] == [OTHERS]
+
+
+def test_a_claim_that_is_refused_otherwise(started: Callable[..., Simulation]) -> None:
+    """A refusal for another reason is what it says."""
+    sim = started(raw())
+    refusal = {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422, "message": "no"}
+    snapshot = observed(sim)
+    sim.spoil_kubernetes("status", method="PATCH", code=422, body=refusal)
+
+    with pytest.raises(Invalid):
+        carry_out(sim, CLAIM, snapshot)
+
+
+def test_the_status(started: Callable[..., Simulation]) -> None:
+    """The whole list of addresses is replaced; only what an entry has is written."""
+    sim = started()
+    before = service(sim)
+
+    carry_out(sim, STATUS)
+
+    now = service(sim)
+    assert now["status"]["loadBalancer"]["ingress"] == [
+        {"ip": "203.0.113.200", "ipMode": "Proxy"},
+        {"ip": "2001:db8::200", "ipMode": "VIP"},
+        {"hostname": "lb.example.com"},
+    ]
+    assert now["status"]["conditions"] == [FOREIGN]
+    assert now["spec"] == before["spec"]
+    assert now["metadata"]["finalizers"] == before["metadata"]["finalizers"]
+    (sent,) = sim.written()
+    assert sent.body["status"]["loadBalancer"]["ingress"][1] == {"ip": "2001:db8::200"}
+
+
+def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
+    """There may be none to publish (ST-4)."""
+    sim = started()
+
+    carry_out(sim, replace(STATUS, before=NEW, after=()))
+
+    assert service(sim)["status"]["loadBalancer"] == {}
+
+
+@pytest.mark.parametrize("present", [None, replace(READY, status="False"), READY], ids=["new", "another", "the same"])
+def test_conditions_that_ride_on_it(started: Callable[..., Simulation], present: ServiceCondition | None) -> None:
+    """They are merged by type: ours say since when they have their status, those of others stay byte for byte."""
+    shown = {
+        "type": "LoadBalancerReady",
+        "status": "True",
+        "reason": "AddressPublished",
+        "message": "published 203.0.113.200",
+    }
+    there = [] if present is None else [shown | {"status": present.status, "lastTransitionTime": ago(7)}]
+    sim = started(raw(FINALIZER_BALANCER, conditions=tuple(there)))
+    snapshot = observed(sim, conditions=() if present is None else (present,))
+    ride = replace(READY, since=START - timedelta(hours=1))
+
+    carry_out(sim, replace(STATUS, rides=(ride,)), snapshot)
+
+    conditions = {condition["type"]: condition for condition in service(sim)["status"]["conditions"]}
+    assert conditions == {FOREIGN["type"]: FOREIGN, "LoadBalancerReady": {**shown, "lastTransitionTime": ago(3600)}}
+
+
+def test_a_condition_of_no_time_is_a_bug(started: Callable[..., Simulation]) -> None:
+    """The API server demands a time, and the rules always give one."""
+    sim = started(raw(FINALIZER_BALANCER))
+
+    with pytest.raises(ValueError, match="does not say since when"):
+        carry_out(sim, replace(STATUS, rides=(replace(READY, since=None),)), observed(sim))
+
+
+@pytest.mark.parametrize("conditions", [(), (READY,)], ids=["no condition of ours", "a condition of ours"])
+def test_the_release(started: Callable[..., Simulation], conditions: tuple[ServiceCondition, ...]) -> None:
+    """Our finalizer, our conditions and all addresses go; the rest stays."""
+    there = [{"type": found.type, "status": found.status, "lastTransitionTime": ago(7)} for found in conditions]
+    sim = started(raw(OTHERS, FINALIZER_BALANCER, "example.com/more", conditions=tuple(there)))
+    foreign = ServiceCondition(str(FOREIGN["type"]), "True")
+
+    carry_out(sim, RELEASE, observed(sim, conditions=(foreign, *conditions)))
+
+    now = service(sim)
+    assert now["metadata"]["finalizers"] == [OTHERS, "example.com/more"]
+    assert now["status"] == {"loadBalancer": {}, "conditions": [FOREIGN]}
+    assert len(sim.written()) == 1
+
+
+def test_the_release_of_the_last_finalizer(started: Callable[..., Simulation]) -> None:
+    """A Service that nobody else holds lives on without any, or vanishes when its deletion was asked for."""
+    sim = started(raw(FINALIZER_BALANCER))
+    carry_out(sim, RELEASE)
+    assert "finalizers" not in service(sim)["metadata"]
+
+    sim = started(raw(FINALIZER_BALANCER, going=True))
+    carry_out(sim, RELEASE)
+    assert sim.objects("services") == {}
+
+
+def test_the_release_of_a_service_that_became_another_type(started: Callable[..., Simulation]) -> None:
+    """The API server has taken its addresses away already."""
+    sim = started()
+    sim.kubernetes_writer().patch(PATH, {"spec": {"type": "ClusterIP"}})
+
+    carry_out(sim, RELEASE)
+
+    assert service(sim)["metadata"]["finalizers"] == [OTHERS]
+
+
+def test_the_release_of_what_is_gone(started: Callable[..., Simulation]) -> None:
+    """It is done."""
+    sim = started()
+    snapshot = observed(sim)
+    sim.kubernetes.replace_world({"services": []})
+
+    carry_out(sim, RELEASE, snapshot)
+
+    assert len(sim.written()) == 1
+
+
+def labelled(sim: Simulation, **labels: str) -> None:
+    """Let the project have a load balancer of the Service."""
+    uid = service(sim)["metadata"]["uid"]
+    balancer = {"id": 42, "name": "shop", "labels": {LABEL_SERVICE_UID: uid, **labels}}
+    sim.hetzner.replace_world({"load_balancers": [balancer]})
+
+
+def test_no_release_while_there_is_a_load_balancer(started: Callable[..., Simulation]) -> None:
+    """A list may lack one that is there, and nobody would let go of it any more (design section 2)."""
+    sim = started()
+    labelled(sim)
+
+    why = "^the list of load balancers lacks load balancer 42 shop, and a look by its label finds it$"
+    with pytest.raises(Conflict, match=why):
+        carry_out(sim, RELEASE)
+
+    assert sim.written() == []
+    assert FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]
+
+
+def test_the_release_beside_the_load_balancer_of_another_cluster(started: Callable[..., Simulation]) -> None:
+    """What says that it is another cluster's has never been ours."""
+    sim = started()
+    labelled(sim, **{LABEL_CLUSTER_UID: "another"})
+
+    carry_out(sim, RELEASE)
+
+    assert service(sim)["metadata"]["finalizers"] == [OTHERS]
+
+
+def test_the_release_after_a_load_balancer(started: Callable[..., Simulation]) -> None:
+    """What was deleted or let go just before it, and waited for, is not looked up; reads may lag behind."""
+    sim = started()
+    labelled(sim)
+
+    carry_out(sim, replace(RELEASE, depends_on=(BALANCER,)))
+
+    assert service(sim)["metadata"]["finalizers"] == [OTHERS]
+    assert sim.sent_to_hetzner() == []
+
+
+def test_no_release_while_nobody_can_say(started: Callable[..., Simulation]) -> None:
+    """A look that fails is no proof of absence."""
+    sim = started()
+    sim.spoil_hetzner("status", code=503, body="<html>", count=None)
+
+    with pytest.raises(Transient):
+        carry_out(sim, RELEASE)
+
+    assert sim.written() == []
+
+
+@pytest.mark.parametrize("change", [CLAIM, STATUS])
+def test_a_service_that_is_gone(started: Callable[..., Simulation], change: Change) -> None:
+    """There is nothing to write to, and it does not come back."""
+    sim = started()
+    snapshot = observed(sim)
+    sim.kubernetes.replace_world({"services": []})
+
+    with pytest.raises(NotFound):
+        carry_out(sim, change, snapshot)
+
+    assert sim.objects("services") == {}
+
+
+@pytest.mark.parametrize("change", ALL)
+def test_another_service_of_the_same_name(started: Callable[..., Simulation], change: Change) -> None:
+    """It was created anew and is another one: Conflict, and it is left alone."""
+    sim = started()
+    before = service(sim)
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, observed(sim, uid="another"))
+
+    assert service(sim) == before
+
+
+@pytest.mark.parametrize("change", [STATUS, RELEASE])
+def test_a_service_that_has_moved_on(started: Callable[..., Simulation], change: Change) -> None:
+    """What was concluded may be wrong by now: Conflict, and it stays as it is."""
+    sim = started()
+    snapshot = observed(sim)
+    touch(sim)
+    before = service(sim)
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    assert service(sim) == before
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_a_claim_whose_answer_is_lost(started: Callable[..., Simulation], lost: str) -> None:
+    """It is repeated without harm."""
+    sim = started(raw())
+    sim.spoil_kubernetes(lost, method="PATCH")
+
+    carry_out(sim, CLAIM)
+
+    assert service(sim)["metadata"]["finalizers"] == [FINALIZER_BALANCER]
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+@pytest.mark.parametrize("change", [STATUS, RELEASE])
+def test_writes_whose_answer_is_lost(started: Callable[..., Simulation], change: Change, lost: str) -> None:
+    """The second try meets what the first one did: a Conflict, after which the next plan finds it done."""
+    sim = started()
+    snapshot = observed(sim)
+    sim.spoil_kubernetes(lost, method="PATCH")
+
+    with pytest.raises(Conflict):
+        carry_out(sim, change, snapshot)
+
+    ingress = service(sim)["status"]["loadBalancer"].get("ingress", [])
+    assert len(ingress) == (3 if change is STATUS else 0)
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_a_last_release_whose_answer_is_lost(started: Callable[..., Simulation], lost: str) -> None:
+    """With it the Service vanished: done."""
+    sim = started(raw(FINALIZER_BALANCER, going=True))
+    snapshot = observed(sim)
+    sim.spoil_kubernetes(lost, method="PATCH")
+
+    carry_out(sim, RELEASE, snapshot)
+
+    assert sim.objects("services") == {}
+
+
+def test_a_status_right_after_the_claim(started: Callable[..., Simulation]) -> None:
+    """The claim makes another version of the Service: what was observed before is too old for the status."""
+    sim = started(raw())
+    snapshot = observed(sim)
+    carry_out(sim, CLAIM, snapshot)
+
+    with pytest.raises(Conflict):
+        carry_out(sim, STATUS, snapshot)
+    carry_out(sim, STATUS)
+
+    assert len(service(sim)["status"]["loadBalancer"]["ingress"]) == 3
+
+
+@pytest.mark.parametrize("change", ALL)
+def test_no_permission(simulate: Callable[..., Simulation], change: Change) -> None:
+    """The error names what is missing."""
+    sim = simulate(kubernetes_tokens={"sandbox-admin": None, LIMITED: ()})
+    sim.kubernetes.replace_world({"services": [raw()]})
+
+    with pytest.raises(Denied, match='cannot patch resource "services/status"'):
+        actuate(sim, sim.kubernetes_writer(LIMITED), change, observed(sim))
+
+
+@pytest.mark.parametrize(
+    ("change", "sides"),
+    [
+        pytest.param(CLAIM, (True, False), id="a claim that gives up"),
+        pytest.param(CLAIM, (None, ()), id="a claim of addresses"),
+        pytest.param(STATUS, ((), KNOWN_AFTER_APPLY), id="addresses that are not known yet"),
+        pytest.param(STATUS, ((), True), id="a switch as addresses"),
+        pytest.param(RELEASE, ((), None), id="a release of addresses"),
+    ],
+)
+def test_sides_of_another_kind(started: Callable[..., Simulation], change: Change, sides: tuple[Any, Any]) -> None:
+    """A change of another shape is a mistake of ours: nothing is written."""
+    sim = started()
+    before, after = sides
+
+    with pytest.raises(TypeError, match=r"^service/default/web/\w+: service\.\w+ from \w+ to \w+$"):
+        carry_out(sim, replace(change, before=before, after=after))
+
+    assert sim.written() == []
+
+
+def test_a_service_that_was_not_observed(started: Callable[..., Simulation]) -> None:
+    """A change that was planned from another world is not carried out in this one."""
+    sim = started()
+
+    with pytest.raises(KeyError):
+        carry_out(sim, replace(CLAIM, owner=f"{SERVICE}-2"))

@@ -1,0 +1,226 @@
+"""Which load balancer is a Service's, by what it was recognised, and whom its labels name."""
+
+from typing import Any
+
+import pytest
+
+from desired.explanation.balancer import FoundBalancer
+from desired.explanation.fact import Rule
+from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.section import Section, Unknown
+from desired.snapshot import Snapshot
+from tests.balancers import (
+    DEFAULT_NAME,
+    SERVICE_UID,
+    a_balancer,
+    a_claim,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.service_explanations import RIVAL_UID, of_the_service
+
+SHOP = a_claim(annotations=annotated(name="shop"))
+NONE_LABELLED = f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
+OTHER = "other-cluster"
+RIVALS = [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)]
+WHY_CONTESTED = "Service default/api asks for a load balancer named 'shop' as well: give each a name of its own"
+
+
+def found(snapshot: Snapshot) -> FoundBalancer:
+    """What is said of the Service's load balancer."""
+    return of_the_service(snapshot).balancer
+
+
+def named(**labels: str | None) -> Any:
+    """A load balancer of the name that the Service asks for."""
+    uids: dict[str, Any] = {"service_uid": None, "cluster_uid": None}
+    return a_balancer(spec={"name": "shop"}, **uids | labels)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "asked", "by", "why"),
+    [
+        pytest.param(a_world([a_served_service()], [a_balancer()]), DEFAULT_NAME, "label", "", id="by-its-label"),
+        pytest.param(a_world([a_service(claim=SHOP)], [named()]), "shop", "name", "", id="by-its-name"),
+        pytest.param(
+            a_world([a_service()]),
+            DEFAULT_NAME,
+            None,
+            f"{NONE_LABELLED}, and none is named {DEFAULT_NAME!r}",
+            id="none",
+        ),
+        pytest.param(
+            a_world([a_service(claim=a_claim(annotations=annotated(name=" shop")))]),
+            None,
+            None,
+            NONE_LABELLED,
+            id="a-name-that-cannot-be-read",
+        ),
+        pytest.param(a_world([a_served_service(deleted_at=NOW)]), None, None, NONE_LABELLED, id="at-its-end"),
+        pytest.param(
+            a_world([a_service(load_balancer_class="x")]),
+            None,
+            None,
+            "spec.loadBalancerClass 'x' makes it another controller's; left alone",
+            id="another-controller's",
+        ),
+        pytest.param(
+            a_world([a_service()], load_balancers=incomplete(Section({}), "429")), DEFAULT_NAME, None, "429", id="a-gap"
+        ),
+    ],
+)
+def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str) -> None:
+    """The label counts before the name, and where there is no load balancer it is said why."""
+    balancer = found(snapshot)
+
+    assert (balancer.asked_name, balancer.by, balancer.why, balancer.other) == (asked, by, why, None)
+    assert (balancer.balancer is None) is bool(why)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "its", "other", "why"),
+    [
+        pytest.param(
+            a_world([a_service(claim=SHOP)], [named(cluster_uid=OTHER)]),
+            None,
+            42,
+            "load balancer 42 'shop' belongs to cluster other-cluster",
+            id="another-cluster's",
+        ),
+        pytest.param(
+            a_world([a_service()], [a_balancer(cluster_uid=OTHER)]),
+            None,
+            42,
+            f"load balancer 42 {DEFAULT_NAME!r} belongs to cluster other-cluster",
+            id="another-cluster's-with-our-label",
+        ),
+        pytest.param(a_world(RIVALS, [named()]), None, 42, WHY_CONTESTED, id="asked-for-by-two"),
+        pytest.param(a_world(RIVALS), None, None, WHY_CONTESTED, id="asked-for-by-two-and-not-there"),
+        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, "", id="contested-with-its-label"),
+        pytest.param(
+            a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]),
+            None,
+            42,
+            WHY_CONTESTED,
+            id="contested-and-another-cluster's",
+        ),
+    ],
+)
+def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why: str) -> None:
+    """What somebody else has is shown as such, and is never the Service's; what is contested is, with its label."""
+    balancer = found(snapshot)
+    ids = [each.id if each else None for each in (balancer.balancer, balancer.other)]
+
+    assert (ids, balancer.why) == ([its, other], why)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "labels"),
+    [
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()]),
+            {
+                LABEL_SERVICE_UID: (SERVICE_UID, SERVICE_UID, "this Service's"),
+                LABEL_CLUSTER_UID: (CLUSTER_UID, CLUSTER_UID, "this cluster's"),
+            },
+            id="ours",
+        ),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer(cluster_uid=None)]),
+            {
+                LABEL_SERVICE_UID: (SERVICE_UID, SERVICE_UID, "this Service's"),
+                LABEL_CLUSTER_UID: (None, None, "no cluster's, which is no difference"),
+            },
+            id="of-no-cluster",
+        ),
+        pytest.param(
+            a_world([a_served_service(claim=SHOP)], [a_balancer(cluster_uid=None)]),
+            {
+                LABEL_SERVICE_UID: (SERVICE_UID, SERVICE_UID, "this Service's"),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, "becomes this cluster's"),
+            },
+            id="written-with-another-write",
+        ),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], cluster_uid=Unknown("403")),
+            {
+                LABEL_SERVICE_UID: (SERVICE_UID, SERVICE_UID, "this Service's"),
+                LABEL_CLUSTER_UID: (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be read"),
+            },
+            id="an-unknown-identity",
+        ),
+        pytest.param(
+            a_world([a_service(claim=SHOP)], [named(service_uid="dead", cluster_uid=CLUSTER_UID)]),
+            {
+                LABEL_SERVICE_UID: ("dead", SERVICE_UID, "that of a Service that is gone, becomes this Service's"),
+                LABEL_CLUSTER_UID: (CLUSTER_UID, CLUSTER_UID, "this cluster's"),
+            },
+            id="a-dead-service's",
+        ),
+        pytest.param(
+            a_world([a_service(claim=SHOP)], [named(service_uid="dead")]),
+            {
+                LABEL_SERVICE_UID: (
+                    "dead",
+                    SERVICE_UID,
+                    "that of a Service that is gone, becomes this Service's; held (adoption)",
+                ),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, "becomes this cluster's; held (adoption)"),
+            },
+            id="a-stranger's",
+        ),
+        pytest.param(
+            a_world([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID)], [named(service_uid=RIVAL_UID)]),
+            {
+                LABEL_SERVICE_UID: (
+                    RIVAL_UID,
+                    SERVICE_UID,
+                    "Service default/api's, becomes this Service's; refused (foreign-owner)",
+                ),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, "becomes this cluster's; refused (foreign-owner)"),
+            },
+            id="a-living-service's",
+        ),
+        pytest.param(
+            a_world([a_service(claim=SHOP)], [named(cluster_uid=OTHER)]),
+            {
+                LABEL_SERVICE_UID: (None, SERVICE_UID, "becomes this Service's; refused (foreign-owner)"),
+                LABEL_CLUSTER_UID: (
+                    OTHER,
+                    CLUSTER_UID,
+                    "another cluster's, becomes this cluster's; refused (foreign-owner)",
+                ),
+            },
+            id="another-cluster's",
+        ),
+        pytest.param(
+            a_world([a_served_service(deleted_at=NOW)], [a_balancer(is_protected=True)]),
+            {
+                LABEL_SERVICE_UID: (SERVICE_UID, None, "this Service's, becomes no Service's"),
+                LABEL_CLUSTER_UID: (CLUSTER_UID, CLUSTER_UID, "this cluster's"),
+                LABEL_RELEASED: (
+                    None,
+                    "20260701T120000Z",
+                    "becomes the time at which it was let go, with its addresses",
+                ),
+            },
+            id="let-go",
+        ),
+    ],
+)
+def test_labels(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | None, str]]) -> None:
+    """Each label that says whose it is has a meaning, and what is to become of it."""
+    facts = found(snapshot).owner
+
+    assert {fact.subject: (fact.value, fact.wanted, fact.source) for fact in facts} == labels
+    assert {fact.rule for fact in facts} == {Rule.OWNER}
+
+
+def test_another_clusters_service() -> None:
+    """That no Service here has the UID says nothing of one of another cluster."""
+    snapshot = a_world([a_service(claim=SHOP)], [named(service_uid="far", cluster_uid=OTHER)])
+
+    assert found(snapshot).owner[0].source.startswith("that of a Service of another cluster, ")

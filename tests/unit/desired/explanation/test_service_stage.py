@@ -1,0 +1,229 @@
+"""How far a Service is on its way to a load balancer or from it, in a word and a sentence."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.explanation.service_stage import ServiceStage
+from desired.section import Section, Unknown
+from desired.settings import Policy, Settings
+from desired.snapshot import Snapshot
+from tests.balancers import (
+    LOCATED,
+    a_balancer,
+    a_claim,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import NOW, incomplete
+from tests.support.service_explanations import of_the_service
+
+ANOTHER_UID = "99999999-2222-3333-4444-555555555555"
+SHOP = a_claim(annotations=annotated(name="shop"))
+BAD = a_claim(annotations=annotated(protocol="udp"))
+TWICE_BAD = a_claim(annotations=annotated(protocol="udp", use_private_ip="yes"))
+WHY_BAD = "load-balancer.hetzner.cloud/protocol is 'udp': expect one of tcp, http, https; correct it, or remove it"
+WHY_PRIVATE = (
+    "load-balancer.hetzner.cloud/use-private-ip is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE,"
+    " false, False; correct it, or remove it"
+)
+CATALOGUE = a_claim(annotations=annotated(type="lb99"))
+OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
+
+
+def by_hand(name: str = "shop", **overrides: Any) -> Any:
+    """A load balancer without labels of ours."""
+    return a_balancer(service_uid=None, cluster_uid=None, spec={"name": name}, **overrides)
+
+
+_CASES = [
+    pytest.param(
+        a_world([a_served_service()], [a_balancer()]),
+        LOCATED,
+        ServiceStage.SERVED,
+        "is served by load balancer 42; no change is planned",
+        id="served",
+    ),
+    pytest.param(
+        a_world([a_served_service()], [a_balancer(targets=())]),
+        OBSERVE,
+        ServiceStage.SERVED,
+        "is served by load balancer 42; 1 change is planned: waiting (policy)",
+        id="served-and-withheld",
+    ),
+    pytest.param(
+        a_world([a_service()]),
+        LOCATED,
+        ServiceStage.JOINING,
+        "wants a load balancer and has none; the next pass creates it",
+        id="joining",
+    ),
+    pytest.param(
+        a_world([a_service()]),
+        OBSERVE,
+        ServiceStage.JOINING,
+        "wants a load balancer and has none; its creation is waiting (policy)",
+        id="joining-and-withheld",
+    ),
+    pytest.param(
+        a_world([a_service(claim=SHOP)], [by_hand()]),
+        LOCATED,
+        ServiceStage.ADOPTING,
+        "asks for the name of load balancer 42, which no Service that lives has; the next pass takes it over",
+        id="adopting",
+    ),
+    pytest.param(
+        a_world([a_service(claim=SHOP)], [a_balancer(service_uid="dead", cluster_uid=None, spec={"name": "shop"})]),
+        LOCATED,
+        ServiceStage.ADOPTING,
+        "asks for the name of load balancer 42, which no Service that lives has; that is held (adoption)",
+        id="adopting-a-stranger",
+    ),
+    pytest.param(
+        a_world([a_service(claim=BAD)]),
+        LOCATED,
+        ServiceStage.MALFORMED,
+        f"{WHY_BAD}; nothing is created until it is right",
+        id="malformed-and-new",
+    ),
+    pytest.param(
+        a_world([a_served_service(claim=TWICE_BAD)], [a_balancer()]),
+        LOCATED,
+        ServiceStage.MALFORMED,
+        f"{WHY_PRIVATE} (and 1 more); nothing but the targets of load balancer 42 is looked after until it is right",
+        id="malformed-and-there",
+    ),
+    pytest.param(
+        a_world([a_service(claim=BAD)], [by_hand("a1f2e3d4c5b6a7980aabbccddeeff001")]),
+        LOCATED,
+        ServiceStage.MALFORMED,
+        f"{WHY_BAD}; nothing is taken over until it is right",
+        id="malformed-and-adoptable",
+    ),
+    pytest.param(
+        a_world([a_service(claim=CATALOGUE)]),
+        LOCATED,
+        ServiceStage.MALFORMED,
+        "load-balancer.hetzner.cloud/type (or HCLOUD_LOAD_BALANCERS_TYPE) is lb99: Hetzner has no such type, but"
+        " lb11, lb21; nothing is created",
+        id="a-type-that-does-not-exist",
+    ),
+    pytest.param(
+        a_world([a_service(claim=CATALOGUE)], balancer_types=Unknown("429")),
+        LOCATED,
+        ServiceStage.WAITING,
+        "type lb99 could not be looked up: 429; nothing is created",
+        id="types-that-were-not-read",
+    ),
+    pytest.param(
+        a_world([a_service()], load_balancers=incomplete(Section({}), "page 2 timed out")),
+        LOCATED,
+        ServiceStage.WAITING,
+        "which load balancer is its cannot be told: page 2 timed out",
+        id="a-gap-in-the-list",
+    ),
+    pytest.param(
+        a_world([a_served_service()], [a_balancer(), a_balancer(43)]),
+        LOCATED,
+        ServiceStage.AMBIGUOUS,
+        "load balancers 42, 43 all have the label of this Service: remove the label from those that are not its",
+        id="ambiguous",
+    ),
+    pytest.param(
+        a_world([a_service(claim=SHOP)], [a_balancer(service_uid=None, cluster_uid="other", spec={"name": "shop"})]),
+        LOCATED,
+        ServiceStage.REFUSED,
+        "load balancer 42 'shop' belongs to cluster other",
+        id="refused",
+    ),
+    pytest.param(
+        a_world([a_service(claim=SHOP), a_service("api", uid=ANOTHER_UID, claim=SHOP)]),
+        LOCATED,
+        ServiceStage.CONTESTED,
+        "Service default/api asks for a load balancer named 'shop' as well: give each a name of its own",
+        id="contested",
+    ),
+    pytest.param(
+        a_world([a_served_service(deleted_at=NOW)], [a_balancer()]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is being deleted, and load balancer 42 goes with it; the next pass deletes it",
+        id="leaving",
+    ),
+    pytest.param(
+        a_world([a_served_service(deleted_at=NOW)], [a_balancer()]),
+        replace(LOCATED, policy=Policy.UPSERT),
+        ServiceStage.LEAVING,
+        "is being deleted, and load balancer 42 goes with it; its deletion is waiting (policy)",
+        id="leaving-and-withheld",
+    ),
+    pytest.param(
+        a_world([a_served_service(type="ClusterIP")], [a_balancer(is_protected=True)]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is of type ClusterIP now; load balancer 42 stays, as it is protected against deletion; the next pass lets it"
+        " go",
+        id="leaving-what-is-protected",
+    ),
+    pytest.param(
+        a_world([a_served_service(deleted_at=NOW)]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is being deleted, and has no load balancer; the next pass releases it",
+        id="nothing-left",
+    ),
+    pytest.param(
+        a_world([a_served_service(deleted_at=NOW)], [a_balancer(), a_balancer(43)]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is being deleted, and its load balancer cannot be told: load balancers 42, 43 all have the label of this"
+        " Service: remove the label from those that are not its",
+        id="leaving-and-ambiguous",
+    ),
+    pytest.param(
+        a_world([a_service(deleted_at=NOW)]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is being deleted, and nobody has claimed it here: there is nothing to let go of",
+        id="never-claimed",
+    ),
+    pytest.param(
+        a_world([a_service(load_balancer_class="x/y")]),
+        LOCATED,
+        ServiceStage.FOREIGN,
+        "spec.loadBalancerClass 'x/y' makes it another controller's; left alone",
+        id="another-class",
+    ),
+    pytest.param(
+        a_world([a_served_service(load_balancer_class="", deleted_at=NOW)]),
+        LOCATED,
+        ServiceStage.FOREIGN,
+        "spec.loadBalancerClass '' makes it another controller's; left alone",
+        id="an-empty-class-and-going",
+    ),
+    pytest.param(
+        a_world([a_service(type="NodePort")]),
+        LOCATED,
+        ServiceStage.UNCLAIMED,
+        "is of type NodePort, and asks for no load balancer; left alone",
+        id="another-type",
+    ),
+    pytest.param(
+        a_world([a_service(type="NodePort", deleted_at=NOW)]),
+        LOCATED,
+        ServiceStage.UNCLAIMED,
+        "is of type NodePort, and asks for no load balancer; left alone",
+        id="another-type-and-going",
+    ),
+]
+
+
+@pytest.mark.parametrize(("snapshot", "settings", "stage", "why"), _CASES)
+def test_stages(snapshot: Snapshot, settings: Settings, stage: ServiceStage, why: str) -> None:
+    """Each Service has one word, and one sentence that says why and what comes next."""
+    found = of_the_service(snapshot, settings)
+
+    assert (found.stage, found.why) == (stage, why)

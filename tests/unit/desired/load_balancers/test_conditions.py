@@ -1,0 +1,398 @@
+"""The conditions of a Service: issue 5 item 7, design section 4."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.change import ALLOWED, Change, Note, NoteKind, Ruling, State, Verdict
+from desired.kinds import KINDS, Verb
+from desired.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, HttpOptions, Owner, SelectorTarget, ServerTarget
+from desired.load_balancers.conditions import is_worth_a_write, service_conditions
+from desired.section import Section, Unknown
+from desired.service import Ingress, Service, ServiceCondition
+from tests.balancers import (
+    DEFAULT_NAME,
+    SERVICE_UID,
+    a_balancer,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    an_http_listener,
+    annotated,
+)
+from tests.builders import CLUSTER_UID, NOW, a_change, incomplete
+
+READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
+KEY, LB = "service/default/web", "load_balancer/default/web"
+SERVED = a_served_service()
+ONE, TWO = ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)
+PUBLISHED = ("True", "AddressPublished", "published 203.0.113.200, 2001:db8::200")
+NOT_CREATED = ("False", "NotCreated", "there is no load balancer")
+NO_PORTS = ("False", "NoPorts", "load balancer 42 listens on no port")
+DEAF = a_balancer(listeners=())
+NO_TARGETS = ("False", "NoTargets", "load balancer 42 leads to no Node")
+AS_ASKED = ("True", "InSync", "the load balancer is as the Service asks")
+HELD = Ruling(Verdict.HELD, "target-floor", "too few targets would be left")
+REFUSED = Ruling(Verdict.REFUSED, "foreign-owner", "load balancer 7 belongs to cluster x")
+WAITING = Ruling(Verdict.WAITING, "policy", "policy observe does not apply it")
+GAP = Ruling(Verdict.WAITING, "incomplete-snapshot", "the list of servers is incomplete: page 2 timed out")
+
+
+def change(
+    part: str, kind: str, before: State | None, after: State | None, ruling: Ruling = ALLOWED, reason: str = "asked"
+) -> Change:
+    """A change of the Service ``default/web`` or of its load balancer."""
+    verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+    key = f"{KEY if kind.startswith('service.') else LB}{part}"
+    chosen = verb if verb in KINDS[kind].verbs else Verb.MODIFY
+    return Change(key, kind, chosen, before, after, reason, KEY, ruling=ruling)
+
+
+def target(before: ServerTarget | None, after: ServerTarget | None, ruling: Ruling = ALLOWED) -> Change:
+    """A change of a target."""
+    server = after or before
+    assert server is not None
+    return change(f"/{server.suffix}", "lb.target", before, after, ruling)
+
+
+def algorithm(ruling: Ruling = ALLOWED) -> Change:
+    """A change of no great matter."""
+    return change("/algorithm", "lb.algorithm", "round_robin", "least_connections", ruling)
+
+
+def status(*after: Ingress, known: bool = True, ruling: Ruling = ALLOWED) -> Change:
+    """The publication of addresses."""
+    wanted = after if known else KNOWN_AFTER_APPLY
+    return change("/status", "service.status", (Ingress(),), wanted, ruling, "publishes the addresses")
+
+
+CREATE = change("", "lb.create", None, a_balancer().spec)
+ADOPT = change("", "lb.adopt", Owner(None, None), Owner(CLUSTER_UID, SERVICE_UID))
+DELETE = change("", "lb.delete", a_balancer().spec, None)
+RETAIN = change("/retain", "lb.retain", Owner(None, SERVICE_UID), Owner(None, None, "now"))
+PENDING = change(
+    "/listener/443", "lb.listener", None, an_http_listener(443, http=HttpOptions(certificates=KNOWN_AFTER_APPLY))
+)
+
+
+def note(kind: NoteKind, text: str = "said", key: str = KEY) -> Note:
+    """A note on the Service."""
+    return Note(key, kind, text)
+
+
+def port(number: int, *, added: bool) -> Change:
+    """A listener that comes or goes."""
+    sides = (None, a_listener(number)) if added else (a_listener(number), None)
+    verb = Verb.ADD if added else Verb.REMOVE
+    return a_change(f"{LB}/listener/{number}", "lb.listener", verb=verb, before=sides[0], after=sides[1])
+
+
+def conditions(
+    service: Service = SERVED,
+    balancers: tuple[CloudBalancer, ...] = (a_balancer(),),
+    changes: tuple[Change, ...] = (),
+    notes: tuple[Note, ...] = (),
+    **world: Any,
+) -> Mapping[str, tuple[str, str, str]]:
+    """Type → status, reason and message."""
+    found = service_conditions(service, a_world([service], balancers, **world), changes, notes)
+    return {each.type: (each.status, each.reason, each.message) for each in found}
+
+
+def test_a_service_that_is_served() -> None:
+    """Both are there, in this order, and both are true."""
+    assert list(conditions().items()) == [(READY, PUBLISHED), (IN_SYNC, AS_ASKED)]
+
+
+UNLABELLED = a_balancer(service_uid=None)
+NAMED = a_balancer(service_uid=None, spec={"name": "shop"})
+BARE = a_balancer(targets=())
+
+
+@pytest.mark.parametrize(
+    ("service", "balancers", "changes", "expected"),
+    [
+        pytest.param(a_service(), (), (), NOT_CREATED, id="none"),
+        pytest.param(SERVED, (), (), NOT_CREATED, id="gone-and-still-published"),
+        pytest.param(SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED, id="another-services"),
+        pytest.param(SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED, id="another-clusters"),
+        pytest.param(SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED, id="without-our-clusters-label"),
+        pytest.param(a_service(), (), (CREATE, status(known=False)), NOT_CREATED, id="to-be-created"),
+        pytest.param(SERVED, (UNLABELLED,), (), NOT_CREATED, id="to-be-adopted-and-not-planned"),
+        pytest.param(SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED, id="adopted-by-the-default-name"),
+        pytest.param(SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED, id="adoption-is-held"),
+        pytest.param(
+            a_served_service(claim=a_claim(annotations=annotated(name="shop"))),
+            (a_balancer(1, service_uid="another"), NAMED),
+            (ADOPT,),
+            PUBLISHED,
+            id="adopted-by-its-own-name",
+        ),
+        pytest.param(SERVED, (NAMED,), (ADOPT,), NOT_CREATED, id="adoption-of-something-else"),
+        pytest.param(
+            SERVED, (a_balancer(),), (DELETE,), ("False", "NotCreated", "the load balancer is let go"), id="deleted"
+        ),
+        pytest.param(
+            SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is let go"), id="retained"
+        ),
+        pytest.param(SERVED, (a_balancer(),), (DELETE.ruled(HELD),), PUBLISHED, id="deletion-is-held"),
+        pytest.param(
+            a_service(),
+            (a_balancer(),),
+            (),
+            ("False", "NoAddress", "load balancer 42 has no address published"),
+            id="nothing-published",
+        ),
+        pytest.param(
+            a_service(ingress=(Ingress(hostname=""),)),
+            (a_balancer(),),
+            (),
+            ("False", "NoAddress", "load balancer 42 has no address published"),
+            id="an-empty-hostname",
+        ),
+        pytest.param(
+            a_service(ingress=(Ingress(hostname="lb.example.com"),)),
+            (a_balancer(),),
+            (),
+            ("True", "AddressPublished", "published lb.example.com"),
+            id="a-hostname",
+        ),
+        pytest.param(
+            a_service(),
+            (a_balancer(),),
+            (algorithm(), status(Ingress("203.0.113.200", ip_mode="VIP"))),
+            ("True", "AddressPublished", "published 203.0.113.200"),
+            id="published-with-this-write",
+        ),
+        pytest.param(
+            a_service(),
+            (a_balancer(),),
+            (status(Ingress("203.0.113.200"), ruling=WAITING),),
+            ("False", "NoAddress", "load balancer 42 has no address published"),
+            id="publication-is-withheld",
+        ),
+        pytest.param(SERVED, (DEAF,), (), NO_PORTS, id="no-ports"),
+        pytest.param(SERVED, (DEAF,), (port(80, added=True),), PUBLISHED, id="a-port-is-added"),
+        pytest.param(SERVED, (a_balancer(),), (port(80, added=False),), NO_PORTS, id="the-last-port-goes"),
+        pytest.param(SERVED, (BARE,), (), NO_TARGETS, id="no-targets"),
+        pytest.param(SERVED, (BARE,), (target(None, ONE),), PUBLISHED, id="a-target-is-added"),
+        pytest.param(SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS, id="a-target-is-withheld"),
+        pytest.param(SERVED, (a_balancer(),), (target(ONE, None),), NO_TARGETS, id="the-last-target-goes"),
+        pytest.param(SERVED, (a_balancer(),), (target(ONE, None, HELD),), PUBLISHED, id="its-removal-is-held"),
+        pytest.param(
+            SERVED, (a_balancer(),), (target(ONE, None), target(None, TWO)), PUBLISHED, id="a-target-is-replaced"
+        ),
+        pytest.param(
+            SERVED, (a_balancer(),), (target(ONE, replace(ONE, use_private_ip=True)),), PUBLISHED, id="a-target-flips"
+        ),
+        pytest.param(
+            SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED, id="a-selector-serves"
+        ),
+    ],
+)
+def test_ready(
+    service: Service, balancers: tuple[CloudBalancer, ...], changes: tuple[Change, ...], expected: tuple[str, str, str]
+) -> None:
+    """Ready is a Service with a published address behind which there is somebody, once this round is done."""
+    assert conditions(service, balancers, changes)[READY] == expected
+
+
+@pytest.mark.parametrize(
+    ("balancers", "expected"),
+    [
+        pytest.param(None, "Unknown", id="not-read"),
+        pytest.param(incomplete(Section()), "Unknown", id="part-of-a-list"),
+        pytest.param(Section(unreadable={42: "no name"}), "Unknown", id="unreadable"),
+        pytest.param(incomplete(Section({42: a_balancer()})), "AddressPublished", id="in-part-of-a-list"),
+        pytest.param(Section(), "NotCreated", id="absent"),
+    ],
+)
+def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] | None, expected: str) -> None:
+    """Nothing is said to be missing for a gap in the list: what was said before stays."""
+    for present in ((), (ServiceCondition(READY, "True", "AddressPublished", "x"),)):
+        service = replace(SERVED, conditions=present)
+        ready, _ = service_conditions(service, a_world([service], load_balancers=balancers), (), ())
+        if expected != "Unknown":
+            assert ready.reason == expected
+        elif present:
+            assert ready == present[0]
+        else:
+            assert (ready.status, ready.reason) == ("Unknown", "Unknown")
+
+
+def test_ready_while_the_cluster_has_no_identity() -> None:
+    """A load balancer with the Service's label is taken for its own."""
+    assert conditions(cluster_uid=Unknown("timed out"))[READY] == PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("changes", "notes", "expected"),
+    [
+        pytest.param((algorithm(), target(None, TWO)), (), AS_ASKED, id="applied-now"),
+        pytest.param((algorithm(HELD),), (), ("False", "Held", HELD.why), id="held"),
+        pytest.param((algorithm(REFUSED),), (), ("False", "Refused", REFUSED.why), id="refused"),
+        pytest.param((algorithm(WAITING),), (), ("False", "Waiting", WAITING.why), id="waiting"),
+        pytest.param(
+            (CREATE, status(known=False)),
+            (),
+            ("False", "Waiting", "still to come: publishes the addresses"),
+            id="known-after-apply",
+        ),
+        pytest.param(
+            (PENDING,), (), ("False", "Waiting", "still to come: asked"), id="a-port-without-a-certificate-yet"
+        ),
+        pytest.param(
+            (),
+            (note(NoteKind.MALFORMED, "type is lb99"),),
+            ("False", "InvalidAnnotation", "type is lb99"),
+            id="malformed",
+        ),
+        pytest.param((), (note(NoteKind.AMBIGUOUS),), ("False", "Ambiguous", "said"), id="contested"),
+        pytest.param((), (note(NoteKind.LIMIT),), ("False", "Limit", "said"), id="over-a-limit"),
+        pytest.param((), (note(NoteKind.NO_TARGETS),), ("False", "NoTargets", "said"), id="nobody-serves"),
+        pytest.param(
+            (),
+            (note(NoteKind.CERTIFICATE, "not issued", "certificate/default/web"),),
+            ("False", "CertificateUnavailable", "not issued"),
+            id="a-certificate",
+        ),
+        pytest.param((), (note(NoteKind.LIMIT, key=f"{LB}/type"),), ("False", "Limit", "said"), id="on-a-part"),
+        *(
+            pytest.param((), (note(NoteKind.UNSUPPORTED, text),), ("False", "Unsupported", text), id=text)
+            for text in ("spec.ports[1].protocol is UDP", "spec.loadBalancerSourceRanges has no effect")
+        ),
+        *(
+            pytest.param((), (note(kind),), AS_ASKED, id=kind)
+            for kind in (NoteKind.UNSUPPORTED, NoteKind.FOREIGN, NoteKind.KEPT, NoteKind.UNUSABLE_TARGET)
+        ),
+        *(
+            pytest.param((), (note(NoteKind.MALFORMED, key=key),), AS_ASKED, id=key)
+            for key in (f"{KEY}-2", "service/other/web", f"{LB}-2", "certificate/default/web-2", "node/web", "plan")
+        ),
+        pytest.param(
+            (algorithm(HELD), target(ONE, None, HELD), target(TWO, None, replace(HELD, why="zero would be left"))),
+            (),
+            ("False", "Held", f"{HELD.why} (and 1 more)"),
+            id="one-sentence-for-one-cause",
+        ),
+        pytest.param(
+            (),
+            tuple(note(NoteKind.MALFORMED, text) for text in "cba"),
+            ("False", "InvalidAnnotation", "a (and 2 more)"),
+            id="many",
+        ),
+        pytest.param((), (note(NoteKind.LIMIT, "x" * 1024),), ("False", "Limit", "x" * 1024), id="the-longest-message"),
+        pytest.param(
+            (), (note(NoteKind.LIMIT, "x" * 1025),), ("False", "Limit", "x" * 1021 + "..."), id="a-message-too-long"
+        ),
+    ],
+)
+def test_in_sync(changes: tuple[Change, ...], notes: tuple[Note, ...], expected: tuple[str, str, str]) -> None:
+    """In sync is a load balancer of which nothing is withheld, and nothing that was asked for is impossible."""
+    assert conditions(changes=changes, notes=notes)[IN_SYNC] == expected
+    assert conditions(changes=changes[::-1], notes=notes[::-1])[IN_SYNC] == expected
+
+
+EVERYTHING = (
+    ("InvalidAnnotation", note(NoteKind.MALFORMED)),
+    ("Ambiguous", note(NoteKind.AMBIGUOUS)),
+    ("Refused", algorithm(REFUSED)),
+    ("Held", target(ONE, None, HELD)),
+    ("CertificateUnavailable", note(NoteKind.CERTIFICATE)),
+    ("Limit", note(NoteKind.LIMIT)),
+    ("NoTargets", note(NoteKind.NO_TARGETS)),
+    ("Unsupported", note(NoteKind.UNSUPPORTED, "spec.ports[0].protocol is UDP")),
+    ("Waiting", target(None, TWO, WAITING)),
+    ("Unknown", note(NoteKind.UNKNOWN)),
+)
+
+
+@pytest.mark.parametrize("first", range(len(EVERYTHING)), ids=[reason for reason, _ in EVERYTHING])
+def test_the_gravest_reason_is_named(first: int) -> None:
+    """What only a person mends comes before what time does, so that the reason is one that lasts."""
+    rest = [thing for _, thing in EVERYTHING[first:]]
+    changes = tuple(thing for thing in rest if isinstance(thing, Change))
+    notes = tuple(thing for thing in rest if isinstance(thing, Note))
+    assert conditions(changes=changes, notes=notes)[IN_SYNC][1] == EVERYTHING[first][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "notes"),
+    [
+        pytest.param((), (note(NoteKind.UNKNOWN, "not read"),), id="a-note"),
+        pytest.param((algorithm(replace(GAP, why="not read")),), (), id="a-change-that-waits-for-data"),
+        pytest.param(
+            (algorithm(replace(GAP, why="not read")), target(None, TWO)), (note(NoteKind.KEPT),), id="among-others"
+        ),
+    ],
+)
+def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> None:
+    """A page that did not arrive flips nobody's condition, there and back."""
+    assert conditions(changes=changes, notes=notes)[IN_SYNC] == ("Unknown", "Unknown", "not read")
+    for reason, verdict in (("InSync", "True"), ("Held", "False")):
+        service = replace(SERVED, conditions=(ServiceCondition(IN_SYNC, verdict, reason, "as before"),))
+        assert conditions(service, changes=changes, notes=notes)[IN_SYNC] == (verdict, reason, "as before")
+
+
+def test_since() -> None:
+    """A condition keeps the time of its last transition as long as its status stays, whatever its reason."""
+    earlier = NOW - timedelta(days=1)
+    present = (
+        ServiceCondition(READY, "False", "NoAddress", "", earlier),
+        ServiceCondition(IN_SYNC, "False", "Held", "", earlier),
+        ServiceCondition("example.com/Other", "True", "Mine", "", earlier),
+    )
+
+    def since(service: Service, *changes: Change) -> list[object]:
+        snapshot = a_world([service], [a_balancer()])
+        return [condition.since for condition in service_conditions(service, snapshot, changes, ())]
+
+    assert since(SERVED) == [NOW, NOW]
+    assert since(replace(SERVED, conditions=present), algorithm(WAITING)) == [NOW, earlier]
+    assert since(replace(SERVED, conditions=(replace(present[1], since=None),)), algorithm(HELD)) == [NOW, NOW]
+
+
+TRUE = (ServiceCondition(READY, "True", "AddressPublished", "x"), ServiceCondition(IN_SYNC, "True", "InSync", "x"))
+WRONG = (TRUE[0], ServiceCondition(IN_SYNC, "False", "Held", "x"))
+NOT_READY = (ServiceCondition(READY, "False", "NotCreated", "x"), TRUE[1])
+DOUBTFUL = (TRUE[0], ServiceCondition(IN_SYNC, "Unknown", "Unknown", "x"))
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "worth"),
+    [
+        pytest.param((), TRUE, False, id="absent-and-all-well"),
+        pytest.param((), WRONG, True, id="absent-and-something-wrong"),
+        pytest.param((), NOT_READY, False, id="absent-and-only-not-ready"),
+        pytest.param((), DOUBTFUL, False, id="absent-and-unknown"),
+        pytest.param((ServiceCondition("example.com/Other", "True"),), TRUE, False, id="only-somebody-elses"),
+        pytest.param(TRUE, TRUE, False, id="equal"),
+        pytest.param(TRUE, TRUE[::-1], False, id="in-another-order"),
+        pytest.param(TRUE, (replace(TRUE[0], message="y"), TRUE[1]), False, id="another-message"),
+        pytest.param(TRUE, (TRUE[0], replace(TRUE[1], since=NOW)), False, id="another-time"),
+        pytest.param(TRUE, WRONG, True, id="another-status"),
+        pytest.param(TRUE, NOT_READY, True, id="no-longer-ready"),
+        pytest.param(WRONG, (TRUE[0], replace(WRONG[1], reason="Refused")), True, id="another-reason"),
+        pytest.param(WRONG, TRUE, True, id="well-again"),
+        pytest.param(TRUE[:1], TRUE, False, id="one-is-there-and-all-is-well"),
+        pytest.param(TRUE[:1], WRONG, True, id="one-is-there-and-something-is-wrong"),
+        pytest.param(WRONG[1:], WRONG, False, id="what-is-wrong-was-said"),
+        pytest.param(TRUE, (), False, id="nothing-to-say"),
+    ],
+)
+def test_is_worth_a_write(
+    present: tuple[ServiceCondition, ...], wanted: tuple[ServiceCondition, ...], worth: bool
+) -> None:
+    """Design section 4: a condition's absence is never a difference unless something is wrong, nor is its message."""
+    assert is_worth_a_write(replace(SERVED, conditions=present), wanted) is worth
+
+
+def test_a_balancer_of_the_default_name_is_the_one_of_the_tests() -> None:
+    """What the cases about adoption rest on."""
+    assert UNLABELLED.spec.name == DEFAULT_NAME
+    assert NAMED.spec.name != DEFAULT_NAME

@@ -1,0 +1,278 @@
+"""Wishes filled up with what is there: what nobody asked for is kept, or reset, and never a difference by itself."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.load_balancers.filling import api_defaults, filled
+from desired.section import UNMANAGED
+from tests.balancers import a_listener, an_http_check, an_http_listener
+from tests.support.balancer_rules import balancer_covers
+
+TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
+CHECK = HealthCheck(TCP, 30080)
+HTTP_CHECK = HealthCheck(HTTP, 30080, http=HttpCheck())
+
+
+def asked(
+    protocol: Protocol = TCP, health_check: HealthCheck = CHECK, proxyprotocol: Any = UNMANAGED, **http: Any
+) -> Listener:
+    """What a Service asks of port 80 when it says only this."""
+    options = None if protocol is TCP else HttpOptions(**http)
+    return Listener(80, 30080, protocol, health_check, proxyprotocol, options)
+
+
+TUNED = a_listener(proxyprotocol=True, health_check=HealthCheck(TCP, 30080, interval_s=20, timeout_s=5, retries=1))
+"""A TCP listener on which nothing has the API's default."""
+PROBED = a_listener(
+    health_check=HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck("a.example.com", "/up", "ok", ("200", "204"), tls=True))
+)
+COOKED = an_http_listener(http=HttpOptions("MINE", 600, 60, (), redirect_http=False, sticky_sessions=True))
+SECURE = an_http_listener(
+    protocol=HTTPS, http=HttpOptions("MINE", 600, 60, (5, 7), redirect_http=True, sticky_sessions=True)
+)
+
+
+@balancer_covers("PORT-4", "PORT-5")
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(asked(), id="tcp"),
+        pytest.param(asked(HTTP, HTTP_CHECK, cookie_name="MINE"), id="http"),
+        pytest.param(asked(HTTPS, certificates=KNOWN_AFTER_APPLY), id="https"),
+    ],
+)
+def test_a_new_listener_is_left_to_the_api(wanted: Listener, *, reset: bool) -> None:
+    """PORT-4, PORT-5: what is not there yet gets the API's defaults by not being spoken of."""
+    assert filled(wanted, None, reset=reset) == wanted
+
+
+@balancer_covers("PORT-4", "W-3")
+@pytest.mark.parametrize(
+    ("wanted", "present"),
+    [
+        pytest.param(asked(), a_listener(), id="tcp"),
+        pytest.param(asked(), TUNED, id="tcp-tuned"),
+        pytest.param(asked(health_check=HTTP_CHECK), PROBED, id="tcp-probed-over-http"),
+        pytest.param(asked(HTTP), an_http_listener(), id="http"),
+        pytest.param(asked(HTTP), COOKED, id="http-tuned"),
+        pytest.param(asked(HTTPS), SECURE, id="https-tuned"),
+        pytest.param(asked(HTTPS, certificates=(5, 7)), SECURE, id="https-with-the-same-certificates"),
+        pytest.param(
+            asked(HTTPS), replace(SECURE, http=HttpOptions("MINE", 600, 60, ())), id="https-that-is-passed-through"
+        ),
+    ],
+)
+def test_what_is_unset_keeps_its_value(wanted: Listener, present: Listener) -> None:
+    """W-3, PORT-4: without a wish there is no difference, whatever the value is."""
+    assert filled(wanted, present, reset=False) == present
+
+
+MEMBERS = [
+    pytest.param("proxyprotocol", True, False, id="proxyprotocol"),
+    pytest.param("health_check.interval_s", 20, 15, id="interval"),
+    pytest.param("health_check.timeout_s", 5, 10, id="timeout"),
+    pytest.param("health_check.retries", 1, 3, id="retries"),
+    pytest.param("health_check.http.domain", "a.example.com", "", id="domain"),
+    pytest.param("health_check.http.path", "/up", "/", id="path"),
+    pytest.param("health_check.http.response", "ok", "", id="response"),
+    pytest.param("health_check.http.status_codes", ("200", "204"), ("2??", "3??"), id="status-codes"),
+    pytest.param("health_check.http.tls", True, False, id="tls"),
+    pytest.param("http.cookie_name", "MINE", "HCLBSTICKY", id="cookie-name"),
+    pytest.param("http.cookie_lifetime_s", 600, 300, id="cookie-lifetime"),
+    pytest.param("http.timeout_idle_s", 60, 50, id="timeout-idle"),
+    pytest.param("http.redirect_http", True, False, id="redirect"),
+    pytest.param("http.sticky_sessions", True, False, id="sticky-sessions"),
+]
+"""Path of a member, a value of it, and the API's default."""
+SPOKEN_OF = asked(HTTPS, HTTP_CHECK)
+DEFAULT = replace(api_defaults(SPOKEN_OF), http=HttpOptions("HCLBSTICKY", 300, 50, (5,), False, False))
+
+
+def changed(whole: Any, path: str, value: Any) -> Any:
+    """The value ``whole`` with the member at ``path`` replaced."""
+    name, _, rest = path.partition(".")
+    return replace(whole, **{name: changed(getattr(whole, name), rest, value) if rest else value})
+
+
+@balancer_covers("PORT-4", "W-3")
+@pytest.mark.parametrize(("path", "value", "default"), MEMBERS)
+def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
+    """PORT-4, W-3: one that is asked for is a difference exactly when it differs; one that is not is kept or reset."""
+    tuned = changed(DEFAULT, path, value)
+    wish = changed(SPOKEN_OF, path, value)
+    back = changed(SPOKEN_OF, path, default)
+
+    assert filled(wish, tuned, reset=False) == filled(wish, tuned, reset=True) == tuned
+    assert filled(wish, DEFAULT, reset=False) == filled(wish, DEFAULT, reset=True) == tuned
+    assert filled(back, tuned, reset=False) == filled(back, tuned, reset=True) == DEFAULT
+    assert filled(SPOKEN_OF, tuned, reset=False) == tuned
+    assert filled(SPOKEN_OF, tuned, reset=True) == DEFAULT
+
+
+@balancer_covers("PORT-4", "PORT-6")
+@pytest.mark.parametrize(
+    ("wanted", "present"),
+    [
+        pytest.param(asked(), replace(a_listener(), destination_port=30081), id="destination"),
+        pytest.param(
+            asked(), a_listener(health_check=replace(a_listener().health_check, port=30081)), id="port-of-the-check"
+        ),
+        pytest.param(asked(), PROBED, id="check-over-http-that-nobody-asks-for"),
+        pytest.param(asked(), an_http_listener(), id="protocol"),
+        pytest.param(asked(HTTPS, certificates=(5,)), SECURE, id="one-certificate-less"),
+        pytest.param(asked(HTTPS, certificates=KNOWN_AFTER_APPLY), SECURE, id="certificate-to-come"),
+    ],
+)
+@pytest.mark.parametrize("reset", [False, True])
+def test_differences(wanted: Listener, present: Listener, *, reset: bool) -> None:
+    """PORT-4, PORT-6: ports, protocols and certificates that were asked for are compared as they are."""
+    assert filled(wanted, present, reset=reset) != present
+
+
+@balancer_covers("PORT-7")
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize(
+    ("codes", "is_same"),
+    [
+        pytest.param(("204", "200"), True, id="another-order"),
+        pytest.param(("200",), False, id="fewer"),
+        pytest.param(("200", "204", "301"), False, id="more"),
+    ],
+)
+def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool, reset: bool) -> None:
+    """PORT-7: they are a set, which the API writes as a list."""
+    present = a_listener(health_check=an_http_check(status_codes=("200", "204")))
+    wanted = asked(health_check=replace(HTTP_CHECK, http=HttpCheck(status_codes=codes)))
+
+    assert (filled(wanted, present, reset=reset) == present) is is_same
+
+
+@balancer_covers("W-3")
+def test_a_reset_of_status_codes_in_another_order() -> None:
+    """W-3: the API's default is no difference either, in whatever order it comes."""
+    present = a_listener(health_check=an_http_check(status_codes=("3??", "2??")))
+
+    assert filled(asked(health_check=HTTP_CHECK), present, reset=True) == present
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "kept", "reset"),
+    [
+        pytest.param(
+            asked(HTTP, cookie_name="MINE"),
+            TUNED,
+            HttpOptions("MINE"),
+            HttpOptions("MINE", 300, 50, UNMANAGED, redirect_http=False, sticky_sessions=False),
+            id="tcp-to-http",
+        ),
+        pytest.param(
+            asked(HTTPS, certificates=(5,)),
+            TUNED,
+            HttpOptions(certificates=(5,)),
+            HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False),
+            id="tcp-to-https",
+        ),
+        pytest.param(
+            asked(HTTPS, certificates=(5,)),
+            COOKED,
+            HttpOptions("MINE", 600, 60, (5,), redirect_http=UNMANAGED, sticky_sessions=True),
+            HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False),
+            id="http-to-https",
+        ),
+        pytest.param(
+            asked(HTTPS),
+            COOKED,
+            HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True),
+            HttpOptions("HCLBSTICKY", 300, 50, UNMANAGED, redirect_http=False, sticky_sessions=False),
+            id="http-to-https-without-a-certificate",
+        ),
+        pytest.param(
+            asked(HTTP),
+            SECURE,
+            HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True),
+            HttpOptions("HCLBSTICKY", 300, 50, UNMANAGED, redirect_http=False, sticky_sessions=False),
+            id="https-to-http",
+        ),
+        pytest.param(asked(), SECURE, None, None, id="https-to-tcp"),
+        pytest.param(
+            asked(HTTPS),
+            SECURE,
+            SECURE.http,
+            HttpOptions("HCLBSTICKY", 300, 50, (5, 7), redirect_http=False, sticky_sessions=False),
+            id="certificates-are-never-reset",
+        ),
+    ],
+)
+def test_what_http_options_become(
+    wanted: Listener, present: Listener, kept: HttpOptions | None, reset: HttpOptions | None
+) -> None:
+    """W-3: another protocol keeps nothing where the listener had no such part, and nothing that only https has."""
+    assert filled(wanted, present, reset=False).http == kept
+    assert filled(wanted, present, reset=True).http == reset
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "kept", "reset"),
+    [
+        pytest.param(
+            HTTP_CHECK,
+            TUNED,
+            HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck()),
+            HealthCheck(HTTP, 30080, 15, 10, 3, HttpCheck("", "/", "", ("2??", "3??"), tls=False)),
+            id="tcp-to-http",
+        ),
+        pytest.param(
+            CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1), HealthCheck(TCP, 30080, 15, 10, 3), id="http-to-tcp"
+        ),
+        pytest.param(
+            HealthCheck(HTTP, 30080, retries=4, http=HttpCheck(path="/", status_codes=("200",))),
+            PROBED,
+            HealthCheck(HTTP, 30080, 20, 5, 4, HttpCheck("a.example.com", "/", "ok", ("200",), tls=True)),
+            HealthCheck(HTTP, 30080, 15, 10, 4, HttpCheck("", "/", "", ("200",), tls=False)),
+            id="part-of-it",
+        ),
+    ],
+)
+def test_what_health_checks_become(
+    wanted: HealthCheck, present: Listener, kept: HealthCheck, reset: HealthCheck
+) -> None:
+    """W-3, PORT-6, PORT-7: numbers outlive a change of protocol, and the options of HTTP do not."""
+    assert filled(asked(health_check=wanted), present, reset=False).health_check == kept
+    assert filled(asked(health_check=wanted), present, reset=True).health_check == reset
+
+
+@balancer_covers("PORT-4")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(asked(), asked(health_check=HTTP_CHECK), id="checks"),
+        pytest.param(asked(), asked(HTTP), id="tcp-and-http"),
+        pytest.param(asked(HTTP), asked(HTTPS, certificates=(5,)), id="http-and-https"),
+    ],
+)
+@pytest.mark.parametrize("reset", [False, True])
+def test_there_and_back(one: Listener, other: Listener, *, reset: bool) -> None:
+    """PORT-4: each way is a difference, and after it there is none."""
+    here, there = answered(one), answered(other)
+
+    assert filled(other, here, reset=reset) != here
+    assert filled(other, there, reset=reset) == there
+    assert filled(one, there, reset=reset) != there
+    assert filled(one, here, reset=reset) == here
+
+
+def answered(wanted: Listener) -> Listener:
+    """The listener as the API has it after it was asked for."""
+    return filled(wanted, api_defaults(wanted), reset=False)
+
+
+def test_the_defaults_are_those_of_a_listener_that_nobody_tuned() -> None:
+    """hetzner-api 8: what the API fills in, for every protocol."""
+    assert api_defaults(asked()) == a_listener()
+    assert api_defaults(asked(HTTP)) == an_http_listener()
+    assert api_defaults(asked(health_check=HTTP_CHECK)) == a_listener(health_check=an_http_check())

@@ -1,0 +1,149 @@
+"""Which health checks a listener gets from the options of its Service."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.options import Options
+from desired.load_balancer import HealthCheck, HttpCheck
+from desired.load_balancers.health_checks import desired_health_check
+from tests.support.balancer_rules import balancer_covers
+
+KUBE_PROXY = Options(health_check_node_port=True)
+TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
+PLAIN = HealthCheck(TCP, 30080)
+"""A health check of which nothing was said."""
+
+
+@balancer_covers("PORT-6")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(Options(), PLAIN, id="nothing-is-said"),
+        pytest.param(Options(protocol=HTTP), PLAIN, id="nothing-is-said-beside-http"),
+        pytest.param(Options(protocol=HTTPS), PLAIN, id="nothing-is-said-beside-https"),
+        pytest.param(Options(health_check_port=8080), HealthCheck(TCP, 8080), id="port"),
+        pytest.param(Options(health_check_interval=20), HealthCheck(TCP, 30080, interval_s=20), id="interval"),
+        pytest.param(Options(health_check_timeout=4), HealthCheck(TCP, 30080, timeout_s=4), id="timeout"),
+        pytest.param(Options(health_check_retries=5), HealthCheck(TCP, 30080, retries=5), id="retries"),
+        pytest.param(
+            Options(health_check_protocol=HTTP), HealthCheck(HTTP, 30080, http=HttpCheck()), id="http-beside-tcp"
+        ),
+        pytest.param(
+            Options(protocol=HTTP, health_check_retries=5),
+            HealthCheck(HTTP, 30080, retries=5, http=HttpCheck()),
+            id="as-the-listener-speaks",
+        ),
+        pytest.param(
+            Options(protocol=HTTP, health_check_protocol=TCP, health_check_retries=5),
+            HealthCheck(TCP, 30080, retries=5),
+            id="tcp-beside-http",
+        ),
+        pytest.param(
+            Options(protocol=HTTPS, health_check_protocol=HTTP),
+            HealthCheck(HTTP, 30080, http=HttpCheck()),
+            id="http-beside-https",
+        ),
+    ],
+)
+def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
+    """PORT-6: without any setting they speak TCP; with one, what the listener speaks or what is asked for."""
+    assert desired_health_check(options, 30080) == expected
+
+
+@balancer_covers("PORT-8", "W-13")
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"health_check_protocol": HTTPS}, id="asked-for"),
+        pytest.param({"protocol": HTTPS, "health_check_interval": 15}, id="by-the-listener-and-a-default-for-all"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("said", "tls"),
+    [
+        pytest.param({}, True, id="unset"),
+        pytest.param({"health_check_http_validate_certificate": True}, True, id="true"),
+        pytest.param({"health_check_http_validate_certificate": False}, False, id="false"),
+    ],
+)
+def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *, tls: bool) -> None:
+    """PORT-8, W-13: the API knows no https here, and TLS is what it means, unless somebody says otherwise."""
+    check = desired_health_check(Options(**options, **said), 30443)
+
+    assert (check.protocol, check.port, check.http) == (HTTP, 30443, HttpCheck(tls=tls))
+
+
+@balancer_covers("PORT-7")
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param({"health_check_http_domain": "a.example.com"}, HttpCheck(domain="a.example.com"), id="domain"),
+        pytest.param({"health_check_http_domain": ""}, HttpCheck(domain=""), id="no-domain"),
+        pytest.param({"health_check_http_path": "/up"}, HttpCheck(path="/up"), id="path"),
+        pytest.param({"health_check_http_validate_certificate": True}, HttpCheck(tls=True), id="tls"),
+        pytest.param({"health_check_http_validate_certificate": False}, HttpCheck(tls=False), id="no-tls"),
+        pytest.param({"http_status_codes": ("200", "3*")}, HttpCheck(status_codes=("200", "3*")), id="status-codes"),
+    ],
+)
+def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
+    """PORT-7: they count with HTTP and once health checks are spoken of; without that they say nothing."""
+    assert desired_health_check(Options(**said, health_check_protocol=HTTP), 30080).http == expected
+    assert desired_health_check(Options(**said, protocol=HTTP), 30080) == PLAIN
+    assert desired_health_check(Options(**said, health_check_protocol=TCP), 30080) == PLAIN
+
+
+ASKED = HttpCheck(path="/healthz", tls=False)
+
+
+@balancer_covers("PORT-10", "W-20")
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param({}, HealthCheck(HTTP, 32000, http=ASKED), id="alone"),
+        pytest.param({"protocol": HTTPS}, HealthCheck(HTTP, 32000, http=ASKED), id="behind-https"),
+        pytest.param(
+            {"health_check_interval": 5, "health_check_timeout": 4, "health_check_retries": 2},
+            HealthCheck(HTTP, 32000, 5, 4, 2, ASKED),
+            id="numbers",
+        ),
+        pytest.param(
+            {"protocol": HTTPS, "health_check_interval": 5},
+            HealthCheck(HTTP, 32000, 5, http=ASKED),
+            id="never-over-tls",
+        ),
+        pytest.param({"health_check_protocol": HTTP}, HealthCheck(HTTP, 32000, http=ASKED), id="http-as-well"),
+        pytest.param(
+            {"health_check_http_path": "/livez"},
+            HealthCheck(HTTP, 32000, http=replace(ASKED, path="/livez")),
+            id="path",
+        ),
+        pytest.param(
+            {"health_check_http_domain": "d", "http_status_codes": ("200",)},
+            HealthCheck(HTTP, 32000, http=replace(ASKED, domain="d", status_codes=("200",))),
+            id="what-http-has-besides",
+        ),
+        pytest.param(
+            {"health_check_http_validate_certificate": True},
+            HealthCheck(HTTP, 32000, http=replace(ASKED, tls=True)),
+            id="tls-if-somebody-says-so",
+        ),
+        pytest.param({"health_check_port": 8080}, HealthCheck(TCP, 8080), id="a-port-wins"),
+        pytest.param({"health_check_protocol": TCP}, PLAIN, id="tcp-wins"),
+        pytest.param(
+            {"health_check_protocol": HTTPS}, HealthCheck(HTTP, 30080, http=HttpCheck(tls=True)), id="https-wins"
+        ),
+    ],
+)
+def test_kube_proxy_is_asked(said: dict[str, Any], expected: HealthCheck) -> None:
+    """W-20: kube-proxy tells over HTTP whether the Node has a pod; what is said of health checks besides counts."""
+    assert desired_health_check(replace(KUBE_PROXY, **said), 30080, 32000) == expected
+
+
+@balancer_covers("PORT-10", "W-20")
+def test_kube_proxy_is_not_asked() -> None:
+    """W-20: not without a port of its own, and not unless somebody wants it."""
+    assert desired_health_check(KUBE_PROXY, 30080) == PLAIN
+    assert desired_health_check(Options(), 30080, 32000) == PLAIN

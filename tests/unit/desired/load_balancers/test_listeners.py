@@ -1,0 +1,177 @@
+"""The ports on which a load balancer listens, from the ports and the options of its Service."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.annotations.options import Options
+from desired.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOptions, KnownAfterApply, Listener
+from desired.load_balancers.listeners import desired_listeners, ports_without_node_port
+from desired.section import UNMANAGED, Unmanaged
+from desired.service import Service
+from tests.balancers import a_claim, a_service
+from tests.support.balancer_rules import balancer_covers
+
+TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
+COOKIES: dict[str, Any] = {
+    "http_cookie_name": "MINE",
+    "http_cookie_lifetime": 600,
+    "http_timeout_idle": 60,
+    "http_sticky_sessions": True,
+}
+OVER_HTTP = HttpOptions(cookie_name="MINE", cookie_lifetime_s=600, timeout_idle_s=60, sticky_sessions=True)
+
+
+def with_ports(*ports: ClaimedPort, **claim: Any) -> Service:
+    """A Service with these ports."""
+    return a_service(claim=a_claim(*ports, **claim))
+
+
+def plain(port: int, node_port: int) -> Listener:
+    """A listener of which nothing but its ports is asked for."""
+    return Listener(port, node_port, TCP, HealthCheck(TCP, node_port))
+
+
+WEB = ClaimedPort(80, "TCP", 30080)
+TLS = ClaimedPort(443, "TCP", 30443)
+
+
+@balancer_covers("PORT-1", "PORT-2", "PORT-3", "PORT-10")
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        pytest.param(with_ports(WEB), [plain(80, 30080)], id="one"),
+        pytest.param(with_ports(TLS, WEB), [plain(80, 30080), plain(443, 30443)], id="several"),
+        pytest.param(with_ports(ClaimedPort(53, "UDP", 30053)), [], id="udp"),
+        pytest.param(with_ports(ClaimedPort(53, "SCTP", 30053), WEB), [plain(80, 30080)], id="sctp-beside-tcp"),
+        pytest.param(
+            with_ports(ClaimedPort(53, "UDP", 30001), ClaimedPort(53, "TCP", 30002)),
+            [plain(53, 30002)],
+            id="udp-and-tcp-of-one-number",
+        ),
+        pytest.param(
+            with_ports(ClaimedPort(53, "TCP", 30002), ClaimedPort(53, "UDP", 30001)),
+            [plain(53, 30002)],
+            id="tcp-and-udp-of-one-number",
+        ),
+        pytest.param(with_ports(ClaimedPort(80), TLS), [plain(443, 30443)], id="no-node-port-yet"),
+        pytest.param(
+            with_ports(WEB, ClaimedPort(8080, "TCP", 30080)),
+            [plain(80, 30080), plain(8080, 30080)],
+            id="two-with-one-destination",
+        ),
+        pytest.param(with_ports(WEB, external_traffic_policy="Local"), [plain(80, 30080)], id="local-traffic-policy"),
+    ],
+)
+def test_which_ports(service: Service, expected: list[Listener]) -> None:
+    """PORT-1, PORT-2, PORT-3, PORT-10: every TCP port that has a node port, and nothing else."""
+    listeners = desired_listeners(service, Options(), UNMANAGED)
+
+    assert listeners == {listener.port: listener for listener in expected}
+
+
+LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_port": 32000}
+
+
+@balancer_covers("PORT-10", "W-20")
+@pytest.mark.parametrize(
+    ("claim", "asks", "ports"),
+    [
+        pytest.param(LOCAL, True, [32000, 32000], id="local"),
+        pytest.param(LOCAL, False, [30080, 30443], id="nobody-asks-for-it"),
+        pytest.param({**LOCAL, "external_traffic_policy": "Cluster"}, True, [30080, 30443], id="cluster"),
+        pytest.param({**LOCAL, "health_check_node_port": 0}, True, [30080, 30443], id="without-a-port"),
+    ],
+)
+def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[int]) -> None:
+    """W-20: with ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
+    listeners = desired_listeners(with_ports(WEB, TLS, **claim), Options(health_check_node_port=asks), UNMANAGED)
+
+    assert [listener.health_check.port for listener in listeners.values()] == ports
+    assert [listener.destination_port for listener in listeners.values()] == [30080, 30443]
+
+
+@balancer_covers("PORT-3")
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        pytest.param(with_ports(WEB, TLS), (), id="none"),
+        pytest.param(with_ports(ClaimedPort(443), ClaimedPort(80)), (80, 443), id="all"),
+        pytest.param(with_ports(ClaimedPort(443), WEB), (443,), id="some"),
+        pytest.param(with_ports(ClaimedPort(80), allocates_node_ports=False), (80,), id="never-chosen"),
+        pytest.param(with_ports(ClaimedPort(53, "UDP"), WEB), (), id="udp"),
+    ],
+)
+def test_ports_that_lead_nowhere(service: Service, expected: tuple[int, ...]) -> None:
+    """PORT-3: TCP ports without a node port, whether they will get one or not."""
+    assert ports_without_node_port(service) == expected
+
+
+@balancer_covers("PORT-5", "PORT-9")
+@pytest.mark.parametrize(
+    ("options", "certificates", "expected"),
+    [
+        pytest.param(Options(), UNMANAGED, None, id="tcp"),
+        pytest.param(Options(**COOKIES, http_redirect_http=True), (5,), None, id="tcp-has-no-options"),
+        pytest.param(Options(protocol=HTTP), UNMANAGED, HttpOptions(), id="http"),
+        pytest.param(Options(protocol=HTTP, **COOKIES), UNMANAGED, OVER_HTTP, id="http-with-cookies"),
+        pytest.param(
+            Options(protocol=HTTP, http_redirect_http=False), (5,), HttpOptions(), id="http-has-nothing-of-https"
+        ),
+        pytest.param(Options(protocol=HTTPS), UNMANAGED, HttpOptions(), id="https-keeps-its-certificates"),
+        pytest.param(Options(protocol=HTTPS), (5, 7), HttpOptions(certificates=(5, 7)), id="https-with-certificates"),
+        pytest.param(
+            Options(protocol=HTTPS),
+            KNOWN_AFTER_APPLY,
+            HttpOptions(certificates=KNOWN_AFTER_APPLY),
+            id="https-waits-for-its-certificate",
+        ),
+        pytest.param(
+            Options(protocol=HTTPS, **COOKIES, http_redirect_http=True),
+            (5,),
+            replace(OVER_HTTP, certificates=(5,), redirect_http=True),
+            id="https-with-everything",
+        ),
+    ],
+)
+def test_options_of_http(
+    options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, expected: HttpOptions | None
+) -> None:
+    """PORT-5, PORT-9: what the protocol knows of what is asked for; the rest is UNMANAGED."""
+    listeners = desired_listeners(with_ports(WEB), options, certificates)
+
+    assert listeners == {80: Listener(80, 30080, options.protocol, HealthCheck(TCP, 30080), http=expected)}
+
+
+@balancer_covers("PORT-5", "W-3")
+@pytest.mark.parametrize(
+    "said", [pytest.param(True, id="on"), pytest.param(False, id="off"), pytest.param(UNMANAGED, id="unset")]
+)
+def test_the_proxy_protocol(said: bool | Unmanaged) -> None:
+    """PORT-5, W-3: unset is not off."""
+    listeners = desired_listeners(with_ports(WEB), Options(uses_proxyprotocol=said), UNMANAGED)
+
+    assert [listener.proxyprotocol for listener in listeners.values()] == [said]
+
+
+@balancer_covers("PORT-1")
+def test_all_ports_are_alike() -> None:
+    """PORT-1: one set of options, and each port is probed at its own node port."""
+    options = Options(protocol=HTTPS, uses_proxyprotocol=True, health_check_protocol=TCP, health_check_retries=2)
+
+    listeners = desired_listeners(with_ports(WEB, TLS), options, (5,))
+
+    assert list(listeners.values()) == [
+        Listener(
+            port.port,
+            port.node_port,
+            HTTPS,
+            HealthCheck(TCP, port.node_port, retries=2),
+            proxyprotocol=True,
+            http=HttpOptions(certificates=(5,)),
+        )
+        for port in (WEB, TLS)
+    ]

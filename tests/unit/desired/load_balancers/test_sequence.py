@@ -1,0 +1,396 @@
+"""In which order the parts of one load balancer change."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.change import Change, Plan
+from desired.diff import compute_plan
+from desired.load_balancer import Attachment, CloudBalancer, HttpOptions, Listener
+from desired.load_balancers.sequence import in_sequence, interleaved
+from desired.load_balancers.sizing import Size
+from desired.section import Present
+from desired.service import Service
+from desired.snapshot import Network
+from tests.balancers import (
+    IN_NETWORK,
+    LB21,
+    LOCATED,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_world,
+    an_http_listener,
+    annotated,
+)
+from tests.builders import a_change, a_server, a_settled_node
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, plan_of, private, public, steps
+from tests.support.balancer_rules import balancer_covers
+
+ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
+GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
+GOES_PUBLIC = {"disable_public_network": "false"}
+INTERNAL = a_balancer(attachments=(HERE,), targets=private(1, 2), spec={"public_interface": False})
+IN_PUBLIC = a_balancer(attachments=(HERE,), targets=public(1, 2))
+
+
+def web(port: int) -> ClaimedPort:
+    """A TCP port of the Service."""
+    return ClaimedPort(port, "TCP", 30000 + port)
+
+
+def tcp(*ports: int) -> list[Listener]:
+    """The listeners of these ports."""
+    return [a_listener(port, 30000 + port) for port in ports]
+
+
+@balancer_covers("LB-6", "W-1")
+@pytest.mark.parametrize(
+    ("options", "balancer", "world", "order"),
+    [
+        pytest.param(
+            GOES_PRIVATE,
+            IN_PUBLIC,
+            INSIDE,
+            ["target/server:1", "target/server:2", "public"],
+            id="both-on",
+        ),
+        pytest.param(
+            GOES_PRIVATE,
+            a_balancer(targets=public(1, 2)),
+            INSIDE,
+            ["network/7", "target/server:1", "target/server:2", "public"],
+            id="both-on-with-the-network",
+        ),
+        pytest.param(
+            GOES_PUBLIC,
+            INTERNAL,
+            INSIDE,
+            ["public", "target/server:1", "target/server:2"],
+            id="both-off",
+        ),
+        pytest.param(
+            GOES_PUBLIC,
+            INTERNAL,
+            {},
+            ["public", "target/server:1", "target/server:2", "network/7"],
+            id="both-off-with-the-network",
+        ),
+        pytest.param(
+            {"use_private_ip": "true", "disable_public_network": "false"},
+            replace(INTERNAL, targets=tuple(public(1, 2))),
+            INSIDE,
+            ["public", "target/server:1", "target/server:2"],
+            id="private-on-public-on",
+        ),
+        pytest.param(
+            {"disable_public_network": "false"},
+            a_balancer(attachments=(HERE,), targets=private(1, 2)),
+            INSIDE,
+            ["target/server:1", "target/server:2"],
+            id="private-off-public-stays",
+        ),
+    ],
+)
+def test_directions(options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]) -> None:
+    """W-1: the interface comes before the targets that need it and goes after them, the network likewise."""
+    assert in_turn(plan_of(asking(**options), balancer, **world, **fleet(1, 2))) == order
+
+
+@balancer_covers("W-6")
+def test_every_part_at_once() -> None:
+    """One chain: what makes room or is reached by others first, what takes away last."""
+    service = asking(
+        web(80),
+        web(443),
+        name="shop",
+        type="lb21",
+        algorithm_type="least_connections",
+        ipv4_rdns="a.example.com",
+        ipv6_rdns="a.example.com",
+        **GOES_PRIVATE,
+    )
+    balancer = a_balancer(
+        attachments=(ELSEWHERE,), targets=public(1, 9), listeners=[a_listener(80, 30080), a_listener(22, 30022)]
+    )
+    plan = plan_of(service, balancer, **INSIDE | fleet(1, 2))
+    assert in_turn(plan) == [
+        "identity",
+        "algorithm",
+        "rdns/2001:db8::200",
+        "rdns/203.0.113.200",
+        "type",
+        "network/8",
+        "network/7",
+        "listener/443",
+        "listener/22",
+        "target/server:2",
+        "target/server:1",
+        "target/server:9",
+        "public",
+    ]
+    chain = steps(plan)
+    assert [change.follows for change in chain] == [(), *((change.key,) for change in chain[:-1])]
+
+
+@balancer_covers("LB-2")
+def test_a_smaller_type_comes_last() -> None:
+    """LB-2: what it has no room for has gone by then."""
+    balancer = a_balancer(targets=public(*range(1, 31)), type=LB21, spec={"type": "lb21"})
+    gone = sorted(f"target/server:{number}" for number in range(2, 30))
+    order = in_turn(plan_of(asking(type="lb11"), balancer, **fleet(1, 30, 31)))
+    assert order == ["target/server:31", *gone, "type"]
+
+
+@balancer_covers("LB-2", "TGT-9")
+def test_a_larger_type_comes_before_what_needs_it() -> None:
+    """LB-2, TGT-9: targets and ports that did not fit come in the same pass."""
+    balancer = a_balancer(targets=public(*range(1, 26)), listeners=tcp(*range(81, 86)))
+    service = asking(*map(web, range(81, 88)), type="lb21")
+    order = in_turn(plan_of(service, balancer, **fleet(*range(1, 28))))
+    assert order == ["type", "listener/86", "listener/87", "target/server:26", "target/server:27"]
+
+
+@balancer_covers("LB-2", "TGT-9")
+def test_a_larger_type_is_headroom() -> None:
+    """LB-2, TGT-9: once there is room, new targets and ports come before old ones go."""
+    balancer = a_balancer(targets=public(*range(1, 26)), listeners=tcp(*range(81, 86)))
+    service = asking(*map(web, range(82, 87)), type="lb21")
+    order = marks(plan_of(service, balancer, **fleet(*range(2, 27))))
+    assert order == ["~type", "+86", "-81", "+26", "-1"]
+
+
+@balancer_covers("W-10")
+@pytest.mark.parametrize(
+    ("before", "after", "order"),
+    [
+        pytest.param((81, 82), (82, 83), ["+83", "-81"], id="headroom"),
+        pytest.param((81, 82, 83, 84), (84, 85, 86, 87), ["+85", "-81", "+86", "-82", "+87", "-83"], id="little"),
+        pytest.param((81, 82, 83, 84, 85), (85, 86, 87), ["-81", "+86", "-82", "+87", "-83", "-84"], id="none"),
+        pytest.param((81, 82, 83, 84, 85), (81,), ["-82", "-83", "-84", "-85"], id="removals-alone"),
+    ],
+)
+def test_ports_at_the_limit(before: tuple[int, ...], after: tuple[int, ...], order: list[str]) -> None:
+    """W-10: an lb11 listens on 5 ports, so that at the limit one goes before another comes."""
+    plan = plan_of(asking(*map(web, after)), a_balancer(listeners=tcp(*before)))
+    assert marks(plan) == order
+
+
+def marks(plan: Plan) -> list[str]:
+    """``+80`` for what is added, ``-80`` for what is removed, ``~80`` for what changes."""
+    signs = {"add": "+", "remove": "-", "modify": "~"}
+    return [f"{signs[change.verb]}{change.key.rpartition('/')[2].removeprefix('server:')}" for change in steps(plan)]
+
+
+@balancer_covers("TGT-9", "TGT-12")
+@pytest.mark.parametrize(
+    ("before", "lives", "after", "order"),
+    [
+        pytest.param((1, 2), (1, 2, 3), (3,), ["+3", "-1", "-2"], id="headroom"),
+        pytest.param(range(1, 25), range(1, 27), (*range(3, 25), 25, 26), ["+25", "-1", "+26", "-2"], id="little"),
+        pytest.param(range(1, 26), range(1, 28), (*range(3, 26), 26, 27), ["-1", "+26", "-2", "+27"], id="none"),
+        pytest.param(
+            range(1, 26), (*range(1, 25), 26, 27), (*range(2, 25), 26, 27), ["-25", "+26", "-1", "+27"], id="dead-first"
+        ),
+        pytest.param((1, 2, 3), (1, 2), (2,), ["-3", "-1"], id="removals-alone"),
+    ],
+)
+def test_targets_at_the_limit(before: Any, lives: Any, after: Any, order: list[str]) -> None:
+    """TGT-9, TGT-12: an lb11 leads to 25 targets; where there is no headroom the dead make room first."""
+    servers = [a_server(number, f"web-{number}") for number in lives]
+    nodes = [a_settled_node(f"web-{number}", number) for number in after]
+    plan = plan_of(asking(), a_balancer(targets=public(*before)), servers=servers, nodes=nodes)
+    assert marks(plan) == order
+
+
+@balancer_covers("W-1")
+def test_targets_that_come_switch_and_go() -> None:
+    """W-1: new ones first, so that somebody serves while the others change their address one by one."""
+    balancer = a_balancer(attachments=(HERE,), targets=public(1, 2, 8, 9))
+    world = INSIDE | fleet(1, 2, 3)
+    world["servers"] = [*world["servers"], a_server(9, "db-9")]
+    plan = plan_of(asking(use_private_ip="true"), balancer, **world)
+    assert marks(plan) == ["+3", "~1", "~2", "-8", "-9"]
+
+
+OTHER = Present(Network(8, "other", (IPv4Network("10.8.0.0/24"),)))
+BOTH_NETWORKS = [
+    a_server(n, f"web-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")), (8, IPv4Address(f"10.8.0.{n}"))))
+    for n in (1, 2, 3)
+]
+
+
+@balancer_covers("LB-7")
+@pytest.mark.parametrize(
+    ("options", "targets", "world", "order"),
+    [
+        pytest.param(
+            {"use_private_ip": "true"},
+            private(1, 9),
+            {"settings": replace(IN_NETWORK, network="8"), "network": OTHER},
+            ["-9", "-7", "+8", "+1", "+2", "+3"],
+            id="another-network",
+        ),
+        pytest.param(
+            {"use_private_ip": "true", "private_ipv4": "10.0.0.7"},
+            [*private(1, 9), *public(2)],
+            INSIDE,
+            ["-9", "~7", "+1", "+3", "~2"],
+            id="another-address",
+        ),
+        pytest.param({}, [*private(1, 9), *public(2)], {}, ["+3", "~1", "-9", "-7"], id="no-network"),
+        pytest.param(
+            {},
+            private(1, 9),
+            {"settings": replace(IN_NETWORK, network="8"), "network": OTHER},
+            ["+2", "+3", "~1", "-9", "-7", "+8"],
+            id="by-public-addresses-in-another-network",
+        ),
+    ],
+)
+def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[str, Any], order: list[str]) -> None:
+    """LB-7: the load balancer leaves after who is lost with it; who needs the next network comes after that."""
+    balancer = a_balancer(attachments=(HERE,), targets=targets)
+    nodes = [a_settled_node(f"web-{number}", number) for number in (1, 2, 3)]
+    plan = plan_of(asking(**options), balancer, **world, nodes=nodes, servers=BOTH_NETWORKS)
+    assert marks(plan) == order
+
+
+@balancer_covers("LB-7", "TGT-9")
+def test_leaving_a_network_at_the_limit() -> None:
+    """TGT-9, LB-7: what leaves with the network has made room for what comes after it."""
+    balancer = a_balancer(attachments=(HERE,), targets=[*private(24, 25), *public(*range(1, 24))])
+    world = INSIDE | fleet(*range(2, 24), 26, 27, 28)
+    plan = plan_of(asking(use_private_ip="true", private_ipv4="10.0.0.99"), balancer, **world)
+    order = marks(plan)
+    assert order[:7] == ["-24", "-25", "~7", "+26", "+27", "-1", "+28"]
+    assert order[7:] == [f"~{number}" for number in sorted(range(2, 24), key=str)]
+
+
+CERTIFICATES: dict[str, Any] = {"certificates": [a_certificate(5)]}
+REDIRECT = {"protocol": "https", "http_certificates": "5", "http_redirect_http": "true"}
+HTTPS = {"protocol": "https", "http_certificates": "5"}
+
+
+def secure(port: int, *, redirect: bool) -> Listener:
+    """An https listener, which may redirect port 80 to itself."""
+    http = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=redirect, sticky_sessions=False)
+    return an_http_listener(port, 30000 + port, protocol=Protocol.HTTPS, http=http)
+
+
+@balancer_covers("W-10")
+@pytest.mark.parametrize(
+    ("service", "listeners", "order"),
+    [
+        pytest.param(asking(web(443), **REDIRECT), tcp(80, 443), ["-80", "~443"], id="a-redirect-takes-its-place"),
+        pytest.param(asking(web(443), **REDIRECT), tcp(80), ["-80", "+443"], id="a-new-redirect-takes-its-place"),
+        pytest.param(
+            asking(web(80), web(443), **HTTPS | {"http_redirect_http": "false"}),
+            [secure(443, redirect=True)],
+            ["~443", "+80"],
+            id="a-redirect-gives-it-back",
+        ),
+        pytest.param(asking(web(80)), [secure(443, redirect=True)], ["-443", "+80"], id="with-the-listener"),
+        pytest.param(
+            asking(web(8443), **REDIRECT),
+            [secure(443, redirect=True), secure(8443, redirect=False)],
+            ["-443", "~8443"],
+            id="from-one-that-goes-to-another",
+        ),
+        pytest.param(
+            asking(web(443), web(8443), **REDIRECT),
+            [secure(443, redirect=False), secure(8443, redirect=True)],
+            ["~8443", "~443"],
+            id="from-one-to-another",
+        ),
+        pytest.param(asking(web(443)), tcp(80), ["+443", "-80"], id="nobody-takes-it"),
+        pytest.param(
+            asking(web(443), web(8080), **REDIRECT),
+            [secure(443, redirect=True), *tcp(22)],
+            ["+8080", "-22"],
+            id="taken-already",
+        ),
+        pytest.param(
+            asking(*map(web, (81, 82, 83, 443, 444)), **REDIRECT),
+            tcp(80, 81, 82, 83, 84),
+            ["-80", "~81", "~82", "~83", "+443", "-84", "+444"],
+            id="at-the-limit",
+        ),
+        pytest.param(
+            asking(*map(web, (80, 443, 81, 82, 83)), **HTTPS | {"http_redirect_http": "false"}),
+            [secure(443, redirect=True), *(secure(port, redirect=False) for port in (81, 82, 83, 84))],
+            ["~443", "-84", "+80"],
+            id="given-back-at-the-limit",
+        ),
+    ],
+)
+def test_ports_that_collide(service: Service, listeners: list[Listener], order: list[str]) -> None:
+    """W-10: a redirect takes port 80; whoever has it gives it back first."""
+    plan = plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES)
+    assert marks(plan) == order
+
+
+def test_two_services_do_not_wait_for_each_other() -> None:
+    """Each load balancer has a chain of its own, however the changes of both stand in the plan."""
+    claim = a_claim(web(80), annotations=annotated(algorithm_type="least_connections", type="lb21"))
+    other = a_served_service("db", uid="uid-db", claim=claim)
+    plan = plan_of(
+        asking(algorithm_type="least_connections", type="lb21"),
+        a_balancer(),
+        a_balancer(43, service_uid="uid-db", spec={"name": "auid-db"}),
+        others=[other],
+    )
+    assert len(plan.changes) == 4
+    for change in plan.changes:
+        assert {key.rsplit("/", 1)[0] for key in (*change.depends_on, *change.follows)} <= {
+            change.key.rsplit("/", 1)[0]
+        }
+
+
+def test_the_order_of_the_api_says_nothing() -> None:
+    """The same plan, however targets and listeners were listed."""
+    service = asking(web(81), web(82), web(83), type="lb21")
+    worlds = [
+        a_world([service], [a_balancer(targets=targets, listeners=listeners)], **fleet(2, 3, 4))
+        for targets, listeners in ((public(1, 2, 9), tcp(80, 22, 90)), (public(9, 2, 1), tcp(90, 80, 22)))
+    ]
+    first, second = (compute_plan(world, LOCATED) for world in worlds)
+    assert first == second
+
+
+def test_the_order_in_which_changes_are_given_says_nothing() -> None:
+    """What stands between them follows from what they are."""
+    service = asking(web(81), ipv4_rdns="a.example.com", ipv6_rdns="a.example.com", type="lb21", **GOES_PRIVATE)
+    balancer = a_balancer(attachments=(ELSEWHERE,), targets=public(1, 9))
+    given = [replace(change, follows=()) for change in steps(plan_of(service, balancer, **INSIDE | fleet(1, 2)))]
+    assert len(given) == 11
+    assert in_sequence(given, balancer, Size(LB21)) == in_sequence(given[::-1], balancer, Size(LB21))
+
+
+def some(verb: str, *names: str) -> list[Change]:
+    """Changes of targets, for what only looks at their class."""
+    return [a_change(name, "lb.target", verb=verb) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("adds", "removals", "headroom", "order"),
+    [
+        pytest.param("", "", 0, "", id="nothing"),
+        pytest.param("ab", "", 0, "ab", id="nothing-to-remove"),
+        pytest.param("", "xy", 5, "xy", id="nothing-to-add"),
+        pytest.param("ab", "xy", 2, "abxy", id="enough"),
+        pytest.param("abc", "xy", 1, "axbyc", id="for-one"),
+        pytest.param("ab", "xyz", 0, "xaybz", id="for-none"),
+        pytest.param("ab", "xyz", -1, "xaybz", id="less-than-none"),
+    ],
+)
+def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> None:
+    """Additions while there is room, then one removal for each; what is left to remove comes last."""
+    found = interleaved(some("add", *adds), some("remove", *removals), headroom)
+    assert "".join(change.key for change in found) == order

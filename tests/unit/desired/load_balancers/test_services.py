@@ -1,0 +1,169 @@
+"""All Services together: who is looked after, and that none of them stands in another one's way."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.change import Note, NoteKind
+from desired.diff import compute_plan
+from desired.load_balancer import CloudBalancer, ServerTarget
+from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.services import desired_services
+from desired.load_balancers.serving import Serving
+from desired.names import FINALIZER_BALANCER
+from desired.nodes import desired_nodes
+from desired.section import Section
+from desired.service import Service
+from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
+from tests.builders import NOW, a_settled_node, a_snapshot, incomplete
+from tests.support.balancer_changes import SERVICE
+from tests.support.balancer_plans import HERE, INSIDE, fleet, new, plan_of, private, said
+from tests.support.balancer_rules import balancer_covers
+
+CLAIMED = (FINALIZER_BALANCER,)
+UNREADABLE: Section[str, Service] = Section(unreadable={"default/odd": "Service default/odd has no UID"})
+
+
+def called(service: str, **options: str) -> Service:
+    """A Service that has its load balancer: its UID is ``uid-`` and its name."""
+    return a_served_service(service, uid=f"uid-{service}", claim=a_claim(annotations=annotated(**options)))
+
+
+def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
+    """That load balancer."""
+    return a_balancer(number, service_uid=f"uid-{name}", spec={"name": name} | fields.pop("spec", {}), **fields)
+
+
+@balancer_covers("SVC-1", "SVC-2", "SVC-3", "SVC-7", "W-12")
+@pytest.mark.parametrize(
+    ("service", "kind"),
+    [
+        pytest.param({}, Serving, id="wants-one"),
+        pytest.param({"deleted_at": NOW, "finalizers": CLAIMED}, Leaving, id="goes"),
+        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, Leaving, id="wants-none-any-more"),
+        pytest.param({"type": "ClusterIP"}, None, id="never-wanted-one"),
+        pytest.param({"load_balancer_class": "other", "finalizers": CLAIMED}, None, id="of-another-class"),
+        pytest.param(
+            {"load_balancer_class": "other", "finalizers": CLAIMED, "deleted_at": NOW}, None, id="of-a-class-and-goes"
+        ),
+        pytest.param({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None, id="let-go-already"),
+    ],
+)
+def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
+    """SVC-1 to SVC-3, SVC-7, W-12: each Service in its one way, or not at all."""
+    world = a_world([a_service(**service)], [])
+    desired, _ = desired_services(world, LOCATED, desired_nodes(world, LOCATED)[0])
+    assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])
+    if kind is None:
+        assert compute_plan(world, LOCATED).changes == ()
+
+
+def test_services_are_not_looked_after() -> None:
+    """With the part for Services switched off nothing was read of them, and nothing is said of load balancers."""
+    world = replace(a_world([], [a_balancer(service_uid="gone")]), services=None)
+    assert desired_services(world, LOCATED, {}) == ({}, ())
+    assert compute_plan(a_snapshot(), LOCATED).changes == ()
+
+
+def test_a_service_that_cannot_be_read() -> None:
+    """It is said to be, nothing is done about it, and the others go on."""
+    section = replace(UNREADABLE, items={"default/web": new()})
+    plan = compute_plan(replace(a_world(), services=section), LOCATED)
+    assert {change.owner for change in plan.changes} == {SERVICE}
+    assert plan.notes == (Note("service/default/odd", NoteKind.UNREADABLE, "Service default/odd has no UID"),)
+
+
+def test_one_bad_service_stops_no_other() -> None:
+    """Annotations of one, a name that two ask for, and one that has two load balancers, are their own trouble."""
+    services = [
+        called("bad", health_check_port="0"),
+        called("a", name="shop"),
+        called("b", name="shop"),
+        called("twice"),
+        called("fine", algorithm_type="least_connections"),
+    ]
+    balancers = [balancer_of("bad", 1), balancer_of("twice", 2), balancer_of("twice", 3), balancer_of("fine", 4)]
+    plan = compute_plan(a_world(services, balancers), LOCATED)
+    done = [change.key for change in plan.changes if change.kind != "lb.create"]
+    assert done == ["load_balancer/default/fine/algorithm", "service/default/a/status", "service/default/b/status"]
+    assert {note.key for note in plan.notes} == {f"service/default/{name}" for name in ("bad", "a", "b", "twice")}
+
+
+def test_the_order_in_which_services_were_listed_says_nothing() -> None:
+    """One plan, however the API answered."""
+    services = [called("a", name="shop"), called("b", name="shop"), called("c", private_ipv4="10.0.0.9")]
+    balancers = [balancer_of("c", 4, attachments=(HERE,)), a_balancer(5, service_uid="gone")]
+    settings, network = INSIDE["settings"], INSIDE["network"]
+    plans = [
+        compute_plan(a_world(ordered, found, network=network), settings)
+        for ordered, found in ((services, balancers), (services[::-1], balancers[::-1]))
+    ]
+    assert plans[0] == plans[1]
+    assert plans[0].changes
+
+
+@balancer_covers("NODE-4")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({"a": {}, "b": {}}, {"a": [1, 2], "b": [1, 2]}, id="alike"),
+        pytest.param(
+            {"a": {"node_selector": "pool=x"}, "b": {"node_selector": "pool=y"}}, {"a": [1], "b": [2]}, id="selectors"
+        ),
+        pytest.param({"a": {"node_selector": ""}, "b": {"node_selector": "pool=y"}}, {"a": [1, 2], "b": [2]}, id="all"),
+    ],
+)
+def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: dict[str, list[int]]) -> None:
+    """NODE-4: answers that Services share are those to the same question."""
+    nodes = [a_settled_node("web-1", 1, labels={"pool": "x"}), a_settled_node("web-2", 2, labels={"pool": "y"})]
+    services = [called(name, **asked) for name, asked in options.items()]
+    balancers = [balancer_of(name, number, targets=()) for number, name in enumerate(options)]
+    plan = compute_plan(a_world(services, balancers, nodes=nodes, servers=fleet(1, 2)["servers"]), LOCATED)
+    added = [change.after for change in plan.changes if change.owner == "service/default/a"]
+    assert added != []
+    for name, ids in expected.items():
+        found = [c.after for c in plan.changes if c.owner == f"service/default/{name}" and c.kind == "lb.target"]
+        assert found == [ServerTarget(number, use_private_ip=False) for number in ids]
+
+
+@balancer_covers("TGT-1")
+def test_by_which_address_whose_traffic_comes() -> None:
+    """TGT-1: the same Nodes by another address are another question."""
+    services = [called("a"), called("b", use_private_ip="true")]
+    balancers = [balancer_of(name, number, targets=(), attachments=(HERE,)) for number, name in enumerate("ab")]
+    world = a_world(services, balancers, network=INSIDE["network"], **fleet(1))
+    found = [change.after for change in compute_plan(world, INSIDE["settings"]).changes if change.kind == "lb.target"]
+    assert found == [ServerTarget(1, use_private_ip=False), *private(1)]
+
+
+@balancer_covers("W-2")
+def test_two_who_ask_for_one_private_address() -> None:
+    """W-2: neither of them gets it, and each is told of the other."""
+    other = called("db", private_ipv4="10.0.0.9")
+    plan = plan_of(new(private_ipv4="10.0.0.9"), others=[other], **INSIDE)
+    assert plan.changes == ()
+    (text,) = said(plan, NoteKind.MALFORMED)
+    assert "10.0.0.9: Service default/db asks for it as well" in text
+    others = [
+        called("c", private_ipv4="10.0.0.8"),
+        a_served_service("d", uid="uid-d", type="ClusterIP", finalizers=(), claim=other.claim),
+    ]
+    plan = plan_of(new(private_ipv4="10.0.0.9"), others=others, **INSIDE)
+    assert said(plan) == []
+
+
+@balancer_covers("SVC-9")
+def test_orphans_are_said_to_be_there() -> None:
+    """SVC-9: a load balancer whose Service is gone is for a person to delete; it may be one that was not read."""
+    foreign = a_balancer(7, cluster_uid="another", spec={"name": "theirs"})
+    plan = plan_of(new(), a_balancer(6, service_uid="gone", spec={"name": "old"}), foreign)
+    orphans = [note for note in plan.notes if note.kind is NoteKind.ORPHAN]
+    assert [note.key for note in orphans] == ["load_balancer/#6"]
+    assert orphans[0].text == (
+        "load balancer 6 old is nobody's: its Service, with the UID gone, is gone; see reconcile orphans"
+    )
+    late = replace(
+        a_world([], [a_balancer(6, service_uid="gone")]), services=incomplete(Section({"default/web": new()}))
+    )
+    assert [note for note in compute_plan(late, LOCATED).notes if note.kind is NoteKind.ORPHAN] == []

@@ -1,0 +1,562 @@
+"""Which Nodes become targets of a load balancer: load-balancers 3 and 10, TGT-1 to TGT-4, TGT-9, W-4, W-8, W-14."""
+
+from collections.abc import Collection, Mapping
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from desired.annotations.options import Options
+from desired.joining import JoiningNode
+from desired.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.load_balancers.targets import (
+    DesiredTargets,
+    Membership,
+    NodeTarget,
+    Removal,
+    a_roster,
+    count_targets,
+    node_targets,
+    removal_reason,
+)
+from desired.load_balancers.targets import desired_targets as of_roster
+from desired.nodes import DesiredNode, desired_nodes
+from desired.section import Absent, Present, Section, Unknown
+from desired.selector import parse_selector
+from desired.settings import Controller, Settings
+from desired.snapshot import Network, Node, Server, Snapshot
+from tests.balancers import a_balancer
+from tests.builders import (
+    NOW,
+    a_joining_node,
+    a_lost_node,
+    a_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    incomplete,
+    nodes_of,
+    servers_of,
+)
+from tests.support.balancer_rules import balancer_covers
+
+TARGET, EXCLUDED, UNUSABLE = Membership.TARGET, Membership.EXCLUDED, Membership.UNUSABLE
+SERVERLESS = Membership.SERVERLESS
+UNCERTAIN, IGNORED, OVER_LIMIT = Membership.UNCERTAIN, Membership.IGNORED, Membership.OVER_LIMIT
+PUBLIC, PRIVATE = Options(), Options(use_private_ip=True)
+NETWORK = 7
+DEFAULT = Settings()
+SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
+SPARE = {"example.com/spare": ""}
+OUT = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
+INSIDE = a_server(private_ips=((6, IPv4Address("10.6.0.2")), (NETWORK, IPv4Address("10.0.0.2"))))
+UNREAD: Section[int, Server] = Section(unreadable={1: "server 1 could not be decoded"})
+LATE = Unknown("GET timed out")
+
+
+def desired_targets(members: Collection[NodeTarget], present: CloudBalancer | None, max_targets: int) -> DesiredTargets:
+    """The targets among these Nodes, whatever their order."""
+    return of_roster(a_roster(members), present, max_targets)
+
+
+def member(
+    snapshot: Snapshot,
+    options: Options = PUBLIC,
+    network_id: int | None = NETWORK,
+    settings: Settings = DEFAULT,
+    nodes: Mapping[str, DesiredNode] | None = None,
+) -> NodeTarget:
+    """What the only Node of the snapshot is."""
+    planned = desired_nodes(snapshot, settings)[0] if nodes is None else nodes
+    (only,) = node_targets(options, network_id, snapshot, planned, settings)
+    return only
+
+
+def is_(membership: Membership, why: str, server_id: int | None = 1, *, joins: bool = False) -> NodeTarget:
+    """web-1 as no target."""
+    return NodeTarget("web-1", membership, why, server_id=server_id, joins=joins)
+
+
+def by_public(server_id: int = 1, *, joins: bool = False) -> NodeTarget:
+    """web-1 as a target by its public address."""
+    why = f"server {server_id} by its public address 203.0.113.{server_id}"
+    return NodeTarget("web-1", TARGET, why, ServerTarget(server_id, use_private_ip=False), server_id, joins)
+
+
+@balancer_covers("TGT-1")
+def test_a_settled_node_is_a_target() -> None:
+    """TGT-1: by its public IPv4, unless private addresses are asked for."""
+    assert member(a_snapshot([a_settled_node()], [INSIDE])) == by_public()
+    assert member(a_snapshot([a_settled_node()], [INSIDE]), PRIVATE) == NodeTarget(
+        "web-1", TARGET, "server 1 by its private address 10.0.0.2", ServerTarget(1, use_private_ip=True), 1
+    )
+
+
+@balancer_covers("NODE-5", "W-8")
+@pytest.mark.parametrize(
+    ("node", "server", "expected"),
+    [
+        pytest.param(a_node(), a_server(), is_(SERVERLESS, "the Node has no providerID", None), id="no-provider-id"),
+        pytest.param(
+            a_settled_node(provider_id="hrobot://1"),
+            a_server(),
+            is_(SERVERLESS, "Robot servers are not read", None),
+            id="robot",
+        ),
+        pytest.param(
+            a_settled_node(provider_id="hcloud://bm-1"),
+            a_server(),
+            is_(SERVERLESS, "Robot servers are not read", None),
+            id="robot-of-the-fork",
+        ),
+        pytest.param(
+            a_settled_node(provider_id="aws:///eu/i-1"),
+            a_server(),
+            is_(SERVERLESS, "the Node belongs to another cloud", None),
+            id="foreign",
+        ),
+        pytest.param(
+            a_settled_node(provider_id="hcloud://"),
+            a_server(),
+            is_(SERVERLESS, "providerID 'hcloud://' is missing a server id", None),
+            id="no-id",
+        ),
+        pytest.param(
+            a_settled_node(provider_id="hcloud://one"),
+            a_server(),
+            is_(SERVERLESS, "providerID 'hcloud://one': 'one' is no server id (a positive decimal number)", None),
+            id="malformed-id",
+        ),
+        pytest.param(a_lost_node(), a_server(2, "db-1"), is_(SERVERLESS, "the server is gone"), id="lost"),
+        pytest.param(
+            a_lost_node(deleted_at=NOW),
+            a_server(2, "db-1"),
+            is_(EXCLUDED, "it is being deleted"),
+            id="lost-and-deleted",
+        ),
+        pytest.param(
+            a_settled_node(),
+            a_server(ipv4=None),
+            is_(UNUSABLE, "the server has no public IPv4 address"),
+            id="no-public-ipv4",
+        ),
+        pytest.param(
+            a_settled_node(),
+            a_server(ipv4=None, missing=frozenset({"public_net.ipv4"})),
+            is_(UNCERTAIN, "the API did not say which public IPv4 address the server has"),
+            id="public-ipv4-not-told",
+        ),
+        pytest.param(
+            a_settled_node(), a_server(missing=frozenset({"private_net"})), by_public(), id="private-ones-do-not-matter"
+        ),
+    ],
+)
+def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> None:
+    """NODE-5, W-8: each Node for itself, and one that cannot be a target is said to be none."""
+    assert member(a_snapshot([node], [server])) == expected
+
+
+@balancer_covers("TGT-2")
+@pytest.mark.parametrize(
+    ("server", "network_id", "network", "expected"),
+    [
+        pytest.param(
+            a_server(private_ips=((6, IPv4Address("10.6.0.2")),)),
+            NETWORK,
+            Present(Network(NETWORK, "private")),
+            is_(UNUSABLE, "the server is not attached to network 7"),
+            id="in-another-network",
+        ),
+        pytest.param(
+            a_server(missing=frozenset({"private_net"})),
+            NETWORK,
+            Present(Network(NETWORK, "private")),
+            is_(UNCERTAIN, "the API did not say which private addresses the server has"),
+            id="private-addresses-not-told",
+        ),
+        pytest.param(
+            INSIDE,
+            None,
+            Present(None),
+            is_(UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"),
+            id="no-network",
+        ),
+        pytest.param(
+            INSIDE,
+            None,
+            Absent(),
+            is_(UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"),
+            id="network-not-in-the-project",
+        ),
+        pytest.param(INSIDE, None, Unknown("timed out"), is_(UNCERTAIN, "timed out"), id="network-not-read"),
+    ],
+)
+def test_by_private_address(
+    server: Server, network_id: int | None, network: Present[Network | None] | Absent | Unknown, expected: NodeTarget
+) -> None:
+    """TGT-2: nothing becomes a target by an address that it does not have, and what is not known stays."""
+    snapshot = a_snapshot([a_settled_node()], [server], network=network)
+    assert member(snapshot, PRIVATE, network_id) == expected
+
+
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        pytest.param(incomplete(servers_of()), is_(UNCERTAIN, "page 2 timed out"), id="not-in-part-of-a-list"),
+        pytest.param(incomplete(servers_of(a_server())), by_public(), id="in-part-of-a-list"),
+        pytest.param(UNREAD, is_(UNCERTAIN, "server 1 could not be decoded"), id="unreadable"),
+    ],
+)
+def test_a_server_that_is_not_known(servers: Section[int, Server], expected: NodeTarget) -> None:
+    """A gap in the list of servers makes nobody a target, and takes nobody away."""
+    assert member(a_snapshot([a_settled_node()], servers_section=servers)) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "asked", "expected"),
+    [
+        pytest.param(
+            a_settled_node(),
+            {},
+            is_(UNCERTAIN, "the list of servers lacks it, and its kubelet reports Ready"),
+            id="ready",
+        ),
+        pytest.param(a_settled_node(), {1: Absent()}, is_(SERVERLESS, "the server is gone"), id="ready-proven-gone"),
+        pytest.param(a_lost_node(), {}, is_(SERVERLESS, "the server is gone"), id="silent"),
+        pytest.param(
+            a_lost_node(),
+            {1: LATE},
+            is_(UNCERTAIN, "the list of servers lacks it, and asking for it alone failed: GET timed out"),
+            id="silent-and-not-to-be-asked-for",
+        ),
+    ],
+)
+def test_a_server_that_the_list_lacks(node: Node, asked: Mapping[int, Absent | Unknown], expected: NodeTarget) -> None:
+    """A list may lag: nothing is gone that a kubelet or a failed question speaks for."""
+    assert member(a_snapshot([node], confirmations=asked)) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param({"servers": [a_server()]}, by_public(joins=True), id="found-by-name"),
+        pytest.param(
+            {"servers": [a_server(2, "db-1")]}, is_(SERVERLESS, "the Node is not initialised", None), id="no-server"
+        ),
+        pytest.param(
+            {"servers_section": incomplete(servers_of(a_server()))},
+            is_(UNCERTAIN, "the Node cannot be initialised yet: page 2 timed out", None),
+            id="part-of-a-list",
+        ),
+        pytest.param(
+            {"servers_section": UNREAD},
+            is_(UNCERTAIN, "the Node cannot be initialised yet: server 1 could not be decoded", None),
+            id="an-unreadable-server",
+        ),
+        pytest.param(
+            {"servers": [a_server()], "network": Unknown("network 7 timed out")},
+            is_(UNCERTAIN, "the Node cannot be initialised yet: network 7 timed out", None),
+            id="the-network-not-read",
+        ),
+    ],
+)
+def test_a_node_that_joins(parts: dict[str, Any], expected: NodeTarget) -> None:
+    """A Node is a target by the providerID that it will have, so that it costs no second pass."""
+    settings = Settings(network="7") if "network" in parts else DEFAULT
+    assert member(a_snapshot([a_joining_node()], **parts), settings=settings) == expected
+
+
+def test_a_node_that_joins_with_a_provider_id() -> None:
+    """Its initialisation goes first; where that is impossible or not ours, the providerID alone makes it a target."""
+    node = a_joining_node(provider_id="hcloud://1")
+    assert member(a_snapshot([node], [a_server()])) == by_public(joins=True)
+    stubborn = a_joining_node(provider_id="hcloud://1", provided_node_ip="192.0.2.9")
+    assert member(a_snapshot([stubborn], [a_server()])) == by_public()
+    without = Settings(controllers=frozenset({Controller.SERVICE}))
+    assert member(a_snapshot([node], [a_server()]), settings=without, nodes={}) == by_public()
+    assert member(a_snapshot([a_joining_node()], [a_server()]), settings=without, nodes={}) == is_(
+        SERVERLESS, "the Node is not initialised", None
+    )
+
+
+def test_an_excluded_node_that_joins() -> None:
+    """NODE-2: a rule is asked before anything else, and the server is known all the same."""
+    expected = is_(EXCLUDED, "it has the label node.kubernetes.io/exclude-from-external-load-balancers", joins=True)
+    assert member(a_snapshot([a_joining_node(labels=OUT)], [a_server()])) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "server_id"),
+    [
+        pytest.param(a_settled_node(labels=SPARE), 1, id="settled"),
+        pytest.param(a_settled_node(labels=SPARE | OUT), 1, id="excluded-too"),
+        pytest.param(a_lost_node(labels=SPARE, server_id=3), 3, id="lost"),
+        pytest.param(a_joining_node(labels=SPARE), None, id="joining"),
+    ],
+)
+def test_an_ignored_node(node: Node, server_id: int | None) -> None:
+    """What ``--ignore-nodes`` selects is none of our business, whatever else is true of it."""
+    expected = is_(IGNORED, "ignored by --ignore-nodes: it stays what it is", server_id)
+    assert member(a_snapshot([node], [a_server()]), settings=SPARED) == expected
+
+
+def test_every_node_is_there_in_the_order_of_names() -> None:
+    """Unreadable ones as well: what they are is not known."""
+    nodes = Section(
+        {node.name: node for node in (a_settled_node("c", 3), a_settled_node("a", 1))}, unreadable={"b": "no uid"}
+    )
+    snapshot = a_snapshot(nodes_section=nodes, servers=[a_server(3, "c"), a_server(1, "a")])
+    members = node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
+    assert [(each.node, each.membership, each.server_id) for each in members] == [
+        ("a", TARGET, 1),
+        ("b", UNCERTAIN, None),
+        ("c", TARGET, 3),
+    ]
+
+
+def test_two_nodes_of_one_server_are_one_target() -> None:
+    """Neither is a reason to take the server away."""
+    snapshot = a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()])
+    members = node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
+    assert [each.membership for each in members] == [TARGET, TARGET]
+    assert desired_targets(members, None, 1).targets == {public(1)}
+    assert {each.membership for each in desired_targets(members, None, 1).members} == {TARGET}
+    assert {each.membership for each in desired_targets(members, None, 0).members} == {OVER_LIMIT}
+
+
+def public(server_id: int) -> ServerTarget:
+    """A server by its public address."""
+    return ServerTarget(server_id, use_private_ip=False)
+
+
+def private(server_id: int) -> ServerTarget:
+    """A server by its private address."""
+    return ServerTarget(server_id, use_private_ip=True)
+
+
+SELECTED, OTHER = SelectorTarget("pool=web", use_private_ip=False), SelectorTarget("pool=web", use_private_ip=True)
+VSWITCH = IpTarget("198.51.100.7")
+
+
+def wanting(name: str, server_id: int, *, by_private: bool = False) -> NodeTarget:
+    """A Node that is to be a target."""
+    return NodeTarget(name, TARGET, "it serves", ServerTarget(server_id, by_private), server_id)
+
+
+def no_target(name: str, membership: Membership, server_id: int | None) -> NodeTarget:
+    """A Node that is none."""
+    return NodeTarget(name, membership, "because", server_id=server_id)
+
+
+def with_targets(*targets: Target) -> CloudBalancer:
+    """A load balancer that leads there."""
+    return a_balancer(targets=targets)
+
+
+@balancer_covers("TGT-1", "W-14")
+@pytest.mark.parametrize(
+    ("members", "present", "expected"),
+    [
+        pytest.param([], None, set(), id="nothing-at-all"),
+        pytest.param([wanting("a", 1), wanting("b", 2)], None, {public(1), public(2)}, id="to-be-created"),
+        pytest.param([wanting("a", 1)], with_targets(), {public(1)}, id="added"),
+        pytest.param([wanting("a", 1)], with_targets(public(1), public(2)), {public(1)}, id="no-node-any-more"),
+        pytest.param([no_target("a", EXCLUDED, 1)], with_targets(public(1)), set(), id="excluded"),
+        pytest.param([no_target("a", UNUSABLE, 1)], with_targets(public(1)), set(), id="unusable"),
+        pytest.param([no_target("a", UNCERTAIN, 1)], with_targets(public(1)), {public(1)}, id="uncertain-stays"),
+        pytest.param([no_target("a", UNCERTAIN, 1)], with_targets(), set(), id="uncertain-is-not-added"),
+        pytest.param([no_target("a", UNCERTAIN, 1)], None, set(), id="uncertain-and-to-be-created"),
+        pytest.param([no_target("a", IGNORED, 1)], with_targets(public(1)), {public(1)}, id="ignored-stays"),
+        pytest.param([no_target("a", IGNORED, 1)], with_targets(), set(), id="ignored-is-not-added"),
+        pytest.param([no_target("a", UNCERTAIN, 1)], with_targets(private(1)), {private(1)}, id="in-its-own-mode"),
+        pytest.param(
+            [no_target("a", UNCERTAIN, 1)],
+            with_targets(public(1), private(1)),
+            {public(1), private(1)},
+            id="uncertain-in-both-modes",
+        ),
+        pytest.param([wanting("a", 1, by_private=True)], with_targets(public(1)), {private(1)}, id="to-be-switched"),
+        pytest.param([wanting("a", 1)], with_targets(public(1), private(1)), {public(1)}, id="one-of-two-modes"),
+        pytest.param(
+            [no_target("a", UNCERTAIN, None)], with_targets(public(1)), {public(1)}, id="who-knows-whose-it-is"
+        ),
+        pytest.param(
+            [no_target("a", UNCERTAIN, None), no_target("b", UNUSABLE, 1)],
+            with_targets(public(1)),
+            set(),
+            id="it-is-known-whose-it-is",
+        ),
+        pytest.param([no_target("a", UNCERTAIN, 2)], with_targets(public(1)), set(), id="uncertain-about-another"),
+        pytest.param([no_target("a", UNUSABLE, None)], with_targets(public(1)), set(), id="known-to-be-no-server"),
+        pytest.param([no_target("a", IGNORED, None)], with_targets(public(1)), set(), id="ignored-without-a-server"),
+        pytest.param(
+            [no_target("a", EXCLUDED, 1), no_target("b", UNCERTAIN, 1)],
+            with_targets(public(1)),
+            {public(1)},
+            id="one-of-two-nodes-is-uncertain",
+        ),
+        pytest.param(
+            [no_target("a", EXCLUDED, 1), wanting("b", 1)],
+            with_targets(),
+            {public(1)},
+            id="one-of-two-nodes-may-get-traffic",
+        ),
+        pytest.param(
+            [no_target("a", UNCERTAIN, 1), wanting("b", 1, by_private=True)],
+            with_targets(public(1)),
+            {private(1)},
+            id="a-wish-beats-a-doubt",
+        ),
+    ],
+)
+def test_who_is_wanted(members: list[NodeTarget], present: CloudBalancer | None, expected: set[Target]) -> None:
+    """TGT-1, W-14: one target for each server that is wanted, and what is not known stays as it is."""
+    assert desired_targets(members, present, 25).targets == expected
+
+
+@balancer_covers("TGT-3", "TGT-4")
+def test_foreign_targets_stay() -> None:
+    """TGT-3, TGT-4: label selectors are never touched, nor addresses while no Robot server is read."""
+    present = with_targets(VSWITCH, public(2), OTHER, SELECTED)
+    found = desired_targets([wanting("a", 1)], present, 25)
+    assert found == DesiredTargets(
+        frozenset({VSWITCH, SELECTED, OTHER, public(1)}), a_roster([wanting("a", 1)]), (VSWITCH, SELECTED, OTHER)
+    )
+    assert desired_targets([wanting("a", 1)], with_targets(SELECTED, OTHER, VSWITCH), 25).foreign == found.foreign
+
+
+ABC = (wanting("a", 1), wanting("b", 2), wanting("c", 3))
+
+
+@balancer_covers("TGT-9", "W-8")
+@pytest.mark.parametrize(
+    ("members", "there", "limit", "targets", "left_out"),
+    [
+        pytest.param(ABC, (), 3, {1, 2, 3}, "", id="room-for-all"),
+        pytest.param(ABC, (), 2, {1, 2}, "c", id="by-name"),
+        pytest.param((wanting("z", 1), wanting("y", 2)), (), 1, {2}, "z", id="by-name-and-not-by-server"),
+        pytest.param(ABC, (public(3),), 2, {1, 3}, "b", id="who-is-there-stays"),
+        pytest.param(ABC, (private(3),), 2, {1, 3}, "b", id="in-the-other-mode-too"),
+        pytest.param(ABC, (public(2), public(3)), 2, {2, 3}, "a", id="nobody-changes-places"),
+        pytest.param(ABC, (public(9),), 2, {1, 2}, "c", id="who-goes-makes-room"),
+        pytest.param(ABC, (SELECTED,), 2, {1}, "bc", id="a-selector-counts"),
+        pytest.param(ABC, (VSWITCH, SELECTED), 2, set(), "abc", id="selector-and-address-count"),
+        pytest.param(ABC, (VSWITCH, SELECTED), 1, set(), "abc", id="more-than-the-limit"),
+        pytest.param(ABC, (public(1), public(2), public(3)), 2, {1, 2}, "c", id="a-smaller-type"),
+        pytest.param(
+            (*ABC, no_target("d", UNCERTAIN, 4)), (public(4),), 2, {1, 4}, "bc", id="what-is-uncertain-counts"
+        ),
+        pytest.param((*ABC, no_target("d", UNCERTAIN, 4)), (), 2, {1, 2}, "c", id="uncertain-and-not-there"),
+        pytest.param((*ABC, no_target("d", IGNORED, 4)), (public(4),), 2, {1, 4}, "bc", id="what-is-ignored-counts"),
+        pytest.param((*ABC, wanting("d", 1)), (), 2, {1, 2}, "c", id="two-nodes-of-one-server-count-once"),
+        pytest.param(ABC, (), 0, set(), "abc", id="no-room-at-all"),
+    ],
+)
+def test_the_limit(
+    members: tuple[NodeTarget, ...], there: tuple[Target, ...], limit: int, targets: set[int], left_out: str
+) -> None:
+    """TGT-9, W-8: who loses does not change from pass to pass, nor with the order of what was read."""
+    found = desired_targets(members, with_targets(*there), limit)
+    assert {target.server_id for target in found.targets if isinstance(target, ServerTarget)} == targets
+    over = [member for member in found.members if member.membership is OVER_LIMIT]
+    assert [member.node for member in over] == list(left_out)
+    assert {member.why for member in over} <= {f"the type takes {limit} targets, all taken"}
+    assert all(member.target is not None for member in over)
+    assert desired_targets(members[::-1], with_targets(*there[::-1]), limit) == found
+    assert [member.node for member in found.being(OVER_LIMIT)] == list(left_out)
+    assert list(found.by_why(OVER_LIMIT)) == [f"the type takes {limit} targets, all taken" for _ in left_out[:1]]
+    for asked in Membership:
+        names = [member.node for member in found.members if member.membership is asked]
+        assert [member.node for member in found.being(asked)] == names
+    for server_id in range(1, 5):
+        claims = tuple(member for member in found.members if member.server_id == server_id)
+        assert found.claiming(server_id) == claims
+    everything = of_roster(a_roster(members), with_targets(*there), None)
+    assert len(everything.targets) == count_targets(a_roster(members), with_targets(*there))
+    assert OVER_LIMIT not in {member.membership for member in everything.members}
+
+
+@balancer_covers("TGT-9", "W-8")
+def test_settled_at_the_limit() -> None:
+    """What was chosen once is chosen again: no target changes places by itself."""
+    first = desired_targets(ABC, with_targets(public(3)), 2)
+    assert desired_targets(ABC, with_targets(*first.targets), 2) == first
+
+
+NOBODY = Removal("no Node is server 1", server_lives=True, explained=False)
+GONE = Removal("server 1 is gone", server_lives=False, explained=True)
+
+
+@pytest.mark.parametrize(
+    ("members", "snapshot", "expected"),
+    [
+        pytest.param([], a_snapshot([], [a_server()]), NOBODY, id="no-node"),
+        pytest.param([], a_snapshot(), GONE, id="neither-node-nor-server"),
+        pytest.param([], a_snapshot(confirmations={1: LATE}), NOBODY, id="no-node-and-a-question-without-answer"),
+        pytest.param([], a_snapshot(servers_section=UNREAD), NOBODY, id="no-node-and-an-unreadable-server"),
+        pytest.param([], a_snapshot(servers_section=incomplete(servers_of())), NOBODY, id="no-node-and-part-of-a-list"),
+        pytest.param([no_target("n", UNUSABLE, 1)], a_snapshot([a_lost_node("n", 1)]), GONE, id="lost"),
+        pytest.param([no_target("n", EXCLUDED, 1)], a_snapshot([a_lost_node("n", 1)]), GONE, id="excluded-and-lost"),
+        pytest.param(
+            [no_target("n", EXCLUDED, 1)],
+            a_snapshot([a_settled_node("n", 1)]),
+            Removal("Node n is no target: because", server_lives=True, explained=True),
+            id="excluded-and-only-missing-in-the-list",
+        ),
+        pytest.param(
+            [no_target("n", EXCLUDED, 1)],
+            a_snapshot([a_settled_node("n", 1)], [a_server()]),
+            Removal("Node n is no target: because", server_lives=True, explained=True),
+            id="excluded",
+        ),
+        pytest.param(
+            [no_target("n", UNUSABLE, 1)],
+            a_snapshot([a_settled_node("n", 1)], [a_server()]),
+            Removal("Node n is no target: because", server_lives=True, explained=False),
+            id="unusable",
+        ),
+        pytest.param(
+            [no_target("n", OVER_LIMIT, 1), no_target("m", EXCLUDED, 2)],
+            a_snapshot([a_settled_node("n", 1)], [a_server()]),
+            Removal("Node n is no target: because", server_lives=True, explained=False),
+            id="no-room",
+        ),
+        pytest.param(
+            [no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)],
+            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()]),
+            Removal("Node a is no target: because; Node b is no target: because", server_lives=True, explained=False),
+            id="only-one-of-two-nodes-explains-it",
+        ),
+        pytest.param(
+            [wanting("n", 1, by_private=True)],
+            a_snapshot([a_settled_node("n", 1)], [a_server()]),
+            Removal("server 1 is a target by its other address", server_lives=True, explained=True),
+            id="by-its-other-address",
+        ),
+        pytest.param(
+            [wanting("n", 1)],
+            a_snapshot([a_settled_node("n", 1)], [a_server()]),
+            Removal("Node n is no target: it serves", server_lives=True, explained=False),
+            id="wanted-and-yet-removed",
+        ),
+    ],
+)
+def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, expected: Removal) -> None:
+    """Dead targets are free (``target-floor``), exclusions explain a removal, and knowing less lets nothing more go."""
+    assert removal_reason(public(1), members, snapshot) == expected
+
+
+@balancer_covers("W-8")
+def test_one_bad_node_blocks_nobody() -> None:
+    """W-8: beside a malformed, a foreign and a lost Node the good one serves."""
+    nodes = (
+        a_settled_node("good", 1),
+        a_settled_node("malformed", provider_id="hcloud://x"),
+        a_settled_node("foreign", provider_id="aws:///eu/i-1"),
+        a_lost_node("lost", 4),
+    )
+    snapshot = a_snapshot(nodes_section=nodes_of(*nodes), servers=[a_server(1, "good")])
+    planned = desired_nodes(snapshot, DEFAULT)[0]
+    assert not any(isinstance(node, JoiningNode) for node in planned.values())
+    members = node_targets(PUBLIC, None, snapshot, planned, DEFAULT)
+    assert desired_targets(members, None, 25).targets == {public(1)}

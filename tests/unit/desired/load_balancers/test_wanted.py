@@ -1,0 +1,98 @@
+"""Which Services need a load balancer, its cleanup, certificates or the catalogue: what is read hangs on it."""
+
+from typing import Any
+
+import pytest
+
+from desired.annotations.options import Defaults
+from desired.load_balancer import CloudBalancer
+from desired.load_balancers.wanted import matters, needs_cleanup, uses_certificates, wanted_types, wants_balancer
+from desired.names import FINALIZER_BALANCER
+from desired.service import Service
+from tests.balancers import a_balancer, a_claim, a_service, annotated
+from tests.builders import NOW
+from tests.support.balancer_rules import balancer_covers
+
+CLAIMED = (FINALIZER_BALANCER,)
+FOREIGN = ("example.com/drain",)
+GOING = {"deleted_at": NOW}
+WANTS, CLEANUP = (True, False), (False, True)
+NEITHER = (False, False)
+
+
+@balancer_covers("SVC-1", "SVC-2", "W-12")
+@pytest.mark.parametrize(
+    ("service", "verdict"),
+    [
+        pytest.param({}, WANTS, id="new"),
+        pytest.param({"finalizers": CLAIMED}, WANTS, id="claimed"),
+        pytest.param({"type": "ClusterIP"}, NEITHER, id="of another type"),
+        pytest.param({"type": "loadbalancer"}, NEITHER, id="types are exact"),
+        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, CLEANUP, id="no longer of the type"),
+        pytest.param({"finalizers": CLAIMED, **GOING}, CLEANUP, id="being deleted"),
+        pytest.param({"type": "ClusterIP", "finalizers": CLAIMED, **GOING}, CLEANUP, id="being deleted, other type"),
+        pytest.param(GOING, NEITHER, id="being deleted, let go already"),
+        pytest.param({"finalizers": FOREIGN, **GOING}, NEITHER, id="being deleted, held by somebody else"),
+        pytest.param({"type": "ClusterIP", "finalizers": FOREIGN}, NEITHER, id="another finalizer"),
+        pytest.param({"load_balancer_class": "other"}, NEITHER, id="of another class"),
+        pytest.param({"load_balancer_class": ""}, NEITHER, id="an empty class is one"),
+        pytest.param({"load_balancer_class": "other", "finalizers": CLAIMED}, NEITHER, id="of a class, claimed"),
+        pytest.param(
+            {"load_balancer_class": "other", "finalizers": CLAIMED, **GOING}, NEITHER, id="of a class, being deleted"
+        ),
+    ],
+)
+def test_who_wants_and_who_lets_go(service: dict[str, Any], verdict: tuple[bool, bool]) -> None:
+    """SVC-1, SVC-2 and W-12: never both, and a Service of a class never."""
+    found = a_service(**service)
+
+    assert (wants_balancer(found), needs_cleanup(found)) == verdict
+    assert matters(found) is any(verdict)
+
+
+@pytest.mark.parametrize(
+    ("options", "defaults", "uses"),
+    [
+        pytest.param({}, Defaults(), False, id="tcp"),
+        pytest.param({"protocol": "http"}, Defaults(), False, id="http"),
+        pytest.param({"protocol": "HTTPS"}, Defaults(), True, id="https"),
+        pytest.param({"protocol": "gopher", "http_certificates": "1"}, Defaults(), False, id="unreadable"),
+        pytest.param({"certificate_type": "managed"}, Defaults(), False, id="managed without https"),
+        pytest.param({"protocol": "https", "health_check_port": "0"}, Defaults(), True, id="https and a mistake"),
+    ],
+)
+def test_who_uses_certificates(options: dict[str, str], defaults: Defaults, uses: bool) -> None:
+    """Whoever speaks https, and nobody else; a Service that lets go needs none."""
+    service = a_service(claim=a_claim(annotations=annotated(**options)))
+
+    assert uses_certificates(service, defaults) is uses
+    going = a_service(claim=service.claim, finalizers=CLAIMED, deleted_at=NOW)
+    assert not uses_certificates(going, defaults)
+
+
+def naming(name: str, uid: str = "other", **options: str) -> Service:
+    """A Service with these annotations."""
+    return a_service(name, uid=uid, claim=a_claim(annotations=annotated(**options)))
+
+
+LARGE = Defaults(type="lb31")
+
+
+@pytest.mark.parametrize(
+    ("services", "balancers", "defaults", "types"),
+    [
+        pytest.param([], [], LARGE, set(), id="no Service"),
+        pytest.param([a_service()], [], Defaults(), {"lb11"}, id="to be created"),
+        pytest.param([a_service()], [a_balancer()], Defaults(), set(), id="there, and keeps its type"),
+        pytest.param([naming("web")], [a_balancer()], Defaults(), {"lb11"}, id="another one's is there"),
+        pytest.param([a_service()], [a_balancer()], LARGE, {"lb31"}, id="of the environment"),
+        pytest.param([naming("web", type="lb21")], [], LARGE, {"lb21"}, id="the annotation wins"),
+        pytest.param([naming("web", type="")], [], LARGE, {"lb11"}, id="an empty one is none"),
+        pytest.param([naming("a", type="lb21"), naming("b", type="x")], [], LARGE, {"lb21", "x"}, id="several"),
+        pytest.param([a_service(type="ClusterIP")], [], LARGE, set(), id="of another type"),
+        pytest.param([a_service(finalizers=CLAIMED, deleted_at=NOW)], [], LARGE, set(), id="letting go"),
+    ],
+)
+def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Defaults, types: set[str]) -> None:
+    """A type is asked for by name, or is the default one of a load balancer that is still to be created."""
+    assert wanted_types(services, balancers, defaults) == types

@@ -1,0 +1,130 @@
+"""Which changes a round can carry out, and what others wait for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.change import Change, Plan, Ruling, Verdict
+from desired.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, LoadBalancer, Owner
+from desired.readiness import not_ready, ready_now
+from desired.service import Ingress
+from tests.balancers import an_http_listener
+from tests.builders import a_change
+
+SERVICE, BALANCER = "service/default/web", "load_balancer/default/web"
+UNKNOWN = "takes a value that is known only after another change"
+UNCLAIMED = f"takes the version that {SERVICE} has only after {SERVICE}/finalizer"
+UNMADE = f"takes what is known of {BALANCER} only once that is there"
+
+
+def of_service(key: str, kind: str, **fields: Any) -> Change:
+    """A change that serves the Service web."""
+    return a_change(key, kind, owner=SERVICE, **fields)
+
+
+CLAIM = of_service(f"{SERVICE}/finalizer", "service.claim")
+CREATE = of_service(
+    BALANCER, "lb.create", after=LoadBalancer("web", labels={}, type="lb11"), depends_on=(f"{SERVICE}/finalizer",)
+)
+ADOPT = of_service(BALANCER, "lb.adopt", before=Owner(None, None), after=Owner(None, "uid"))
+TARGET = of_service(f"{BALANCER}/target/server:1", "lb.target")
+STATUS = of_service(f"{SERVICE}/status", "service.status", before=(), after=(Ingress("203.0.113.200"),))
+STATUS_TO_COME = replace(STATUS, after=KNOWN_AFTER_APPLY, depends_on=(BALANCER,))
+TLS = an_http_listener(443, http=HttpOptions(certificates=KNOWN_AFTER_APPLY))
+LISTENER = of_service(f"{BALANCER}/listener/443", "lb.listener", after=TLS)
+DELETE = of_service(BALANCER, "lb.delete")
+RELEASE = of_service(f"{SERVICE}/release", "service.release", depends_on=(BALANCER,))
+NODE = a_change()
+REMOVAL = replace(TARGET, key=f"{BALANCER}/target/server:2", depends_on=(TARGET.key,))
+
+
+@pytest.mark.parametrize(
+    ("changes", "waiting"),
+    [
+        pytest.param([], {}, id="nothing"),
+        pytest.param([NODE, TARGET, STATUS], {}, id="all is there already"),
+        pytest.param([CLAIM, CREATE], {}, id="claimed and created at once"),
+        pytest.param([CLAIM, CREATE, TARGET], {TARGET.key: UNMADE}, id="a part of what is being created"),
+        pytest.param([CREATE, STATUS_TO_COME], {STATUS.key: UNKNOWN}, id="addresses that nobody knows yet"),
+        pytest.param(
+            [CREATE, replace(STATUS, depends_on=(BALANCER,))],
+            {STATUS.key: UNMADE},
+            id="a hostname, published once it leads somewhere",
+        ),
+        pytest.param([CREATE, STATUS], {}, id="a status that needs no load balancer"),
+        pytest.param([CLAIM, STATUS], {STATUS.key: UNCLAIMED}, id="a status of a Service that is being claimed"),
+        pytest.param([CLAIM, replace(STATUS, owner="service/default/api")], {}, id="a status of another Service"),
+        pytest.param([LISTENER], {LISTENER.key: UNKNOWN}, id="a certificate that nobody knows yet"),
+        pytest.param([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}, id="a part of what is being adopted"),
+        pytest.param([DELETE, RELEASE], {}, id="released when it is deleted"),
+        pytest.param(
+            [CREATE, TARGET, REMOVAL, replace(NODE, depends_on=(REMOVAL.key,))],
+            {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"comes after {REMOVAL.key}, which has to wait"},
+            id="what depends on what waits",
+        ),
+        pytest.param(
+            [CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}, id="but no follower"
+        ),
+        pytest.param(
+            [CREATE, replace(TARGET, key="load_balancer/default/web-2/target/server:1")], {}, id="a similar name"
+        ),
+        pytest.param([replace(NODE, depends_on=("node/gone",))], {}, id="what is not planned is done"),
+    ],
+)
+def test_what_waits_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
+    """A round leaves out what takes a value that only a change of it brings, and what depends on that."""
+    plan = Plan(tuple(changes))
+
+    assert not_ready(plan) == waiting
+    assert [change.key for change in ready_now(plan)] == [key for key in plan.by_key if key not in waiting]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
+def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
+    """It waits for its verdict and not for a round; what depends on it or is a part of it waits, even if allowed."""
+    create = CREATE.ruled(Ruling(verdict, "some-rule"))
+    plan = Plan((create, TARGET, replace(NODE, depends_on=(BALANCER,))))
+
+    assert ready_now(plan) == ()
+    assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"comes after {BALANCER}, which has to wait"}
+
+
+@pytest.mark.parametrize(
+    ("applied", "given_up", "ready"),
+    [
+        pytest.param((), (), [BALANCER, CLAIM.key], id="nothing was tried"),
+        pytest.param(
+            (CLAIM.key,), (), [BALANCER], id="what was applied is not applied again, and what needs it can go"
+        ),
+        pytest.param((), (CLAIM.key,), [], id="what failed is not tried again, nor is what needs it"),
+        pytest.param((), (BALANCER,), [CLAIM.key], id="what it needed itself can go"),
+    ],
+)
+def test_what_was_tried_in_this_pass(applied: Sequence[str], given_up: Sequence[str], ready: Sequence[str]) -> None:
+    """Only what was not tried, and does not depend on what was given up, is ready."""
+    assert [change.key for change in ready_now(Plan((CLAIM, CREATE)), applied, given_up)] == ready
+
+
+def test_why_after_something_was_given_up() -> None:
+    """The words tell what was not done from what only has to wait."""
+    plan = Plan((CLAIM, CREATE, STATUS_TO_COME, replace(NODE, depends_on=(BALANCER,))))
+
+    assert not_ready(plan, (CLAIM.key,)) == {
+        BALANCER: f"comes after {CLAIM.key}, which was not done",
+        STATUS.key: UNKNOWN,
+        NODE.key: f"comes after {BALANCER}, which has to wait",
+    }
+
+
+def test_a_long_chain() -> None:
+    """However many changes wait for one another, each is told what it comes after."""
+    chain = [replace(TARGET, key=f"{BALANCER}/target/server:0")]
+    chain += [a_change(f"node/{number}", depends_on=(f"node/{number - 1}",)) for number in range(2000)]
+    chain[1] = replace(chain[1], depends_on=(chain[0].key,))
+
+    waiting = not_ready(Plan((CREATE, *chain)))
+
+    assert len(waiting) == 2001
+    assert waiting["node/1999"] == "comes after node/1998, which has to wait"

@@ -1,0 +1,275 @@
+"""What a pass tries next after what it has tried, and what its report says of both."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from desired.change import Change, Plan, Ruling, Verdict
+from desired.kinds import Verb
+from desired.load_balancer import KNOWN_AFTER_APPLY
+from desired.service import Ingress
+from reconciler.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
+from reconciler.result import Line
+from tests.builders import a_change
+
+A, B, C = "node/a", "node/b", "node/c"
+WITHDRAWN = "its approval could not be marked as used: 403"
+AFTER_A = Skipped("comes after node/a, which was not done")
+OVERTAKEN, THROTTLED, REFUSED = Pending("moved on"), Pending("slow down", 7.0), Failed("wrong")
+LOST = Failed("no answer", 1.0)
+PUBLIC, PRIVATE = Ingress("203.0.113.200"), Ingress("10.0.0.9")
+
+FIRST = a_change(A)
+SECOND = a_change(B, depends_on=(A,))
+THIRD = a_change(C, depends_on=(B,))
+STATUS = a_change("service/ns/web/status", "service.status", before=(), after=(PUBLIC,))
+
+
+def after(*rounds: Mapping[str, Outcome], plan: Plan | None = None) -> Attempts:
+    """A pass that has tried changes of ``plan``, with these endings in each round."""
+    known = plan or Plan((FIRST, SECOND, THIRD))
+    attempts = Attempts()
+    for endings in rounds:
+        for key, outcome in endings.items():
+            attempts.add(known.by_key[key], outcome)
+    return attempts
+
+
+def keys(changes: Sequence[Change]) -> list[str]:
+    """Their keys."""
+    return [change.key for change in changes]
+
+
+def said(attempts: Attempts, plan: Plan) -> dict[str, Outcome | None]:
+    """Key → what the report of a pass says whose rounds are over."""
+    return {line.change.key: line.outcome for line in attempts.lines(plan, attempts.left(plan))}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tried_again"),
+    [
+        pytest.param(Applied(), False, id="applied: it is settling"),
+        pytest.param(OVERTAKEN, True, id="overtaken: planned from what is there now"),
+        pytest.param(THROTTLED, False, id="throttled: in a later pass"),
+        pytest.param(REFUSED, False, id="failed: in a later pass"),
+        pytest.param(Failed("no answer", 1.0), False, id="no answer: in a later pass"),
+        pytest.param(AFTER_A, True, id="not tried, for the sake of another one"),
+    ],
+)
+def test_what_is_tried_again(outcome: Outcome, tried_again: bool) -> None:
+    """A change that is planned again is tried again only when it was overtaken, or was not tried at all."""
+    plan = Plan((FIRST,))
+
+    attempts = after({A: outcome}, plan=plan)
+
+    assert keys(attempts.todo(plan)) == ([A] if tried_again else [])
+
+
+@pytest.mark.parametrize(
+    ("rounds", "todo"),
+    [
+        pytest.param([], [A, B, C], id="nothing was tried"),
+        pytest.param([{A: Applied(), B: REFUSED, C: AFTER_A}], [], id="what depends on a failure is left"),
+        pytest.param(
+            [{A: Applied(), B: OVERTAKEN, C: AFTER_A}], [B, C], id="what depends on what is tried again is too"
+        ),
+        pytest.param([{A: REFUSED, B: AFTER_A, C: AFTER_A}], [], id="however far away the failure is"),
+        pytest.param([{A: OVERTAKEN, B: AFTER_A}, {A: Applied(), B: OVERTAKEN}], [B, C], id="two rounds"),
+        pytest.param([{A: OVERTAKEN}, {A: OVERTAKEN}], [A, B, C], id="overtaken twice"),
+    ],
+)
+def test_what_is_tried_next(rounds: Sequence[Mapping[str, Outcome]], todo: list[str]) -> None:
+    """What was applied holds nothing up though the plan has it still; what was given up holds up what comes after."""
+    assert keys(after(*rounds).todo(Plan((FIRST, SECOND, THIRD)))) == todo
+
+
+def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
+    """Nor is what depends on it."""
+    plan = Plan((FIRST, SECOND, THIRD))
+    attempts = Attempts()
+    attempts.withdraw(FIRST, WITHDRAWN)
+
+    assert attempts.todo(plan) == ()
+    assert said(attempts, plan) == {
+        A: Skipped(WITHDRAWN),
+        B: AFTER_A,
+        C: Pending("comes after node/b, which has to wait"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("now", "tried_again"),
+    [
+        pytest.param(STATUS, False, id="the same"),
+        pytest.param(replace(STATUS, before=(PRIVATE,)), False, id="the same from elsewhere"),
+        pytest.param(replace(STATUS, after=(PUBLIC, PRIVATE)), True, id="another end"),
+        pytest.param(replace(STATUS, kind="service.release", verb=Verb.REMOVE, after=None), True, id="another kind"),
+        pytest.param(replace(STATUS, kind="lb.identity"), True, id="another kind with the same end"),
+        pytest.param(replace(STATUS, after=KNOWN_AFTER_APPLY), False, id="another end that nobody knows"),
+    ],
+)
+@pytest.mark.parametrize("outcome", [Applied(), REFUSED])
+def test_another_end_is_another_change(now: Change, outcome: Outcome, tried_again: bool) -> None:
+    """The status of a Service is written with public addresses, and in the next round with the private one as well."""
+    attempts = after({STATUS.key: outcome}, plan=Plan((STATUS,)))
+
+    assert keys(attempts.todo(Plan((now,)))) == ([STATUS.key] if tried_again else [])
+
+
+def test_an_end_that_was_written_is_not_written_twice() -> None:
+    """A stale reading does not make a pass write to and fro."""
+    more = replace(STATUS, before=(PUBLIC,), after=(PUBLIC, PRIVATE))
+    attempts = after({STATUS.key: Applied()}, plan=Plan((STATUS,)))
+    attempts.add(more, Applied())
+
+    for plan in (Plan((STATUS,)), Plan((more,))):
+        assert attempts.todo(plan) == ()
+        assert said(attempts, plan) == {STATUS.key: NOT_SEEN}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "lines"),
+    [
+        pytest.param(
+            [{A: Applied(), B: Applied(), C: Applied()}], {A: NOT_SEEN, B: NOT_SEEN, C: NOT_SEEN}, id="not to be seen"
+        ),
+        pytest.param(
+            [{A: REFUSED, B: AFTER_A}],
+            {A: REFUSED, B: AFTER_A, C: Skipped("comes after node/b, which was not done")},
+            id="a failure, and what comes after it",
+        ),
+        pytest.param(
+            [{A: THROTTLED, B: AFTER_A}],
+            {A: THROTTLED, B: AFTER_A, C: Skipped("comes after node/b, which was not done")},
+            id="throttled",
+        ),
+        pytest.param([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_ROUND_LEFT}, id="overtaken in the last round"),
+        pytest.param(
+            [{A: OVERTAKEN, B: AFTER_A}, {A: Applied()}],
+            {A: NOT_SEEN, B: NO_ROUND_LEFT, C: Skipped("comes after node/b, which was not done")},
+            id="possible too late",
+        ),
+        pytest.param([], {A: NO_ROUND_LEFT, B: NO_ROUND_LEFT, C: NO_ROUND_LEFT}, id="planned too late"),
+    ],
+)
+def test_what_is_said_of_what_is_planned_still(
+    rounds: Sequence[Mapping[str, Outcome]], lines: Mapping[str, Outcome]
+) -> None:
+    """When no round is left, the report says of each change that is allowed why it is still there."""
+    assert said(after(*rounds), Plan((FIRST, SECOND, THIRD))) == lines
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        pytest.param(Applied(), {A: Applied()}, id="applied"),
+        pytest.param(REFUSED, {A: REFUSED}, id="failed"),
+        pytest.param(LOST, {A: Applied()}, id="no answer: it was done all the same"),
+        pytest.param(OVERTAKEN, {}, id="overtaken: somebody else did it"),
+        pytest.param(THROTTLED, {}, id="throttled: somebody else did it"),
+        pytest.param(AFTER_A, {}, id="not tried: nobody wants it any more"),
+    ],
+)
+def test_what_is_said_of_what_is_not_planned_any_more(outcome: Outcome, line: Mapping[str, Outcome]) -> None:
+    """Only what was done or failed is worth a line."""
+    assert said(after({A: outcome}), Plan()) == line
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_whole", "outcome"),
+    [
+        pytest.param(Plan(), True, Applied(), id="seen to be done"),
+        pytest.param(Plan(), False, LOST, id="not everything was seen"),
+        pytest.param(Plan((FIRST,)), True, LOST, id="planned still"),
+        pytest.param(
+            Plan((replace(FIRST, kind="node.addresses", verb=Verb.MODIFY),)), True, Applied(), id="other kind"
+        ),
+    ],
+)
+def test_a_change_whose_answer_got_lost(plan: Plan, is_whole: bool, outcome: Outcome) -> None:
+    """It is done when a look at the whole world finds it done, and failed otherwise."""
+    assert after({A: LOST}).as_seen(plan, is_whole=is_whole) == (Line(FIRST, outcome),)
+
+
+def test_a_change_whose_answer_got_lost_where_not_everything_was_seen() -> None:
+    """Its line says that it failed."""
+    lines = after({A: LOST}).lines(Plan(), lambda _change: None, is_whole=False)
+
+    assert lines == (Line(FIRST, LOST),)
+
+
+@pytest.mark.parametrize("outcome", [Applied(), REFUSED, LOST, OVERTAKEN, THROTTLED, AFTER_A])
+def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
+    """Everything that was tried, with its last ending."""
+    attempts = after({B: OVERTAKEN, A: OVERTAKEN}, {A: outcome})
+
+    assert [(line.change.key, line.outcome) for line in attempts.tried()] == [(A, outcome), (B, OVERTAKEN)]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
+def test_what_is_withheld_is_said_to_be_that(verdict: Verdict) -> None:
+    """A change that a guard withholds has no outcome, tried before or not; one that was overtaken keeps its own."""
+    ruling = Ruling(verdict, "some-rule")
+    plan = Plan((FIRST.ruled(ruling), SECOND.ruled(ruling), THIRD.ruled(ruling)))
+
+    assert said(Attempts(), plan) == {A: None, B: None, C: None}
+    assert said(after({A: OVERTAKEN, B: AFTER_A}), plan) == {A: OVERTAKEN, B: None, C: None}
+
+
+def test_a_new_end_that_was_overtaken_by_nothing() -> None:
+    """What is planned now is what the line shows, though something else of that key was tried."""
+    more = replace(STATUS, before=(PUBLIC,), after=(PUBLIC, PRIVATE))
+    attempts = after({STATUS.key: OVERTAKEN}, plan=Plan((STATUS,)))
+
+    (line,) = attempts.lines(Plan((more,)), attempts.left(Plan((more,))))
+
+    assert (line.change, line.outcome) == (more, NO_ROUND_LEFT)
+
+
+def test_what_comes_after_what_somebody_else_did() -> None:
+    """A failure that nobody has to mend any more is no reason."""
+    attempts = after({A: REFUSED})
+
+    assert said(attempts, Plan((SECOND,))) == {A: REFUSED, B: NO_ROUND_LEFT}
+    assert keys(attempts.todo(Plan((SECOND,)))) == [B]
+
+
+def test_what_was_stopped() -> None:
+    """After a signal all that is left was stopped, but for what has an ending of its own."""
+    attempts = after({A: REFUSED, B: Skipped(STOPPED)})
+    lines = attempts.lines(Plan((FIRST, SECOND, THIRD)), lambda _change: Skipped(STOPPED))
+
+    assert [line.outcome for line in lines] == [REFUSED, Skipped(STOPPED), Skipped(STOPPED)]
+
+
+CREATE = a_change("load_balancer/ns/web", "lb.create", owner="service/ns/web")
+RELEASE = a_change("service/ns/web/release", "service.release", owner="service/ns/web")
+
+
+@pytest.mark.parametrize(
+    ("created", "release", "waits"),
+    [
+        pytest.param(Applied(), RELEASE, True, id="created, and not listed yet"),
+        pytest.param(Failed("no answer", 1.0), RELEASE, True, id="perhaps created"),
+        pytest.param(
+            Pending("the name is taken"), RELEASE, True, id="of a name that is taken, by the first try perhaps"
+        ),
+        pytest.param(REFUSED, RELEASE, False, id="refused"),
+        pytest.param(AFTER_A, RELEASE, False, id="not tried"),
+        pytest.param(
+            Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web",)), False, id="listed, and deleted"
+        ),
+        pytest.param(Applied(), replace(RELEASE, owner="service/ns/api"), False, id="of another Service"),
+    ],
+)
+def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in_lists(
+    created: Outcome, release: Change, waits: bool
+) -> None:
+    """It was deleted while the pass created a load balancer for it: the next pass sees what there is to let go of."""
+    attempts = after({CREATE.key: created}, plan=Plan((CREATE,)))
+    plan = Plan((release,))
+
+    assert keys(attempts.todo(plan)) == ([] if waits else [release.key])
+    assert (said(attempts, plan).get(release.key) == NOT_LISTED) is waits

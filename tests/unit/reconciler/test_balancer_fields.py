@@ -1,0 +1,363 @@
+"""Differences around load balancers: short paths, every difference, and nothing that nobody asked for."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any, get_args, get_origin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desired.annotations.choices import Algorithm, Protocol
+from desired.change import Claimed, State
+from desired.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    HealthCheck,
+    HttpCheck,
+    HttpOptions,
+    Identity,
+    IpTarget,
+    Listener,
+    LoadBalancer,
+    ManagedCertificate,
+    Owner,
+    SelectorTarget,
+    ServerTarget,
+)
+from desired.plain import plain
+from desired.section import UNMANAGED
+from desired.service import Ingress
+from desired.snapshot import NodeAddress
+from reconciler.report.canonical import as_json
+from reconciler.report.fields import FieldChange, field_changes
+from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener
+from tests.builders import CLUSTER_UID, a_change, a_loss, an_identity
+from tests.support.balancer_changes import BALANCER, a_creation, a_part, a_wish
+
+PUBLIC, PRIVATE = (ServerTarget(42, use_private_ip=private) for private in (False, True))
+V4, V6 = Ingress("203.0.113.1", ip_mode="VIP"), Ingress("2001:db8::1", ip_mode="VIP")
+HTTPS = an_http_listener(443, 30443, protocol=Protocol.HTTPS)
+ASKED = HttpOptions(certificates=KNOWN_AFTER_APPLY, sticky_sessions=True)
+"""Of six options of HTTP, two that somebody asked for."""
+
+BALANCER_CASES: list[Any] = [
+    pytest.param(
+        "lb.create",
+        None,
+        LoadBalancer(
+            "web",
+            {"a/b": "1"},
+            "lb11",
+            zone="eu-central",
+            attachment=Attachment(7),
+            listeners={443: a_wish(443, 30443, Protocol.HTTPS, HttpOptions(certificates=(5, 6)))},
+            targets=frozenset({IpTarget("192.0.2.7"), ServerTarget(10, use_private_ip=True), PRIVATE, PUBLIC}),
+        ),
+        [
+            ("attachment.network_id", None, 7),
+            ("labels[a/b]", None, "1"),
+            ("listeners[443].destination_port", None, 30443),
+            ("listeners[443].health_check.port", None, 30443),
+            ("listeners[443].health_check.protocol", None, "tcp"),
+            ("listeners[443].http.certificates", None, [5, 6]),
+            ("listeners[443].protocol", None, "https"),
+            ("name", None, "web"),
+            ("targets", None, ["server:10 (private)", "server:42 (public)", "server:42 (private)", "ip:192.0.2.7"]),
+            ("type", None, "lb11"),
+            ("zone", None, "eu-central"),
+        ],
+        id="a creation, by what was asked for",
+    ),
+    pytest.param(
+        "lb.create",
+        None,
+        LoadBalancer("web", {}, "lb11", location="fsn1", public_interface=False, attachment=None, targets=UNMANAGED),
+        [("location", None, "fsn1"), ("name", None, "web"), ("public_interface", None, False), ("type", None, "lb11")],
+        id="a creation without a network, ports and targets",
+    ),
+    pytest.param(
+        "lb.delete",
+        a_balancer(listeners=(HTTPS, a_listener()), attachments=(Attachment(7, IPv4Address("10.0.0.8")),)).spec,
+        None,
+        [
+            ("attachment.ip", "10.0.0.8", None),
+            ("attachment.network_id", 7, None),
+            ("listeners", ["80 (tcp)", "443 (https)"], None),
+            ("location", "fsn1", None),
+            ("name", "a1f2e3d4c5b6a7980aabbccddeeff001", None),
+            ("targets", ["server:1 (public)"], None),
+            ("type", "lb11", None),
+        ],
+        id="a deletion, by what a person knows the load balancer by",
+    ),
+    pytest.param(
+        "lb.adopt",
+        Owner(None, "old"),
+        Owner(CLUSTER_UID, "new"),
+        [("cluster_uid", None, CLUSTER_UID), ("service_uid", "old", "new")],
+        id="an adoption",
+    ),
+    pytest.param(
+        "lb.retain",
+        Owner(CLUSTER_UID, "new"),
+        Owner(CLUSTER_UID, None, "20260701T120000Z"),
+        [("service_uid", "new", None)],
+        id="a load balancer is let go: when is never compared",
+    ),
+    pytest.param(
+        "lb.identity",
+        Identity("old", {"a": "1", "b": "2"}),
+        Identity("new", {"a": "1"}),
+        [("labels[b]", "2", None), ("name", "old", "new")],
+        id="name and labels",
+    ),
+    pytest.param("lb.type", "lb11", "lb21", [("type", "lb11", "lb21")], id="the type"),
+    pytest.param(
+        "lb.algorithm",
+        Algorithm.ROUND_ROBIN,
+        Algorithm.LEAST_CONNECTIONS,
+        [("algorithm", "round_robin", "least_connections")],
+        id="the algorithm",
+    ),
+    pytest.param("lb.rdns", None, "a.example.com", [("rdns", None, "a.example.com")], id="a first reverse name"),
+    pytest.param("lb.rdns", "a.example.com", None, [("rdns", "a.example.com", None)], id="a reverse name is reset"),
+    pytest.param("lb.public_interface", True, False, [("public_interface", True, False)], id="the public interface"),
+    pytest.param("lb.network", None, Attachment(7), [("network_id", None, 7)], id="a network, with any address"),
+    pytest.param(
+        "lb.network",
+        None,
+        Attachment(7, ip_range=IPv4Network("10.0.0.0/24")),
+        [("ip_range", None, "10.0.0.0/24"), ("network_id", None, 7)],
+        id="a network, with any address of a subnet",
+    ),
+    pytest.param(
+        "lb.network",
+        Attachment(7, IPv4Address("10.0.0.8")),
+        Attachment(7, IPv4Address("10.0.0.9"), IPv4Network("10.0.0.0/24")),
+        [("ip", "10.0.0.8", "10.0.0.9"), ("ip_range", None, "10.0.0.0/24")],
+        id="another address: nobody knows of which range the old one was",
+    ),
+    pytest.param(
+        "lb.network",
+        Attachment(7, IPv4Address("10.0.0.8")),
+        None,
+        [("ip", "10.0.0.8", None), ("network_id", 7, None)],
+        id="a network goes",
+    ),
+    pytest.param(
+        "lb.listener",
+        None,
+        a_wish(443, 30443, Protocol.HTTPS, ASKED),
+        [
+            ("destination_port", None, 30443),
+            ("health_check.port", None, 30443),
+            ("health_check.protocol", None, "tcp"),
+            ("http.certificates", None, "(known after apply)"),
+            ("http.sticky_sessions", None, True),
+            ("protocol", None, "https"),
+        ],
+        id="a listener that waits for its certificate",
+    ),
+    pytest.param(
+        "lb.listener",
+        HTTPS,
+        a_wish(443, 30443, Protocol.HTTPS, ASKED),
+        [("http.certificates", None, "(known after apply)"), ("http.sticky_sessions", False, True)],
+        id="a listener, without what nobody asked for",
+    ),
+    pytest.param(
+        "lb.listener",
+        a_listener(health_check=an_http_check(domain="old.example.com")),
+        a_listener(
+            health_check=HealthCheck(Protocol.HTTP, 30080, http=HttpCheck(path="/healthz", status_codes=("200",)))
+        ),
+        [("health_check.http.path", "/", "/healthz"), ("health_check.http.status_codes", ["2??", "3??"], ["200"])],
+        id="a health check, without what nobody asked for",
+    ),
+    pytest.param(
+        "lb.listener",
+        a_listener(),
+        an_http_listener(http=HttpOptions(timeout_idle_s=30)),
+        [("http.timeout_idle_s", None, 30), ("protocol", "tcp", "http")],
+        id="tcp becomes http",
+    ),
+    pytest.param(
+        "lb.listener",
+        an_http_listener(http=HttpOptions("C", 300, 50, (5,), redirect_http=True, sticky_sessions=False)),
+        a_wish(80, 30080),
+        [
+            ("http.certificates", [5], None),
+            ("http.cookie_lifetime_s", 300, None),
+            ("http.cookie_name", "C", None),
+            ("http.redirect_http", True, None),
+            ("http.sticky_sessions", False, None),
+            ("http.timeout_idle_s", 50, None),
+            ("protocol", "http", "tcp"),
+        ],
+        id="http becomes tcp",
+    ),
+    pytest.param(
+        "lb.listener",
+        HTTPS,
+        None,
+        [("destination_port", 30443, None), ("protocol", "https", None)],
+        id="a listener goes",
+    ),
+    pytest.param("lb.target", None, PRIVATE, [("target", None, "server:42 (private)")], id="a server"),
+    pytest.param("lb.target", PUBLIC, None, [("target", "server:42 (public)", None)], id="a server goes"),
+    pytest.param("lb.target", None, IpTarget("192.0.2.7"), [("target", None, "ip:192.0.2.7")], id="an address"),
+    pytest.param(
+        "lb.target",
+        None,
+        SelectorTarget("env=prod", use_private_ip=False),
+        [("target", None, "selector:env=prod (public)")],
+        id="a selector",
+    ),
+    pytest.param(
+        "lb.target", PUBLIC, PRIVATE, [("target", "server:42 (public)", "server:42 (private)")], id="a server flips"
+    ),
+    pytest.param(
+        "certificate.create",
+        None,
+        ManagedCertificate("shop", ("a.example.com", "b.example.com"), {"k": "v"}),
+        [("domains", None, ["a.example.com", "b.example.com"]), ("labels[k]", None, "v"), ("name", None, "shop")],
+        id="a certificate",
+    ),
+    pytest.param("service.claim", False, True, [("finalizer", False, True)], id="a claim"),
+    pytest.param(
+        "service.status",
+        (),
+        (V4, V6),
+        [("ingress", None, ["203.0.113.1 (VIP)", "2001:db8::1 (VIP)"])],
+        id="first addresses",
+    ),
+    pytest.param(
+        "service.status",
+        (V4, V6),
+        (V6, V4),
+        [("ingress", ["203.0.113.1 (VIP)", "2001:db8::1 (VIP)"], ["2001:db8::1 (VIP)", "203.0.113.1 (VIP)"])],
+        id="addresses in another order",
+    ),
+    pytest.param(
+        "service.status",
+        (replace(V4, has_ports=True), Ingress("192.0.2.1"), Ingress()),
+        (Ingress(hostname="lb.example.com"),),
+        [("ingress", ["203.0.113.1 (VIP, with ports)", "192.0.2.1", "(empty)"], ["lb.example.com"])],
+        id="a hostname for what somebody else wrote",
+    ),
+    pytest.param(
+        "service.status", (V4,), (), [("ingress", ["203.0.113.1 (VIP)"], None)], id="nothing is published any more"
+    ),
+    pytest.param(
+        "service.status",
+        (V4,),
+        KNOWN_AFTER_APPLY,
+        [("ingress", ["203.0.113.1 (VIP)"], "(known after apply)")],
+        id="addresses that are still to come",
+    ),
+    pytest.param(
+        "service.release",
+        Claimed(finalizer=True, ingress=(V4,)),
+        None,
+        [("finalizer", True, None), ("ingress", ["203.0.113.1 (VIP)"], None)],
+        id="a Service is let go",
+    ),
+    pytest.param(
+        "service.release",
+        Claimed(finalizer=False, ingress=(V4,)),
+        None,
+        [("ingress", ["203.0.113.1 (VIP)"], None)],
+        id="a Service without the finalizer is let go",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "before", "after", "expected"), BALANCER_CASES)
+def test_differences_around_load_balancers(
+    kind: str, before: Any, after: Any, expected: list[tuple[str, Any, Any]]
+) -> None:
+    """Each part is told in its own words, and nothing is said of what nobody asked for."""
+    change = a_change(BALANCER, kind, before=before, after=after)
+
+    assert [(found.path, found.before, found.after) for found in field_changes(change)] == expected
+
+
+def test_every_type_of_a_side_is_told() -> None:
+    """A new type of a side has to be decided on: it would else look like labels."""
+    sides = [side for case in BALANCER_CASES for side in case.values[1:3]]
+    sides += [an_identity(), a_loss(), {"a": "b"}, (NodeAddress("Hostname", "web-1"),)]
+    types = {get_origin(kind) or kind for kind in get_args(State)}
+
+    assert {kind for kind in types if not any(isinstance(side, kind) for side in sides)} == set()
+
+
+_PORTS = st.integers(1, 3)
+_TEXTS = st.sampled_from(["", "a", "b"])
+_HTTP = st.builds(
+    HttpOptions,
+    _TEXTS,
+    _PORTS,
+    _PORTS,
+    st.sampled_from([(), (1,), (1, 2)]),
+    redirect_http=st.booleans(),
+    sticky_sessions=st.booleans(),
+)
+_HTTP_CHECKS = st.builds(HttpCheck, _TEXTS, _TEXTS, _TEXTS, st.sampled_from([(), ("2??",)]), st.booleans())
+_CHECKS = st.builds(
+    HealthCheck, st.sampled_from(Protocol), _PORTS, _PORTS, _PORTS, _PORTS, http=st.none() | _HTTP_CHECKS
+)
+_LISTENERS = st.builds(
+    Listener, st.just(80), _PORTS, st.sampled_from(Protocol), _CHECKS, st.booleans(), http=st.none() | _HTTP
+)
+
+
+@given(_LISTENERS, _LISTENERS)
+def test_differing_listeners_differ_in_some_field(before: Listener, after: Listener) -> None:
+    """No difference stays untold, and backwards the same fields are told the other way round."""
+    if before == after:
+        return
+    found = field_changes(a_part("listener/80", before, after, "differs"))
+    backwards = field_changes(a_part("listener/80", after, before, "differs"))
+
+    assert found
+    assert [FieldChange(field.path, field.after, field.before) for field in backwards] == list(found)
+
+
+@given(_LISTENERS, _LISTENERS, st.sets(st.sampled_from(HttpOptions.__slots__)))
+def test_what_nobody_asked_for_is_never_told(before: Listener, after: Listener, unasked: set[str]) -> None:
+    """A field that the wish leaves open appears on neither side, whatever it is now."""
+    if after.http is None:
+        return
+    http = replace(after.http, **dict.fromkeys(unasked, UNMANAGED))
+    wish = replace(after, http=http)
+    if before == wish:
+        return
+    paths = {field.path for field in field_changes(a_part("listener/80", before, wish, "differs"))}
+
+    assert not paths & {f"http.{name}" for name in unasked}
+
+
+def test_json_values_lack_what_nobody_asked_for() -> None:
+    """JSON values are plain ones, without the members of a wish that are open."""
+    creation = a_creation().after
+    observed = a_balancer(listeners=[HTTPS]).spec
+
+    assert as_json(observed) == plain(observed)
+    assert as_json(KNOWN_AFTER_APPLY) == "(known after apply)"
+    assert as_json(a_wish(443, 30443, Protocol.HTTPS, ASKED)) == {
+        "port": 443,
+        "destination_port": 30443,
+        "protocol": "https",
+        "health_check": {"protocol": "tcp", "port": 30443, "http": None},
+        "http": {"certificates": "(known after apply)", "sticky_sessions": True},
+    }
+    assert as_json(creation).keys() == plain(creation).keys() - {"public_interface", "ipv4_rdns", "ipv6_rdns"}
+
+
+def test_a_text_that_says_unmanaged_is_a_text() -> None:
+    """What people write is never taken for the mark of what nobody asked for."""
+    wish = a_wish(80, 30080, Protocol.HTTP, HttpOptions(cookie_name="unmanaged"))
+
+    assert as_json(wish)["http"] == {"cookie_name": "unmanaged"}
+    assert FieldChange("http.cookie_name", None, "unmanaged") in field_changes(a_part("listener/80", None, wish, "new"))

@@ -1,0 +1,156 @@
+"""The catalogue of load balancer types: read when it is needed, and then believed for an hour."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.errors import ApiError
+from desired.section import Unknown
+from reconciler.observe.catalogue import Catalogue
+from tests.support.simulators import START, Simulation
+from tests.support.trouble import HETZNER_TROUBLE
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """A project with nothing in it."""
+    return simulate()
+
+
+@pytest.fixture
+def reader(sim: Simulation) -> HetznerReader:
+    """A reader of it."""
+    return sim.hetzner_reader()
+
+
+def names(catalogue: Catalogue, reader: HetznerReader, *wanted: str, later: timedelta = timedelta()) -> list[str]:
+    """Names of all types that are known to there be."""
+    found, error = catalogue.look_up(reader, wanted, START + later)
+    assert error is None
+    assert not isinstance(found, Unknown)
+    assert all(name == known.name for name, known in found.items())
+    return sorted(found)
+
+
+def test_all_types_in_one_request(sim: Simulation, reader: HetznerReader) -> None:
+    """The first question reads them all, with what they hold and cost."""
+    found, error = Catalogue().look_up(reader, {"lb21"}, START)
+
+    assert error is None
+    assert not isinstance(found, Unknown)
+    assert sorted(found) == ["lb11", "lb21", "lb31"]
+    assert (found["lb21"].max_services, found["lb21"].max_targets, found["lb21"].max_certificates) == (15, 75, 25)
+    assert found["lb11"].monthly_prices["fsn1"] == "7.1400"
+    assert found["lb11"].unavailable_after is None
+    assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/load_balancer_types"]
+
+
+@pytest.mark.parametrize(
+    ("later", "requests"),
+    [
+        pytest.param(timedelta(), 1, id="the same pass"),
+        pytest.param(timedelta(minutes=59, seconds=59), 1, id="within the hour"),
+        pytest.param(timedelta(seconds=-2), 1, id="another API server's clock"),
+        pytest.param(timedelta(hours=1), 2, id="after an hour"),
+        pytest.param(timedelta(days=-1), 2, id="a clock that was put right"),
+    ],
+)
+def test_an_hour(sim: Simulation, reader: HetznerReader, later: timedelta, requests: int) -> None:
+    """For an hour of the snapshots' time nothing is asked again."""
+    catalogue = Catalogue()
+    names(catalogue, reader, "lb21")
+
+    assert names(catalogue, reader, "lb31", later=later) == ["lb11", "lb21", "lb31"]
+    assert len(sim.sent_to_hetzner()) == requests
+
+
+def test_a_name_that_there_is_not(sim: Simulation, reader: HetznerReader) -> None:
+    """An unknown name is no reason to ask each time (LB-2)."""
+    catalogue = Catalogue()
+
+    for minutes in range(3):
+        assert "lb99" not in names(catalogue, reader, "lb99", later=timedelta(minutes=minutes))
+
+    assert len(sim.sent_to_hetzner()) == 1
+
+
+@pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
+def test_trouble(sim: Simulation, reader: HetznerReader, fault: dict[str, Any], expected: type[ApiError]) -> None:
+    """What cannot be read is Unknown, with the error, and is asked for again."""
+    catalogue = Catalogue()
+    sim.spoil_hetzner("status", **fault, count=None)
+
+    found, error = catalogue.look_up(reader, {"lb21"}, START)
+
+    assert isinstance(found, Unknown)
+    assert type(error) is expected
+    assert found.why == str(error)
+
+    sim.hetzner_proxy.clear_faults()
+    assert "lb21" in names(catalogue, reader, "lb21")
+
+
+def test_trouble_after_an_hour(sim: Simulation, reader: HetznerReader) -> None:
+    """What was known is too old to be believed."""
+    catalogue = Catalogue()
+    names(catalogue, reader, "lb21")
+    sim.spoil_hetzner("status", code=500, body="<html>", count=None)
+
+    found, _ = catalogue.look_up(reader, {"lb21"}, START + timedelta(hours=2))
+
+    assert isinstance(found, Unknown)
+
+
+def listed(type_id: int, **changes: Any) -> dict[str, Any]:
+    """A type in the catalogue."""
+    limits = {"max_services": 5, "max_targets": 25, "max_assigned_certificates": 10}
+    found = {"id": type_id, "name": f"lb{type_id}", **limits, **changes}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("second", "wanted", "is_known"),
+    [
+        pytest.param(listed(2, max_targets="many"), "lb1", True, id="another one is unreadable"),
+        pytest.param(listed(2, name=None), "lb1", True, id="another one has no name"),
+        pytest.param(listed(2, max_targets="many"), "lb2", False, id="it is unreadable"),
+        pytest.param(listed(2, max_targets=None), "lb2", False, id="a limit is missing"),
+        pytest.param(listed(2, max_targets="many"), "lb3", True, id="there is none, and a name was read"),
+        pytest.param(listed(2, name=None), "lb3", False, id="it may be the one without a name"),
+    ],
+)
+def test_unreadable_types(
+    sim: Simulation, reader: HetznerReader, second: dict[str, Any], wanted: str, is_known: bool
+) -> None:
+    """A type that could not be read is Unknown, the others are not; it is not read again for that."""
+    body = {
+        "load_balancer_types": [listed(1), second],
+        "meta": {"pagination": {"last_page": 1, "total_entries": 2}},
+    }
+    sim.spoil_hetzner("status", code=200, body=body, count=None)
+    catalogue = Catalogue()
+
+    for _ in range(2):
+        found, error = catalogue.look_up(reader, {wanted}, START)
+
+        assert error is None
+        assert isinstance(found, Unknown) is not is_known
+    assert len(sim.sent_to_hetzner()) == 1
+
+
+def test_a_type_out_of_sale(sim: Simulation, reader: HetznerReader) -> None:
+    """The catalogue says until when a type is sold."""
+    end = {"announced": "2026-01-01T00:00:00Z", "unavailable_after": "2026-06-01T00:00:00Z"}
+    body = {
+        "load_balancer_types": [listed(1, deprecation=end)],
+        "meta": {"pagination": {"last_page": 1, "total_entries": 1}},
+    }
+    sim.spoil_hetzner("status", code=200, body=body)
+
+    found, _ = Catalogue().look_up(reader, {"lb1"}, START)
+
+    assert not isinstance(found, Unknown)
+    assert found["lb1"].unavailable_after == datetime(2026, 6, 1, tzinfo=UTC)

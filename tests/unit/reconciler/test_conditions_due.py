@@ -1,0 +1,209 @@
+"""Which Services' conditions get a write of their own at the end of a pass."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied, Failed, Outcome, Pending
+from desired.annotations.claims import Claim
+from desired.change import Plan
+from desired.diff import compute_plan
+from desired.judgement import judge, restrict
+from desired.load_balancer import CloudBalancer
+from desired.section import Section, Unknown
+from desired.service import Service, ServiceCondition
+from desired.settings import Policy, Settings
+from desired.snapshot import Readiness, Snapshot
+from reconciler.result import Line
+from reconciler.telemetry.conditions import conditions_due
+from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
+from tests.builders import NOW, a_server, a_settled_node, incomplete
+from tests.support.balancer_changes import SERVICE
+
+WRONG = a_claim(annotations=annotated(health_check_interval="soon"))
+READY = ServiceCondition("LoadBalancerReady", "True", "AddressPublished", "published", NOW)
+IN_SYNC = ServiceCondition("LoadBalancerInSync", "True", "InSync", "as asked", NOW)
+INVALID = ServiceCondition("LoadBalancerInSync", "False", "InvalidAnnotation", "as it was said", NOW)
+NOT_READY = ServiceCondition("LoadBalancerReady", "False", "NotCreated", "as it was said", NOW)
+GOOD = (READY, IN_SYNC)
+NO_BALANCERS: Section[int, CloudBalancer] = Section()
+
+
+def judged(world: Snapshot, settings: Settings = LOCATED) -> Plan:
+    """The plan of this world."""
+    return judge(compute_plan(world, settings), world, settings)
+
+
+def said(world: Snapshot, settings: Settings = LOCATED, tried: Iterable[Line] = ()) -> dict[str, list[tuple[str, str]]]:
+    """Service → status and reason of what is to be written to it: readiness, then agreement."""
+    due = conditions_due(judged(world, settings), world, settings, tried)
+    return {service.id: [(found.status, found.reason) for found in conditions] for service, conditions in due}
+
+
+def serving(*conditions: ServiceCondition, claim: Claim | None = None, **more: Any) -> Snapshot:
+    """A Service with these conditions, and its load balancer."""
+    return a_world([a_served_service(conditions=conditions, claim=claim or a_claim())], [a_balancer()], **more)
+
+
+GOOD_SAID = [("True", "AddressPublished"), ("True", "InSync")]
+WRONG_SAID = [("True", "AddressPublished"), ("False", "InvalidAnnotation")]
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param(serving(), {}, id="all is well, and nothing was said yet"),
+        pytest.param(serving(*GOOD), {}, id="all is well"),
+        pytest.param(serving(claim=WRONG), {"default/web": WRONG_SAID}, id="wrong from the beginning"),
+        pytest.param(serving(*GOOD, claim=WRONG), {"default/web": WRONG_SAID}, id="wrong by now"),
+        pytest.param(serving(READY, INVALID, claim=WRONG), {}, id="as wrong as before, in other words"),
+        pytest.param(serving(READY, INVALID), {"default/web": GOOD_SAID}, id="mended"),
+        pytest.param(serving(NOT_READY, IN_SYNC), {"default/web": GOOD_SAID}, id="ready by now"),
+        pytest.param(a_world([a_service(type="ClusterIP")]), {}, id="a Service without a load balancer"),
+        pytest.param(a_world([a_service(type="ClusterIP", conditions=GOOD)]), {}, id="a Service that had one"),
+        pytest.param(
+            a_world([a_served_service(deleted_at=NOW, claim=WRONG)], [a_balancer()]), {}, id="a Service that goes"
+        ),
+        pytest.param(
+            a_world([a_service(load_balancer_class="other", claim=WRONG)]), {}, id="another controller's Service"
+        ),
+        pytest.param(replace(a_world(), services=None), {}, id="Services are not looked after"),
+    ],
+)
+def test_what_is_due(world: Snapshot, expected: dict[str, list[tuple[str, str]]]) -> None:
+    """A write is worth it when a condition says something else than before, or for the first time something bad."""
+    assert said(world) == expected
+
+
+def test_each_service_for_itself() -> None:
+    """The trouble of one Service is no news of another."""
+    others = [a_served_service(name, uid=f"uid-{name}", conditions=GOOD) for name in ("a", "b")]
+    balancers = [a_balancer(number, service_uid=f"uid-{name}") for number, name in ((1, "a"), (2, "b"))]
+    world = a_world([*others, a_served_service("c", claim=WRONG)], [*balancers, a_balancer(3)])
+
+    assert list(said(world)) == ["default/c"]
+
+
+def test_how_long_it_has_been_so() -> None:
+    """A status that stays keeps its time; one that changes has that of the reading."""
+    old = NOW.replace(year=2025)
+    world = serving(replace(READY, since=old), replace(IN_SYNC, since=old), claim=WRONG)
+
+    ((_, (ready, in_sync)),) = conditions_due(judged(world), world, LOCATED)
+
+    assert (ready.since, in_sync.since) == (old, NOW)
+
+
+ELSEWHERE = a_settled_node("web-1", 98)
+SILENT = a_settled_node(ready=Readiness.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("settings", "world"),
+    [
+        pytest.param(replace(LOCATED, policy=Policy.OBSERVE), serving(claim=WRONG), id="policy observe"),
+        pytest.param(LOCATED, serving(*GOOD, claim=WRONG, nodes=[ELSEWHERE]), id="another project"),
+        pytest.param(
+            LOCATED,
+            serving(claim=WRONG, nodes=[ELSEWHERE], servers=[]),
+            id="another project, and no server",
+        ),
+        pytest.param(
+            LOCATED,
+            a_world([a_service(claim=WRONG)], [], nodes=[SILENT], servers=[]),
+            id="nothing of the cluster is found, and no Node is Ready",
+        ),
+    ],
+)
+def test_nothing_is_written(settings: Settings, world: Snapshot) -> None:
+    """Where nothing may be written, and where the token may be another project's, no condition is."""
+    assert said(world, settings) == {}
+
+
+def test_a_cluster_that_is_down() -> None:
+    """Without any Ready Node its load balancer shows that this is the project."""
+    assert list(said(serving(claim=WRONG, nodes=[SILENT]))) == ["default/web"]
+
+
+def test_servers_that_could_not_be_read() -> None:
+    """While it cannot be told whether this is the project, nothing is said."""
+    world = serving(*GOOD, claim=WRONG)
+
+    assert said(replace(world, servers=incomplete(replace(world.servers, items={})))) == {}
+
+
+def test_part_of_the_plan() -> None:
+    """With ``--only`` the rest of a Service's changes is not in the plan, so that nothing can be said of it."""
+    settings = replace(LOCATED, only=("node/web-1",))
+    world = serving(READY, INVALID)
+    plan = restrict(judged(world, settings), settings.only)
+
+    assert list(conditions_due(plan, world, settings)) == []
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(
+            a_world([a_served_service(conditions=GOOD)], load_balancers=incomplete(NO_BALANCERS)),
+            id="load balancers",
+        ),
+        pytest.param(serving(*GOOD, cluster_uid=Unknown("forbidden")), id="identity"),
+    ],
+)
+def test_what_is_not_known_changes_nothing(world: Snapshot) -> None:
+    """A list with a gap says neither that a load balancer is there nor that it is not."""
+    assert said(world) == {}
+
+
+def tried(world: Snapshot, outcome: Outcome) -> list[Line]:
+    """Everything that this world asks for, with that end."""
+    return [Line(change, outcome) for change in judged(world).allowed]
+
+
+WANTING = a_world([a_service(conditions=(NOT_READY, IN_SYNC))])
+
+
+def test_what_is_under_way_is_not_judged() -> None:
+    """A change that is to be tried again, or is not seen yet, comes and goes: the next pass knows more."""
+    assert judged(WANTING).allowed
+    for outcome in (Applied(), Pending("locked"), Pending("429", 1.0), Failed("503", 1.0)):
+        assert said(WANTING, tried=tried(WANTING, outcome)) == {}
+    assert said(WANTING) == {}
+
+
+def test_what_was_refused_by_the_api() -> None:
+    """A change that failed for good makes the Service differ from what it asks for, and the condition says why."""
+    world = WANTING
+    create = judged(world).by_key["load_balancer/default/web"]
+    plan = judged(world)
+
+    ((service, (ready, in_sync)),) = conditions_due(plan, world, LOCATED, [Line(create, Failed("limit exceeded"))])
+
+    assert service.key == SERVICE
+    assert (ready.status, ready.reason) == ("False", "NotCreated")
+    assert (in_sync.status, in_sync.reason) == ("False", "SyncFailed")
+    assert in_sync.message == "limit exceeded"
+
+
+def test_a_refusal_that_goes_on_is_written_once() -> None:
+    """The next pass that fails alike has nothing to write."""
+    failing = ServiceCondition("LoadBalancerInSync", "False", "SyncFailed", "limit exceeded", NOW)
+    world = a_world([a_service(conditions=(NOT_READY, failing))])
+
+    assert said(world, tried=tried(world, Failed("limit exceeded"))) == {}
+
+
+def test_a_worse_reason_than_a_failure() -> None:
+    """What a person has to mend is named first, whatever else failed."""
+    web: Service = a_served_service(claim=WRONG)
+    world = a_world(
+        [web],
+        [a_balancer()],
+        nodes=[a_settled_node(), a_settled_node("web-2", 2)],
+        servers=[a_server(), a_server(2, "web-2")],
+    )
+
+    assert said(world, tried=tried(world, Failed("no"))) == {"default/web": WRONG_SAID}

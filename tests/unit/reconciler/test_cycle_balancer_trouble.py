@@ -1,0 +1,218 @@
+"""Whole passes in which load balancers cannot be had, or are left out: what is done all the same, and what is said."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from email.utils import format_datetime
+
+import pytest
+
+from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.change import NoteKind
+from reconciler.result import Result
+from tests.balancers import LOCATED, annotated
+from tests.support.balanced_passes import (
+    BALANCER,
+    SERVICE,
+    SERVICES,
+    a_balanced_run,
+    balancers,
+    load_balancer_service,
+    outcomes,
+    published,
+    written,
+)
+from tests.support.passes import Run, initialised
+from tests.support.simulators import Simulation
+
+Simulate = Callable[..., Simulation]
+FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "may not list services"}
+
+
+def refuse(run: Run, code: int, word: str) -> None:
+    """Let Hetzner refuse to create load balancers."""
+    body = {"error": {"code": word, "message": "no"}}
+    run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=code, body=body, count=None)
+
+
+@pytest.mark.parametrize(
+    ("code", "word", "outcome"),
+    [
+        pytest.param(412, "resource_limit_exceeded", Failed, id="no more of them"),
+        pytest.param(403, "forbidden", Failed, id="a token that may not"),
+        pytest.param(429, "rate_limit_exceeded", Pending, id="too many requests"),
+        pytest.param(409, "conflict", Pending, id="busy"),
+    ],
+)
+def test_a_failed_creation_stays_alone(simulate: Simulate, code: int, word: str, outcome: type) -> None:
+    """Nodes join, another Service is served, and the report says what the Service waits for."""
+    run = a_balanced_run(simulate)
+    refuse(run, code, word)
+
+    report = run.converge()
+
+    assert report.result is Result.PARTIAL
+    assert initialised(run) == ["web-1", "web-2"]
+    assert outcomes(report) == {
+        BALANCER: outcome,
+        "node/web-2": Applied,
+        f"{SERVICE}/finalizer": Applied,
+        f"{SERVICE}/status": Skipped,
+    }
+    assert report.lines[-1].outcome == Skipped(f"comes after {BALANCER}, which was not done")
+    assert balancers(run) == []
+    said = {(event.subject.name, event.reason) for event in run.ears.events}
+    assert (("web", "SyncLoadBalancerFailed") in said) is (outcome is Failed)
+
+
+def test_the_api_server_takes_no_claim(simulate: Simulate) -> None:
+    """Nothing is made for a Service that could not be claimed."""
+    run = a_balanced_run(simulate)
+    run.sim.spoil_kubernetes(
+        "status", method="PATCH", path=f"{SERVICES}/web/status", code=403, body=FORBIDDEN, count=None
+    )
+
+    report = run.converge()
+
+    assert report.result is Result.PARTIAL
+    assert outcomes(report)[BALANCER] is Skipped
+    assert (written(run), initialised(run)) == ([], ["web-1", "web-2"])
+
+
+def test_services_that_may_not_be_listed(simulate: Simulate) -> None:
+    """Without that right Nodes join all the same, and the run is an error that says which right is missing."""
+    run = a_balanced_run(simulate)
+    run.sim.spoil_kubernetes("status", path="/api/v1/services", code=403, body=FORBIDDEN, count=None)
+
+    report = run.converge()
+
+    assert report.result is Result.ERROR
+    (error,) = report.errors
+    assert error.endswith("GET /api/v1/services answers 403 may not list services")
+    assert initialised(run) == ["web-1", "web-2"]
+    assert (written(run), published(run)) == ([], [])
+
+
+def test_load_balancers_that_may_not_be_listed(simulate: Simulate) -> None:
+    """Nodes hang on servers alone: they join, nothing is made, and the run is an error."""
+    run = a_balanced_run(simulate)
+    denied = {"error": {"code": "forbidden", "message": "not for you"}}
+    run.sim.spoil_hetzner("status", path="/v1/load_balancers$", code=403, body=denied, count=None)
+
+    report = run.converge()
+
+    assert report.result is Result.ERROR
+    (error,) = report.errors
+    assert "GET /load_balancers answers 403 not for you" in error
+    assert initialised(run) == ["web-1", "web-2"]
+    assert (written(run), published(run)) == ([], [])
+
+
+def test_load_balancers_that_cannot_be_listed(simulate: Simulate) -> None:
+    """While nobody can say what is there, nothing is made, and the run is incomplete."""
+    run = a_balanced_run(simulate)
+    run.sim.spoil_hetzner("status", path="/v1/load_balancers$", code=503, body="<html>", count=None)
+
+    report = run.converge()
+
+    assert (report.result, report.errors) == (Result.INCOMPLETE, ())
+    assert initialised(run) == ["web-1", "web-2"]
+    assert written(run) == []
+
+
+def test_two_services_side_by_side(simulate: Simulate) -> None:
+    """A failure of one Service's load balancer touches no other Service."""
+    run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("api"))
+    busy = {"error": {"code": "invalid_input", "message": "no"}}
+    run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=422, body=busy)
+
+    report = run.converge()
+
+    assert report.result is Result.PARTIAL
+    assert sorted(len(published(run, name)) for name in ("web", "api")) == [0, 2]
+    assert len(balancers(run)) == 1
+
+
+@pytest.mark.parametrize("key", [BALANCER, SERVICE, f"{BALANCER}/listener/80"])
+def test_only_a_load_balancer_that_is_in_order(simulate: Simulate, key: str) -> None:
+    """What needs nothing is no strange key."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    run.settings = replace(LOCATED, only=(key,))
+
+    report = run.converge()
+
+    assert [note.text for note in report.notes] == [f"only {key} is looked at; 0 other changes are left out"]
+    assert report.result is Result.NO_CHANGES
+
+
+def test_only_a_service_that_could_not_be_read(simulate: Simulate) -> None:
+    """What arrived and could not be decoded was observed: neither its key nor that of its load balancer is strange."""
+    run = a_balanced_run(simulate)
+    (service,) = run.sim.objects("services").values()
+    del service["metadata"]["uid"]
+    listed = {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [service]}
+    date = format_datetime(run.sim.clock.now(), usegmt=True)
+    faults = {"code": 200, "body": listed, "headers": {"Date": date}, "count": None}
+    run.sim.spoil_kubernetes("status", path="/api/v1/services$", **faults)
+    for key in (SERVICE, BALANCER):
+        run.settings = replace(LOCATED, only=(key,))
+        assert not any("nothing that was observed or planned" in note.text for note in run.plan().notes)
+
+
+@pytest.mark.parametrize("key", ["load_balancer/default/wbe", "load_balancer/kube-system/web"])
+def test_only_a_load_balancer_that_nobody_knows(simulate: Simulate, key: str) -> None:
+    """A typing error is said, with what may have been meant."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    run.settings = replace(LOCATED, only=(key,))
+
+    texts = [note.text for note in run.plan().notes if note.kind is NoteKind.PARTIAL]
+
+    assert any(text.startswith(f"nothing that was observed or planned is {key}; nearest: ") for text in texts)
+
+
+def test_only_the_load_balancer_of_a_service_that_has_none(simulate: Simulate) -> None:
+    """A Service of another type has no load balancer that could be in order."""
+    plain = load_balancer_service("db")
+    plain["spec"]["type"] = "ClusterIP"
+    del plain["spec"]["ports"][0]["nodePort"]
+    run = a_balanced_run(simulate, plain)
+    run.settings = replace(LOCATED, only=("load_balancer/default/db",))
+
+    assert any("nothing that was observed or planned" in note.text for note in run.plan().notes)
+    run.settings = replace(LOCATED, only=("service/default/db",))
+    assert not any("nothing that was observed or planned" in note.text for note in run.plan().notes)
+
+
+LACKING = {"kind": "list_lacks", "path": "/load_balancers"}
+
+
+def test_a_list_that_lacks_what_a_leaving_service_has(simulate: Simulate) -> None:
+    """One answer that lacks the load balancer does not let the Service go without it: the next pass removes both."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    found = run.sim.objects("services")["web"]["metadata"]
+    run.sim.kubernetes_writer().delete(f"{SERVICES}/web", uid=found["uid"], version=found["resourceVersion"])
+    run.sim.hetzner.set_faults([LACKING])
+
+    report = run.converge()
+
+    assert outcomes(report) == {f"{SERVICE}/release": Pending}
+    assert (len(balancers(run)), list(run.sim.objects("services"))) == (1, ["web"])
+
+    assert run.converge().result is Result.NO_CHANGES
+    assert (balancers(run), run.sim.objects("services")) == ([], {})
+
+
+def test_a_list_that_lacks_what_has_another_name_by_now(simulate: Simulate) -> None:
+    """No second one is made under the name that the Service asks for by now."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": annotated(name="shop")}})
+    run.sim.hetzner.set_faults([LACKING])
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert [balancer["name"] for balancer in balancers(run)] == ["shop"]
+    assert written(run).count("POST load_balancers") == 1

@@ -1,0 +1,199 @@
+"""Whole passes that make, change and remove load balancers: how many rounds, in which order, at which price."""
+
+from collections.abc import Callable
+from typing import Any
+
+from actuators.outcome import Applied
+from reconciler.attempts import NO_ROUND_LEFT
+from reconciler.result import Result
+from tests.balancers import IN_NETWORK, annotated
+from tests.support.balanced_passes import (
+    BALANCER,
+    SERVICE,
+    SERVICES,
+    a_balanced_run,
+    balancers,
+    load_balancer_service,
+    outcomes,
+    published,
+    written,
+)
+from tests.support.passes import just_before_the_writes
+from tests.support.simulators import Simulation
+
+Simulate = Callable[..., Simulation]
+CHOSEN = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
+"""Annotations that take three rounds: create, attach with that address, publish it."""
+CONFLICT = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
+
+
+def test_a_load_balancer_is_made(simulate: Simulate) -> None:
+    """One pass claims, creates and publishes, in two rounds; the next one finds all as it should be."""
+    run = a_balanced_run(simulate)
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert outcomes(report) == dict.fromkeys(
+        [BALANCER, "node/web-2", f"{SERVICE}/finalizer", f"{SERVICE}/status"], Applied
+    )
+    assert written(run) == ["POST load_balancers"]
+    assert run.ears.begun == 2
+    (balancer,) = balancers(run)
+    assert {target["server"]["id"] for target in balancer["targets"]} == {1, 2}
+    assert published(run) == [balancer["public_net"]["ipv4"]["ip"], balancer["public_net"]["ipv6"]["ip"]]
+    assert ("web", "EnsuredLoadBalancer") in {(event.subject.name, event.reason) for event in run.ears.events}
+
+    again = run.converge()
+    assert (again.result, again.lines, written(run)) == (Result.NO_CHANGES, (), ["POST load_balancers"])
+
+
+def test_the_order_of_a_creation(simulate: Simulate) -> None:
+    """The Service is claimed before anything is made for it, and told of it last."""
+    run = a_balanced_run(simulate)
+    order: list[str] = []
+    done = run.ears.done
+
+    def note(change: Any, outcome: Any) -> None:
+        order.append(change.kind)
+        done(change, outcome)
+
+    run.ears.done = note  # type: ignore[method-assign]
+
+    run.converge()
+
+    assert [kind for kind in order if kind != "node.initialise"] == ["service.claim", "lb.create", "service.status"]
+
+
+def test_reads_and_writes_are_counted(simulate: Simulate) -> None:
+    """What the report says that a pass cost is every request to Hetzner, and what they left of the allowance."""
+    run = a_balanced_run(simulate)
+
+    cost = run.converge().cost
+
+    sent = run.sim.sent_to_hetzner()
+    assert {entry.method for entry in sent} == {"GET", "POST"}
+    assert cost.hetzner == len(sent)
+    assert (cost.remaining, cost.limit) == (3600 - len(sent), 3600)
+
+
+def test_a_dry_run_of_a_creation_writes_nothing(simulate: Simulate) -> None:
+    """It plans the creation, and what is to be known after it, with reads alone."""
+    run = a_balanced_run(simulate)
+
+    report = run.plan()
+
+    assert report.result is Result.CHANGES
+    assert outcomes(report) == dict.fromkeys([BALANCER, "node/web-2", f"{SERVICE}/finalizer", f"{SERVICE}/status"])
+    assert {entry.method for entry in (*run.sim.sent_to_hetzner(), *run.sim.sent_to_kubernetes())} == {"GET"}
+
+
+def test_a_private_address_takes_all_rounds(simulate: Simulate) -> None:
+    """Created, attached with its address, given targets there, and published with it: one pass of three rounds."""
+    run = a_balanced_run(simulate, load_balancer_service(**CHOSEN), settings=IN_NETWORK)
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert run.ears.begun == 3
+    assert written(run) == ["POST load_balancers", "POST attach_to_network", "POST add_target", "POST add_target"]
+    assert "10.0.0.50" in published(run)
+    assert run.converge().lines == ()
+
+
+def test_a_round_too_few(simulate: Simulate) -> None:
+    """What became possible in the last round only is pending, and is done in the next pass."""
+    run = a_balanced_run(simulate, load_balancer_service(**CHOSEN), settings=IN_NETWORK)
+    run.sim.spoil_kubernetes("status", method="PATCH", path=f"{SERVICES}/web/status", code=409, body=CONFLICT)
+
+    first = run.converge()
+
+    assert first.result is Result.PARTIAL
+    left = {line.change.key: line.outcome for line in first.lines if line.outcome != Applied()}
+    assert left == {f"{SERVICE}/status": NO_ROUND_LEFT}
+    assert "10.0.0.50" not in published(run)
+
+    second = run.converge()
+    assert (second.result, outcomes(second)) == (Result.NO_CHANGES, {f"{SERVICE}/status": Applied})
+    assert "10.0.0.50" in published(run)
+
+
+def test_what_comes_after_what_was_overtaken(simulate: Simulate) -> None:
+    """A creation that waited for a claim is tried again with it in the next round."""
+    run = a_balanced_run(simulate)
+    run.sim.spoil_kubernetes("status", method="PATCH", path=f"{SERVICES}/web/status", code=409, body=CONFLICT)
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert set(outcomes(report).values()) == {Applied}
+    assert run.ears.begun == 3
+
+
+def test_a_load_balancer_is_removed(simulate: Simulate) -> None:
+    """It goes before its Service is let go, in one round."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    found = run.sim.objects("services")["web"]["metadata"]
+    run.sim.kubernetes_writer().delete(f"{SERVICES}/web", uid=found["uid"], version=found["resourceVersion"])
+    run.ears.begun = 0
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert [(line.change.kind, line.outcome) for line in report.lines] == [
+        ("lb.delete", Applied()),
+        ("service.release", Applied()),
+    ]
+    assert (balancers(run), run.sim.objects("services"), run.ears.begun) == ([], {}, 1)
+    assert ("web", "DeletedLoadBalancer") in {(event.subject.name, event.reason) for event in run.ears.events}
+
+
+def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
+    """Who finds the load balancer that it names gets it, and all that it lacks, in one round; then it is published."""
+    named = {"id": 42, "name": "shop", "load_balancer_type": "lb11", "location": "fsn1"}
+    run = a_balanced_run(simulate, load_balancer_service(**annotated(name="shop")), load_balancers=[named])
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert run.ears.begun == 2
+    assert {entry.status for entry in run.sim.written()} == {200}
+    assert written(run)[0] == "PUT 42"
+    assert sorted(written(run)[1:]) == ["POST add_service", "POST add_target", "POST add_target"]
+    assert [balancer["id"] for balancer in balancers(run)] == [42]
+    assert run.converge().lines == ()
+
+
+def test_a_certificate_and_its_port(simulate: Simulate) -> None:
+    """A certificate is asked for once there is a load balancer for it; its port waits until it is issued, and is not
+    tried before."""
+    domains = annotated(
+        protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com"
+    )
+    run = a_balanced_run(simulate, load_balancer_service(**domains))
+
+    first = run.converge()
+
+    assert first.result is Result.CHANGES
+    assert outcomes(first)["certificate/default/web"] is Applied
+    assert written(run) == ["POST load_balancers", "POST certificates"]
+
+    run.sim.clock.advance(5.0)
+    second = run.converge()
+
+    assert second.result is Result.NO_CHANGES
+    assert outcomes(second)[f"{BALANCER}/listener/80"] is Applied
+    assert written(run)[2:] == ["POST add_service"]
+
+
+def test_a_service_that_comes_late(simulate: Simulate) -> None:
+    """One that appears while the pass is on is left to the next."""
+    run = a_balanced_run(simulate)
+    just_before_the_writes(run, lambda sim: sim.kubernetes_writer().create(SERVICES, load_balancer_service("late")))
+
+    assert run.converge().result is Result.NO_CHANGES
+    assert published(run, "late") == []
+
+    run.converge()
+    assert len(published(run, "late")) == 2

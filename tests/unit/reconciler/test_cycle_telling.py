@@ -1,0 +1,279 @@
+"""What whole passes tell of load balancers: events once, conditions when they say something new."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied, Failed
+from desired.settings import Policy
+from reconciler.result import Result
+from tests.balancers import LOCATED, annotated
+from tests.support.balanced_passes import SERVICES, a_balanced_run, balancers, load_balancer_service
+from tests.support.passes import Run, just_before_the_writes
+from tests.support.simulators import Simulation
+
+Simulate = Callable[..., Simulation]
+WRONG = annotated(health_check_interval="soon")
+PATH = f"{SERVICES}/web"
+READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
+GOOD = {READY: ("True", "AddressPublished"), IN_SYNC: ("True", "InSync")}
+BAD = {READY: ("True", "AddressPublished"), IN_SYNC: ("False", "InvalidAnnotation")}
+NONE = {READY: ("False", "NotCreated"), IN_SYNC: ("False", "InvalidAnnotation")}
+
+
+def said(run: Run) -> list[str]:
+    """Reasons of the events on Services that were heard since the last time."""
+    heard, run.ears.events = run.ears.events, []
+    return [event.reason for event in heard if event.subject.kind == "Service"]
+
+
+def conditions(run: Run) -> dict[str, tuple[str, str]]:
+    """Type → status and reason of the Service's conditions, as they truly are."""
+    listed = run.sim.objects("services")["web"]["status"].get("conditions", [])
+    found = {condition["type"]: (condition["status"], condition["reason"]) for condition in listed}
+    assert len(found) == len(listed)
+    return found
+
+
+def patches(run: Run) -> list[str]:
+    """Paths of what was written to the cluster since the last time, Events left out."""
+    written = [entry.path for entry in run.sim.written()]
+    run.sim.kubernetes_proxy.journal.clear()
+    return written
+
+
+def annotate(run: Run, annotations: dict[str, str | None]) -> None:
+    """Let a person set annotations of the Service; null removes one."""
+    run.sim.kubernetes_writer().patch(PATH, {"metadata": {"annotations": annotations}})
+    run.sim.kubernetes_proxy.journal.clear()
+
+
+def nothing_of(annotations: dict[str, str]) -> dict[str, str | None]:
+    """The patch that removes these annotations."""
+    return dict.fromkeys(annotations)
+
+
+@pytest.fixture
+def served(simulate: Simulate) -> Run:
+    """A Service whose load balancer was made in a pass before."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    said(run)
+    patches(run)
+    return run
+
+
+def test_a_load_balancer_that_is_made(simulate: Simulate) -> None:
+    """One event says so, whatever the number of rounds; the conditions ride on the status, without a write of their
+    own."""
+    run = a_balanced_run(simulate)
+
+    run.converge()
+
+    assert said(run) == ["EnsuredLoadBalancer"]
+    assert conditions(run) == GOOD
+    assert [path for path in patches(run) if path.startswith(SERVICES)] == [f"{PATH}/status"] * 2
+
+
+def test_an_idle_pass_tells_nothing(served: Run) -> None:
+    """Where nothing has changed nothing is said, and nothing is written."""
+    for _ in range(3):
+        served.converge()
+
+    assert (said(served), patches(served)) == ([], [])
+
+
+def test_something_wrong_is_written_once(served: Run) -> None:
+    """A bad annotation is in the conditions after the pass that met it; further passes write nothing."""
+    annotate(served, {**WRONG})
+
+    served.converge()
+    assert conditions(served) == BAD
+    assert patches(served) == [f"{PATH}/status"]
+    assert said(served) == ["InvalidAnnotation"]
+
+    served.converge()
+    assert patches(served) == []
+    assert conditions(served) == BAD
+
+
+def test_something_mended_is_written_once(served: Run) -> None:
+    """The condition turns when the trouble is over."""
+    annotate(served, {**WRONG})
+    served.converge()
+    annotate(served, nothing_of(WRONG))
+
+    served.converge()
+    assert conditions(served) == GOOD
+    assert patches(served) == [f"{PATH}/status"]
+
+    served.converge()
+    assert patches(served) == []
+
+
+def test_something_wrong_from_the_beginning(simulate: Simulate) -> None:
+    """A Service that gets nothing is told why, and nothing else is written to it."""
+    run = a_balanced_run(simulate, load_balancer_service(**WRONG))
+
+    run.converge()
+
+    assert conditions(run) == NONE
+    assert [path for path in patches(run) if path.startswith(SERVICES)] == [f"{PATH}/status"]
+    assert balancers(run) == []
+    assert said(run) == ["InvalidAnnotation"]
+
+
+def test_conditions_of_others_stay(served: Run) -> None:
+    """What somebody else says of the Service is kept byte for byte."""
+    theirs = {
+        "type": "example.com/Audited",
+        "status": "True",
+        "observedGeneration": 3,
+        "reason": "Checked",
+        "message": "",
+        "lastTransitionTime": "2027-01-01T00:00:00Z",
+    }
+    present = served.sim.objects("services")["web"]["status"]["conditions"]
+    served.sim.kubernetes_writer().patch(f"{PATH}/status", {"status": {"conditions": [*present, theirs]}})
+    annotate(served, {**WRONG})
+
+    served.converge()
+
+    assert theirs in served.sim.objects("services")["web"]["status"]["conditions"]
+    assert conditions(served) == {**BAD, "example.com/Audited": ("True", "Checked")}
+
+
+def test_a_dry_run_writes_no_condition(served: Run) -> None:
+    """It only looks."""
+    annotate(served, {**WRONG})
+
+    served.plan()
+
+    assert {entry.method for entry in served.sim.sent_to_kubernetes()} == {"GET"}
+    assert conditions(served) == GOOD
+
+
+def test_policy_observe_writes_no_condition(served: Run) -> None:
+    """It applies nothing; the warning is said all the same."""
+    annotate(served, {**WRONG})
+    served.settings = replace(LOCATED, policy=Policy.OBSERVE)
+
+    served.converge()
+
+    assert patches(served) == []
+    assert conditions(served) == GOOD
+    assert said(served) == ["InvalidAnnotation"]
+
+
+def test_a_stopped_pass_writes_no_condition(served: Run) -> None:
+    """After a signal nothing more is begun."""
+    annotate(served, {**WRONG})
+    served.stop.set()
+
+    served.converge()
+
+    assert patches(served) == []
+
+
+FAULTS: list[dict[str, Any]] = [
+    {"kind": "status", "code": 409, "body": {"kind": "Status", "reason": "Conflict", "message": "moved on"}},
+    {"kind": "status", "code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}},
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault["code"]))
+def test_a_condition_that_is_lost(served: Run, fault: dict[str, Any]) -> None:
+    """It is no failure of the pass, and the next one finds that it is still due."""
+    annotate(served, {**WRONG})
+    served.sim.spoil_kubernetes(**fault, method="PATCH", path=f"{PATH}/status")
+
+    first = served.converge()
+    assert conditions(served) == GOOD
+    assert (first.errors, first.lines) == ((), ())
+
+    served.converge()
+    assert conditions(served) == BAD
+
+
+def test_what_the_api_refuses(simulate: Simulate) -> None:
+    """A creation that fails for good is a warning that goes on, and a condition that says why, written once."""
+    run = a_balanced_run(simulate)
+    error = {"error": {"code": "invalid_input", "message": "no such thing"}}
+    run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers", code=422, body=error, count=None)
+
+    run.converge()
+    assert said(run) == ["SyncLoadBalancerFailed"]
+    assert conditions(run)[IN_SYNC] == ("False", "SyncFailed")
+    patches(run)
+
+    run.converge()
+    assert patches(run) == []
+    assert said(run) == ["SyncLoadBalancerFailed"]
+
+
+def test_an_action_that_is_never_found_again(served: Run) -> None:
+    """What the pass sees to be done afterwards is done: no failure, and no warning."""
+    annotate(served, {**annotated(algorithm_type="least_connections")})
+    served.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": "change_algorithm"}])
+
+    report = served.converge()
+
+    assert [line.outcome for line in report.lines] == [Applied()]
+    assert report.result is Result.NO_CHANGES
+    assert said(served) == ["EnsuredLoadBalancer"]
+
+
+def test_an_action_whose_end_cannot_be_seen(served: Run) -> None:
+    """While the load balancers cannot be read nobody knows whether it was done, and so it is not said."""
+    annotate(served, {**annotated(algorithm_type="least_connections")})
+    served.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": "change_algorithm"}])
+    just_before_the_writes(
+        served,
+        lambda sim: sim.spoil_hetzner("status", method="GET", path="/v1/load_balancers", code=503, body="", count=None),
+    )
+
+    report = served.converge()
+
+    assert [type(line.outcome) for line in report.outcomes(Failed)] == [Failed]
+    assert said(served) == ["SyncLoadBalancerFailed"]
+
+
+def test_a_status_that_could_not_be_published(simulate: Simulate) -> None:
+    """A load balancer whose addresses nobody knows yet is not said to be ensured."""
+    run = a_balanced_run(simulate)
+    just_before_the_writes(
+        run,
+        lambda sim: sim.spoil_hetzner(
+            "status", method="GET", path="/v1/load_balancers$", code=429, body="", count=None
+        ),
+    )
+
+    run.converge()
+
+    assert len(balancers(run)) == 1
+    assert said(run) == []
+
+
+def test_a_load_balancer_that_is_let_go(served: Run) -> None:
+    """A Service that is gone has heard of it: its last events are sent though it is not there any more."""
+    found = served.sim.objects("services")["web"]["metadata"]
+    served.sim.kubernetes_writer().delete(PATH, uid=found["uid"], version=found["resourceVersion"])
+
+    served.converge()
+
+    assert "web" not in served.sim.objects("services")
+    assert said(served) == ["DeletedLoadBalancer"]
+
+
+def test_a_load_balancer_that_is_retained(served: Run) -> None:
+    """It is said that it stays."""
+    annotate(served, {"hcloud-reconciler/deletion-policy": "retain"})
+    found = served.sim.objects("services")["web"]["metadata"]
+    served.sim.kubernetes_writer().delete(PATH, uid=found["uid"], version=found["resourceVersion"])
+
+    served.converge()
+
+    assert len(balancers(served)) == 1
+    assert said(served) == ["RetainedLoadBalancer"]

@@ -1,0 +1,244 @@
+"""The command ``reconcile explain service NAMESPACE/NAME`` against both simulators: what it says and what it sends."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
+from reconciler.cli.explain import key_of
+from tests.balancers import LOCATED
+from tests.support.balanced_passes import NETWORK, SERVICES, load_balancer_service
+from tests.support.explain_command import TOKENS, ExplainCommand, logging_as_before
+from tests.support.objects import joining_node, server, settled_node
+from tests.support.passes import Run
+from tests.support.services import of_type, raw_service, set_services
+from tests.support.simulators import Simulation
+
+FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "may not list services"}
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    with logging_as_before():
+        yield
+
+
+@pytest.fixture
+def world(simulate: Callable[..., Simulation]) -> Simulation:
+    """A Service that is served, one that is to be, one with a bad annotation, one that goes, and two of other kinds."""
+    excluded = settled_node("control-1", 3)
+    excluded["metadata"]["labels"][LABEL_EXCLUDE_FROM_BALANCERS] = ""
+    sim = simulate(
+        nodes=[settled_node("web-1", 1), joining_node("web-2"), excluded],
+        project={
+            "servers": [server(1, "web-1"), server(2, "web-2"), server(3, "control-1")],
+            "networks": [NETWORK],
+        },
+        kubernetes_tokens=TOKENS,
+    )
+    sim.kubernetes_writer().create(SERVICES, load_balancer_service())
+    Run(sim, LOCATED).converge()
+    served = sim.objects("services")["web"]
+    set_services(
+        sim,
+        served,
+        raw_service("new"),
+        raw_service("bad", protocol="udp"),
+        raw_service("going", claimed=True, going=True),
+        of_type("ClusterIP", "inside"),
+        of_type("LoadBalancer", "elsewhere", loadBalancerClass="tailscale"),
+    )
+    sim.kubernetes_proxy.journal.clear()
+    sim.hetzner_proxy.journal.clear()
+    return sim
+
+
+@pytest.fixture
+def explain(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ExplainCommand:
+    """Runs the command on Services with rights to read only, where load balancers are made in Falkenstein."""
+    return ExplainCommand("service", world, monkeypatch, capsys, {"HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [
+        pytest.param("default/web", "served", id="served"),
+        pytest.param("default/new", "joining", id="joining"),
+        pytest.param("default/bad", "malformed", id="malformed"),
+        pytest.param("default/going", "leaving", id="leaving"),
+        pytest.param("default/inside", "unclaimed", id="unclaimed"),
+        pytest.param("default/elsewhere", "foreign", id="foreign"),
+    ],
+)
+def test_explaining_only_looks(explain: ExplainCommand, world: Simulation, name: str, stage: str) -> None:
+    """Every Service is explained with rights to read only, and nothing but reads is sent."""
+    before = world.objects("services"), world.hetzner.world()
+
+    assert explain.document(name)["stage"] == stage
+    assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
+    assert (world.objects("services"), world.hetzner.world()) == before
+
+
+def test_what_is_said_of_a_served_service(explain: ExplainCommand, world: Simulation) -> None:
+    """Its load balancer, where its options come from, every Node and every port stand in one document."""
+    found = explain.document("default/web")
+    (balancer,) = world.hetzner.world()["hetzner"]["load_balancers"]
+    options = {option["key"].rpartition("/")[2]: option for option in found["options"]}
+
+    assert (found["load_balancer"]["by"], found["load_balancer"]["found"]["id"]) == ("label", balancer["id"])
+    assert [fact["source"] for fact in found["load_balancer"]["owner"]] == ["this Service's", "this cluster's"]
+    assert options["location"] | {"otherwise": ""} == {
+        "key": "load-balancer.hetzner.cloud/location",
+        "origin": "environment",
+        "variable": "HCLOUD_LOAD_BALANCERS_LOCATION",
+        "value": "fsn1",
+        "otherwise": "",
+        "in_use": "fsn1",
+        "problems": [],
+        "remark": None,
+    }
+    assert [(row["subject"], row["membership"], row["value"] is None) for row in found["targets"]] == [
+        ("control-1", "excluded", True),
+        ("web-1", "target", False),
+        ("web-2", "target", False),
+    ]
+    assert [(row["port"], row["value"], row["why"]) for row in found["listeners"]] == [
+        (80, "tcp to node port 30080", "as the Service asks")
+    ]
+    assert [fact["value"] for fact in found["status"]] == [
+        f"{balancer['public_net'][family]['ip']} (VIP)" for family in ("ipv4", "ipv6")
+    ]
+    assert (found["changes"], found["guards"], found["pending"]) == ([], [], [])
+
+
+def test_the_plan_says_the_same(explain: ExplainCommand, world: Simulation) -> None:
+    """What is told to change is what a dry run of the same settings plans for the Service, with its verdicts."""
+    planned = [line.change for line in Run(world, LOCATED).plan().lines if line.change.owner == "service/default/new"]
+    found = explain.document("default/new")
+
+    assert [change["key"] for change in found["changes"]] == [change.key for change in planned]
+    assert [change["verdict"] for change in found["changes"]] == [change.ruling.verdict for change in planned]
+
+
+def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
+    """Flags and variables of a plan decide here as well."""
+    found = explain.document("default/new", "--policy", "observe", HCLOUD_LOAD_BALANCERS_TYPE="lb21")
+    options = {option["key"]: option["value"] for option in found["options"]}
+
+    assert found["why"] == "wants a load balancer and has none; its creation is waiting (policy)"
+    assert options["load-balancer.hetzner.cloud/type"] == "lb21"
+    assert [wait["subject"] for wait in found["pending"]] == ["policy", "status"]
+
+
+def test_text_is_the_default(explain: ExplainCommand) -> None:
+    """Without ``--output`` a pipe gets text, and nothing is on stderr."""
+    said = explain("default/web")
+
+    assert (said.code, said.stderr) == (0, "")
+    assert said.stdout.startswith("service/default/web  served\n  is served by load balancer ")
+
+
+def test_names(explain: ExplainCommand) -> None:
+    """A Service is named as kubectl shows it, by namespace, or as a plan names it."""
+    for name in ("web", "default/web", "service/default/web"):
+        assert explain.document(name)["key"] == "service/default/web"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key"),
+    [
+        ("node", "web-1", "node/web-1"),
+        ("node", "node/web-1", "node/web-1"),
+        ("service", "web", "service/default/web"),
+        ("service", "shop/web", "service/shop/web"),
+        ("service", "service/shop/web", "service/shop/web"),
+        ("service", "service/web", "service/service/web"),
+        ("service", "service/service/web", "service/service/web"),
+        ("service", "a/b/c", "service/a/b/c"),
+        ("service", "", "service/default/"),
+        ("service", "\udcff", "service/default/\\udcff"),
+    ],
+)
+def test_keys(kind: str, name: str, key: str) -> None:
+    """What is typed becomes a key of a plan: a namespace may have any name, also that of a kind."""
+    assert key_of(kind, name) == key
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        pytest.param("wep", "the cluster has no Service 'default/wep'; nearest: default/web", id="near"),
+        pytest.param("shop/web", "the cluster has no Service 'shop/web'; nearest: default/web", id="elsewhere"),
+        pytest.param("shop/zzz", "the cluster has no Service 'shop/zzz'", id="nothing-near"),
+    ],
+)
+def test_no_such_service(explain: ExplainCommand, name: str, why: str) -> None:
+    """A name that no Service has is an error with what comes near, and JSON is a document all the same."""
+    said = explain(name, "--output", "json")
+
+    assert (said.code, said.stderr) == (1, f"reconcile: error: {why}\n")
+    assert (said.document["kind"], said.document["stage"], said.document["errors"]) == ("service", None, [why])
+    assert explain(name).stdout.endswith(f"\nError: {why}\n")
+
+
+def test_a_name_that_no_service_can_have(explain: ExplainCommand) -> None:
+    """Whatever is asked for, the answer is one line that no terminal obeys, and a valid document."""
+    for name in ("", "a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web", "a/b/c", "/", "service/"):
+        for output in ("text", "json"):
+            said = explain(name, "--output", output)
+
+            assert (said.code, said.stderr.count("\n")) == (1, 1)
+            assert "\x1b" not in said.stdout + said.stderr
+            assert output == "text" or said.document["stage"] is None
+
+
+def test_services_that_are_switched_off(explain: ExplainCommand, world: Simulation) -> None:
+    """Where the part that looks after Services is off none is read, and that is the answer."""
+    said = explain("web", "--output", "json", "--controllers", "*,-service")
+
+    assert said.code == 1
+    assert said.document["errors"] == ["Service 'default/web' cannot be explained: --controllers leaves service out"]
+    assert "/api/v1/services" not in {entry.path for entry in world.sent_to_kubernetes()}
+
+
+def test_services_that_may_not_be_listed(explain: ExplainCommand, world: Simulation) -> None:
+    """Without the list nothing can be said of a Service, but why."""
+    world.spoil_kubernetes("status", path="/api/v1/services", code=403, body=FORBIDDEN, count=None)
+    said = explain("web", "--output", "json")
+
+    assert said.code == 1
+    assert said.document["stage"] is None
+    assert any(
+        error.startswith("Service 'default/web' is not among the 0 that were read: ") and "403" in error
+        for error in said.document["errors"]
+    )
+
+
+def test_load_balancers_that_may_not_be_listed(explain: ExplainCommand, world: Simulation) -> None:
+    """Without the load balancers the Service is explained as far as it goes: nothing is planned for it."""
+    denied = {"error": {"code": "forbidden", "message": "not for you"}}
+    world.spoil_hetzner("status", path="/v1/load_balancers$", code=403, body=denied, count=None)
+    said = explain("web", "--output", "json")
+    found = said.document
+
+    assert (said.code, len(found["errors"])) == (1, 1)
+    assert (found["stage"], found["changes"], found["load_balancer"]["found"]) == ("waiting", [], None)
+    assert found["why"].startswith("which load balancer is its cannot be told: ")
+    assert [row["subject"] for row in found["targets"]] == ["control-1", "web-1", "web-2"]
+
+
+def test_an_api_server_that_refuses(explain: ExplainCommand, world: Simulation) -> None:
+    """Without the cluster nothing can be said, but why."""
+    world.spoil_kubernetes("status", code=401, body="Unauthorized", count=None)
+    said = explain("web", "--output", "json")
+
+    assert said.code == 1
+    assert (said.document["key"], said.document["taken_at"]) == ("service/default/web", None)
+
+
+def test_a_wrong_configuration(explain: ExplainCommand) -> None:
+    """Problems of flags and variables are told in a document on the Service."""
+    said = explain("web", "--output", "json", HCLOUD_TOKEN="")
+
+    assert (said.code, said.document["key"]) == (1, "service/default/web")
+    assert len(said.document["errors"]) == 1

@@ -1,0 +1,240 @@
+"""Later rounds of a pass: what was changed is read anew, the rest stays, and who comes late waits for the next pass."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.errors import Denied, Transient
+from desired.annotations.options import Defaults
+from desired.section import Absent, Present, Unknown
+from desired.settings import Controller, Settings
+from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
+from tests.support.objects import server, settled_node
+from tests.support.payloads import replaced
+from tests.support.services import of_type, raw_service, set_services
+from tests.support.simulators import Simulation
+
+SETTINGS = Settings(balancer_defaults=Defaults(location="fsn1"))
+WEB = {"id": 1, "name": "lb-1", "labels": {"hcloud-ccm/service-uid": "uid-web"}}
+EVERYTHING = {"nodes", "services", "load_balancers", "certificates"}
+DOWN: dict[str, Any] = {"kind": "status", "code": 503, "body": "<html>", "count": None}
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """A Node with its server, and a Service that speaks https."""
+    project = {
+        "servers": [server(1, "web-1")],
+        "load_balancers": [WEB],
+        "certificates": [{"id": 4, "name": "shop"}],
+    }
+    started = simulate(nodes=[settled_node("web-1", 1)], project=project)
+    set_services(started, raw_service(protocol="https"))
+    return started
+
+
+@pytest.fixture
+def eyes(sim: Simulation) -> Eyes:
+    """What the pass reads with."""
+    return sim.eyes()
+
+
+def first(sim: Simulation, eyes: Eyes) -> Observation:
+    """The pass's first reading; ten seconds go by after it."""
+    observation = observe_world(eyes, SETTINGS)
+    sim.kubernetes_proxy.journal.clear()
+    sim.hetzner_proxy.journal.clear()
+    sim.clock.advance(10)
+    return observation
+
+
+def again(eyes: Eyes, before: Observation, *kinds: str) -> Observation:
+    """The reading after a round in which changes of these kinds were applied."""
+    return observe_again(eyes, before, SETTINGS, frozenset(kinds))
+
+
+def read(sim: Simulation) -> Counter[str]:
+    """Which lists were asked for, and how often."""
+    entries = (*sim.sent_to_kubernetes(), *sim.sent_to_hetzner())
+    return Counter(entry.path.rpartition("/")[2] for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "anew", "later"),
+    [
+        pytest.param((), set(), False, id="nothing"),
+        pytest.param(("node.labels", "node.initialise"), {"nodes"}, True, id="Nodes"),
+        pytest.param(("service.claim",), {"services"}, True, id="Services"),
+        pytest.param(("lb.target", "lb.type"), {"load_balancers"}, False, id="load balancers"),
+        pytest.param(("certificate.create",), {"certificates"}, False, id="certificates"),
+        pytest.param(("service.status", "lb.create"), {"services", "load_balancers"}, True, id="two of them"),
+        pytest.param(("node.delete", "service.claim", "lb.create", "certificate.create"), EVERYTHING, True, id="all"),
+        pytest.param(("route.create",), set(), False, id="something else"),
+    ],
+)
+def test_what_was_changed_is_read_anew(
+    sim: Simulation, eyes: Eyes, kinds: tuple[str, ...], anew: set[str], later: bool
+) -> None:
+    """Each list that a change touched costs a request, any other stays as it was; the time is the cluster's newest."""
+    before = first(sim, eyes)
+
+    after = again(eyes, before, *kinds)
+
+    assert read(sim) == Counter(anew)
+    sections, old = after.snapshot.sections(), before.snapshot.sections()
+    assert sections == old
+    assert {name for name in sections if sections[name] is not old[name]} == anew
+    assert (after.snapshot.taken_at > before.snapshot.taken_at) is later
+    assert after.failures == {}
+
+
+def test_a_load_balancer_that_was_created(sim: Simulation, eyes: Eyes) -> None:
+    """It is seen, and so is its type, for which the catalogue was needed before."""
+    set_services(sim, raw_service(type="lb21"))
+    before = first(sim, eyes)
+    body = {"name": "new", "load_balancer_type": "lb31", "location": "fsn1", "labels": {}}
+    sim.hetzner_connection().send("POST", "/load_balancers", body=body, repeatable=False)
+
+    after = again(eyes, before, "lb.create")
+
+    assert after.snapshot.load_balancers is not None
+    assert [balancer.spec.name for balancer in after.snapshot.load_balancers] == ["lb-1", "new"]
+    assert not isinstance(after.snapshot.balancer_types, Unknown)
+    assert set(after.snapshot.balancer_types) == {"lb11", "lb21", "lb31"}
+    assert read(sim)["load_balancer_types"] == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "reads"),
+    [
+        pytest.param(of_type("ClusterIP"), raw_service(), {"load_balancers"}, id="begins to want one"),
+        pytest.param(raw_service(), raw_service(protocol="https"), {"certificates"}, id="begins to use certificates"),
+        pytest.param(
+            of_type("ClusterIP"), raw_service(protocol="https"), {"load_balancers", "certificates"}, id="both"
+        ),
+        pytest.param(raw_service(protocol="https"), of_type("ClusterIP"), set(), id="wants none any more"),
+    ],
+)
+def test_a_service_that_changes_meanwhile(
+    sim: Simulation, eyes: Eyes, before: dict[str, Any], now: dict[str, Any], reads: set[str]
+) -> None:
+    """What a Service needs now and was not read yet is read; what was read is not forgotten."""
+    set_services(sim, before)
+    earlier = first(sim, eyes)
+    set_services(sim, now)
+
+    after = again(eyes, earlier, "service.status")
+
+    assert read(sim) == Counter({"services", *reads})
+    assert set(after.snapshot.sections()) == {*earlier.snapshot.sections(), *reads}
+
+
+def test_services_switched_off(sim: Simulation, eyes: Eyes) -> None:
+    """What was not read because nobody looks after it is not read later either."""
+    off = Settings(controllers=frozenset(Controller) - {Controller.SERVICE})
+    before = observe_world(eyes, off)
+    sim.kubernetes_proxy.journal.clear()
+
+    after = observe_again(eyes, before, off, frozenset({"service.claim", "node.labels"}))
+
+    assert after.snapshot.services is None
+    assert [entry.path for entry in sim.sent_to_kubernetes()] == ["/api/v1/nodes"]
+
+
+def test_latecomers(sim: Simulation, eyes: Eyes) -> None:
+    """A Service that has appeared since is not in the pass, nor one that took the name of another."""
+    set_services(sim, raw_service(), raw_service("api"))
+    before = first(sim, eyes)
+    another = raw_service("api")
+    another["metadata"]["uid"] = "uid-of-another"
+    set_services(sim, raw_service(), another, raw_service("late"))
+
+    services = again(eyes, before, "service.claim").snapshot.services
+
+    assert services is not None
+    assert (list(services.items), services.complete) == (["default/web"], True)
+
+
+def spoiled(*services: dict[str, Any]) -> dict[str, Any]:
+    """A fault after which the list of Services is this one."""
+    body = {"kind": "ServiceList", "metadata": {"resourceVersion": "5"}, "items": list(services)}
+    return {"kind": "status", "code": 200, "body": body, "path": "/api/v1/services$"}
+
+
+def whole(name: str, **metadata: Any) -> dict[str, Any]:
+    """A Service as a list has it."""
+    found = raw_service(name)
+    found["metadata"] |= {"resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z", **metadata}
+    return found
+
+
+@pytest.mark.parametrize("late", [whole("late"), whole("late", uid=5)], ids=["readable", "unreadable"])
+def test_what_could_not_be_read_at_first_is_no_latecomer(sim: Simulation, eyes: Eyes, late: dict[str, Any]) -> None:
+    """A Service that was there and could not be read is never said to be absent; one that comes late is not there."""
+    sim.spoil_kubernetes(**spoiled(whole("web"), whole("api", uid=5), whole("db", uid=5)))
+    before = first(sim, eyes)
+    sim.spoil_kubernetes(**spoiled(whole("web"), whole("api"), whole("db", uid=5), late))
+
+    services = again(eyes, before, "service.claim").snapshot.services
+
+    assert services is not None
+    assert isinstance(services.find("default/web"), Present)
+    assert isinstance(services.find("default/api"), Present)
+    assert isinstance(services.find("default/db"), Unknown)
+    assert isinstance(services.find("default/late"), Absent)
+
+
+def test_a_gap_stays_a_gap(sim: Simulation, eyes: Eyes) -> None:
+    """Who was nameless at first cannot be told from who came late: nothing is said to be absent."""
+    sim.spoil_kubernetes(**spoiled(whole("web"), replaced(whole("api"), ("metadata", "name"), 5)))
+    before = first(sim, eyes)
+    sim.spoil_kubernetes(**spoiled(whole("web"), whole("api")))
+
+    services = again(eyes, before, "service.claim").snapshot.services
+
+    assert services is not None
+    assert isinstance(services.find("default/api"), Unknown)
+    assert services.why_incomplete == "1 Services could not be read, not even their names"
+
+
+def test_services_that_cannot_be_read_again(sim: Simulation, eyes: Eyes) -> None:
+    """The pass goes on with Nodes, and says what it does not know; what was known is too old to act on."""
+    before = first(sim, eyes)
+    sim.spoil_kubernetes(path="/api/v1/services$", **DOWN)
+
+    after = again(eyes, before, "service.claim", "node.labels")
+
+    assert {part: type(error) for part, error in after.failures.items()} == {"services": Transient}
+    assert after.snapshot.services is not None
+    assert not after.snapshot.services.complete
+    assert after.snapshot.nodes == before.snapshot.nodes
+    assert after.snapshot.taken_at > before.snapshot.taken_at
+
+
+def test_nodes_that_cannot_be_read_again(sim: Simulation, eyes: Eyes) -> None:
+    """Without Nodes nothing more can be said."""
+    before = first(sim, eyes)
+    sim.spoil_kubernetes(
+        "status", code=403, body={"kind": "Status", "reason": "Forbidden"}, path="/api/v1/nodes$", count=None
+    )
+
+    with pytest.raises(Denied):
+        again(eyes, before, "service.claim", "node.labels")
+
+
+def test_trouble_that_is_over(sim: Simulation, eyes: Eyes) -> None:
+    """What failed is told until it was read: not longer, and not shorter."""
+    sim.spoil_hetzner(path="/v1/(load_balancers|certificates)$", **DOWN)
+    before = first(sim, eyes)
+    assert set(before.failures) == {"load_balancers", "certificates"}
+    sim.hetzner_proxy.clear_faults()
+
+    after = again(eyes, before, "lb.target")
+
+    assert set(after.failures) == {"certificates"}
+    assert after.snapshot.load_balancers is not None
+    assert after.snapshot.load_balancers.complete
+    assert not isinstance(after.snapshot.balancer_types, Unknown)
+    assert set(after.snapshot.balancer_types) == {"lb11"}

@@ -1,0 +1,138 @@
+"""Single parts of a load balancer as Hetzner says them: its type, its listeners, how its targets are."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.load_balancer import Health, HealthCheck, ServerTarget
+from reconciler.observe.load_balancers import BALANCERS
+from tests.support.balancer_payload import ADDRESS, REAL, SELECTOR, SERVER, Path, changed, fine, page, read
+from tests.support.payloads import GONE, replaced
+
+TYPE: Path = ("load_balancer_type",)
+ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "why"),
+    [
+        pytest.param(("services", 0, "protocol"), "udp", "Invalid enum value 'udp'", id="protocol"),
+        pytest.param(("services", 0, "health_check", "protocol"), "https", "which the API does not know", id="check"),
+        pytest.param(("services", 0, "health_check", "protocol"), "grpc", "Invalid enum value 'grpc'", id="new check"),
+        pytest.param(("services", 0, "health_check", "protocol"), "http", "there is nothing about that", id="no http"),
+        pytest.param(("services", 0, "protocol"), "http", "there is nothing about that", id="http without options"),
+        pytest.param(("services", 1, "protocol"), "https", "its certificates or its redirect", id="https like http"),
+        pytest.param(("services", 0, "listen_port"), 80, "two services on one port", id="a port twice"),
+        pytest.param(("targets", 0, "type"), "vswitch", "'vswitch' is not known", id="target"),
+        pytest.param(("targets", 0, "type"), "ip", "or lacks what it needs", id="target of the wrong type"),
+        pytest.param(("targets", 1, "ip", "ip"), "web-1", "does not appear to be", id="address of a target"),
+        pytest.param(("private_net", 0, "ip"), "10.0.0.256", "not permitted", id="private address"),
+        pytest.param(("public_net", "ipv6", "ip"), "2001:db8::/64", "Unexpected '/'", id="public network"),
+        pytest.param(("algorithm", "type"), "random", "Invalid enum value 'random'", id="algorithm"),
+        pytest.param(("created",), "2026-01-01T00:00:00", "timezone", id="a time of no zone"),
+        pytest.param((*TYPE, "deprecation", "unavailable_after"), "soon", "Invalid RFC3339", id="no time"),
+    ],
+)
+def test_what_this_version_does_not_know(path: Path, value: Any, why: str) -> None:
+    """A word of a later API makes the load balancer unreadable rather than another one."""
+    decoded = BALANCERS.decode(page(changed(path, value)))
+
+    assert decoded.items == {}
+    assert why in decoded.unreadable[42]
+
+
+def test_options_that_a_protocol_does_not_have() -> None:
+    """A tcp listener has no options of http, and a tcp check none either, whatever the API says with them."""
+    listener = REAL["services"][1]
+    listener = replaced(replaced(listener, ("protocol",), "tcp"), ("health_check", "protocol"), "tcp")
+
+    found = read(("services", 1), listener)
+
+    assert found is not None
+    assert found.spec.listeners[80].http is None
+    assert found.spec.listeners[80].health_check == HealthCheck(Protocol.TCP, 30080, 15, 10, 3)
+
+
+@pytest.mark.parametrize(
+    ("deprecation", "deprecated", "end"),
+    [
+        pytest.param(None, None, None, id="for sale"),
+        pytest.param(GONE, GONE, None, id="an answer that knows nothing of it"),
+        pytest.param({"unavailable_after": "2026-12-31T00:00:00Z"}, None, datetime(2026, 12, 31, tzinfo=UTC), id="new"),
+        pytest.param(GONE, "2026-07-01T00:00:00Z", ANNOUNCED, id="old"),
+        pytest.param(None, "2026-07-01T00:00:00Z", ANNOUNCED, id="old, with the new field"),
+    ],
+)
+def test_types_out_of_sale(deprecation: Any, deprecated: Any, end: datetime | None) -> None:
+    """The day after which a type is not sold is in a field of its own since July 2026."""
+    path = (*TYPE, "deprecation")
+    found = BALANCERS.decode(page(replaced(changed(path, deprecation), (*TYPE, "deprecated"), deprecated)))
+
+    assert found.items[42].type.unavailable_after == end
+
+
+@pytest.mark.parametrize(
+    ("statuses", "health"),
+    [
+        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy"}, Health.HEALTHY, id="well"),
+        pytest.param({5000: "healthy", 80: "unhealthy", 443: "healthy"}, Health.UNHEALTHY, id="one port ill"),
+        pytest.param({5000: "unknown", 80: "unhealthy"}, Health.UNHEALTHY, id="one port ill, others not known"),
+        pytest.param({5000: "healthy", 80: "unknown", 443: "healthy"}, Health.UNKNOWN, id="one not known"),
+        pytest.param({5000: "healthy", 80: "healthy"}, Health.UNKNOWN, id="one not checked yet"),
+        pytest.param({5000: "healthy", 80: "draining", 443: "healthy"}, Health.UNKNOWN, id="a new word"),
+        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy", 81: "unhealthy"}, Health.HEALTHY, id="old port"),
+        pytest.param({}, Health.UNKNOWN, id="nothing said"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("place", "target"),
+    [
+        pytest.param(("targets", 0, "health_status"), SERVER, id="server"),
+        pytest.param(("targets", 1, "health_status"), ADDRESS, id="ip"),
+        pytest.param(("targets", 2, "targets", 0, "health_status"), SELECTOR, id="selector"),
+    ],
+)
+def test_health(place: Path, target: Any, statuses: dict[int, str], health: Health) -> None:
+    """A target is well when every listener finds it so, and ill when one does not."""
+    found = read(place, [{"listen_port": port, "status": word} for port, word in statuses.items()])
+
+    assert found is not None
+    assert found.health[target] is health
+
+
+@pytest.mark.parametrize(
+    ("healths", "health"),
+    [
+        pytest.param([], Health.UNKNOWN, id="nothing found"),
+        pytest.param([fine(), fine()], Health.HEALTHY, id="all well"),
+        pytest.param([fine(), fine()[:1]], Health.UNKNOWN, id="one not known"),
+        pytest.param([fine(), [{"listen_port": 80, "status": "unhealthy"}]], Health.UNHEALTHY, id="one ill"),
+    ],
+)
+def test_health_of_what_a_selector_found(healths: list[Any], health: Health) -> None:
+    """A selector is as well as the worst of what it found."""
+    found = read(("targets", 2, "targets"), [{"type": "server", "health_status": statuses} for statuses in healths])
+
+    assert found is not None
+    assert found.health[SELECTOR] is health
+
+
+def test_no_listener_no_health() -> None:
+    """Without a listener nothing is ever checked."""
+    found = read(("services",), [])
+
+    assert found is not None
+    assert set(found.health.values()) == {Health.UNKNOWN}
+
+
+def test_a_server_by_both_of_its_addresses() -> None:
+    """A server may be a target twice, and both are told apart."""
+    public = {**REAL["targets"][0], "use_private_ip": False, "health_status": []}
+    found = read(("targets",), [*REAL["targets"], public])
+
+    assert found is not None
+    assert found.targets == (SERVER, ADDRESS, SELECTOR, ServerTarget(2, False))
+    assert found.health[SERVER] is Health.HEALTHY
+    assert found.health[ServerTarget(2, False)] is Health.UNKNOWN

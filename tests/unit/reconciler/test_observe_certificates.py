@@ -1,0 +1,174 @@
+"""Certificates as Hetzner says them: uploaded ones, managed ones, and how far those are."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Broken
+from desired.load_balancer import Certificate, Issuance
+from reconciler.observe.certificates import CERTIFICATES, observe_certificates
+from tests.support.payloads import GONE, every_path, replaced
+from tests.support.simulators import Simulation
+from tests.support.trouble import HETZNER_TROUBLE
+
+REAL: dict[str, Any] = {
+    "id": 5,
+    "name": "ccm-managed-certificate-1",
+    "labels": {"hcloud-ccm/service-uid": "1"},
+    "type": "managed",
+    "certificate": None,
+    "created": "2026-01-01T00:00:00Z",
+    "not_valid_before": None,
+    "not_valid_after": None,
+    "domain_names": ["www.example.com", "example.com"],
+    "fingerprint": None,
+    "status": {
+        "issuance": "failed",
+        "renewal": "unavailable",
+        "error": {"code": "dns_zone_not_found", "message": "no such zone"},
+    },
+    "used_by": [{"id": 1, "type": "load_balancer"}],
+}
+WHOLE = Certificate(
+    id=5,
+    name="ccm-managed-certificate-1",
+    is_managed=True,
+    created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    domains=("example.com", "www.example.com"),
+    labels={"hcloud-ccm/service-uid": "1"},
+    issuance=Issuance.FAILED,
+    error="dns_zone_not_found: no such zone",
+)
+UPLOADED = replace(WHOLE, is_managed=False, issuance=None, error=None)
+DROPPED: dict[tuple[Any, ...], Certificate] = {
+    ("type",): WHOLE,
+    ("status",): replace(WHOLE, issuance=Issuance.OTHER, error=None),
+    ("status", "issuance"): replace(WHOLE, issuance=Issuance.OTHER),
+    ("status", "error"): replace(WHOLE, error=None),
+    ("status", "error", "code"): replace(WHOLE, error="no such zone"),
+    ("status", "error", "message"): replace(WHOLE, error="dns_zone_not_found"),
+}
+"""What the API's document does not require, and what it means that it is missing."""
+NEEDED: set[tuple[Any, ...]] = {("id",), ("name",), ("labels",), ("created",), ("domain_names",)}
+FIELDS = [path for path in every_path(REAL) if isinstance(path[-1], str) and path[0] not in ("labels", "used_by")]
+
+
+def page(*certificates: Any) -> bytes:
+    """A page of certificates."""
+    return json.dumps({"certificates": list(certificates), "meta": {}}).encode()
+
+
+def changed(path: tuple[Any, ...], value: Any = GONE) -> dict[str, Any]:
+    """The real certificate with one field dropped, or replaced."""
+    return replaced(REAL, path, value)
+
+
+def read(path: tuple[Any, ...], value: Any = GONE) -> Certificate | None:
+    """What becomes of the real certificate with one field changed; None when it is unreadable."""
+    return CERTIFICATES.decode(page(changed(path, value))).items.get(5)
+
+
+def test_a_real_certificate() -> None:
+    """Everything that some rule looks at arrives; domains are sorted."""
+    decoded = CERTIFICATES.decode(page(REAL))
+
+    assert decoded.items == {5: WHOLE}
+    assert (decoded.unreadable, decoded.nameless) == ({}, 0)
+
+
+@pytest.mark.parametrize("path", [*FIELDS, ("labels",)], ids=".".join)
+def test_nothing_is_lost_with_a_field(path: tuple[Any, ...]) -> None:
+    """Without any one field a certificate is whole, or means what is written down above, or is unreadable."""
+    assert read(path) == (None if path in NEEDED else DROPPED.get(path, WHOLE))
+
+
+@pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "2026-01-01"], ids=repr)
+def test_any_field_may_be_nonsense(value: Any) -> None:
+    """Whatever one field holds, or when it is missing, decoding never raises, and another certificate is read."""
+    for path in every_path(REAL):
+        decoded = CERTIFICATES.decode(page(changed(path, value), {**REAL, "id": 6}))
+
+        assert 6 in decoded.items, path
+        assert len(decoded.items) + len(decoded.unreadable) + decoded.nameless == 2, path
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "found"),
+    [
+        pytest.param("uploaded", None, UPLOADED, id="uploaded"),
+        pytest.param(GONE, None, UPLOADED, id="of no kind, without a status"),
+        pytest.param("external", REAL["status"], UPLOADED, id="a kind of a later version"),
+        pytest.param("managed", None, replace(WHOLE, issuance=Issuance.OTHER, error=None), id="managed, no status"),
+    ],
+)
+def test_kinds(kind: Any, status: Any, found: Certificate) -> None:
+    """Only a managed certificate is issued, and only of it an issuance is known."""
+    decoded = CERTIFICATES.decode(page(replaced(changed(("type",), kind), ("status",), status)))
+
+    assert decoded.items[5] == found
+
+
+@pytest.mark.parametrize(
+    ("word", "issuance"), [*((known.value, known) for known in Issuance), ("revoked", Issuance.OTHER)]
+)
+def test_issuances(word: str, issuance: Issuance) -> None:
+    """Every word is known, and one of a later version hides nothing."""
+    assert read(("status", "issuance"), word) == replace(WHOLE, issuance=issuance)
+
+
+def test_an_error_without_a_word() -> None:
+    """An error that says nothing is one all the same."""
+    found = read(("status", "error"), {})
+
+    assert found is not None
+    assert found.error == "unknown_error"
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"certificates": null}'])
+def test_answers_that_are_no_list(body: bytes) -> None:
+    """What is no list of certificates is Broken."""
+    with pytest.raises(Broken, match="GET /certificates: the answer is no list of certificates"):
+        CERTIFICATES.decode(body)
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """An uploaded certificate, one that is issued and one that is not."""
+    return simulate(
+        project={
+            "certificates": [
+                {"id": 1, "name": "mine", "domain_names": ["a.example.com"]},
+                {"id": 2, "name": "issued", "type": "managed"},
+                {"id": 3, "name": "failed", "type": "managed", "status": REAL["status"]},
+            ]
+        }
+    )
+
+
+def test_all_certificates(sim: Simulation) -> None:
+    """All of them arrive with one request."""
+    section, error = observe_certificates(sim.hetzner_reader())
+
+    assert (section.complete, error) == (True, None)
+    found = [(item.name, item.is_managed, item.issuance, item.error) for item in section]
+    assert found == [
+        ("mine", False, None, None),
+        ("issued", True, Issuance.COMPLETED, None),
+        ("failed", True, Issuance.FAILED, "dns_zone_not_found: no such zone"),
+    ]
+    assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/certificates"]
+
+
+@pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
+def test_certificates_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
+    """Trouble of any kind makes the section incomplete, with the error behind it."""
+    sim.spoil_hetzner("status", **fault, count=None)
+
+    section, error = observe_certificates(sim.hetzner_reader())
+
+    assert type(error) is expected
+    assert (section.complete, section.why_incomplete) == (False, str(error))

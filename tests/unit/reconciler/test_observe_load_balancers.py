@@ -1,0 +1,239 @@
+"""Load balancers as Hetzner says them: whole, or unreadable, and never as if something were not there."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from actuators.errors import ApiError, Broken
+from desired.annotations.choices import Algorithm, Protocol
+from desired.load_balancer import Attachment, CloudBalancer, Health, HealthCheck, HttpOptions, Listener, ServerTarget
+from desired.section import Absent, Present, Unknown
+from reconciler.observe.load_balancers import BALANCERS, observe_load_balancers
+from tests.support.balancer_payload import (
+    ADDRESS,
+    HTTP_CHECK,
+    LB11,
+    REAL,
+    SELECTOR,
+    SERVER,
+    WHOLE,
+    Path,
+    changed,
+    page,
+    read,
+)
+from tests.support.payloads import GONE, every_path
+from tests.support.simulators import Simulation
+from tests.support.trouble import HETZNER_TROUBLE
+
+
+def checked(**changes: Any) -> CloudBalancer:
+    """The whole load balancer with another check of port 80."""
+    listener = WHOLE.spec.listeners[80]
+    check = replace(listener.health_check, http=replace(HTTP_CHECK, **changes))
+    listeners = {**WHOLE.spec.listeners, 80: replace(listener, health_check=check)}
+    return replace(WHOLE, spec=replace(WHOLE.spec, listeners=listeners))
+
+
+def typed(**changes: Any) -> CloudBalancer:
+    """The whole load balancer with another type."""
+    return replace(WHOLE, type=replace(LB11, **changes))
+
+
+def felt(target: Any) -> CloudBalancer:
+    """The whole load balancer with a target of which is not known how it is."""
+    return replace(WHOLE, health={**WHOLE.health, target: Health.UNKNOWN})
+
+
+TYPE: Path = ("load_balancer_type",)
+CHECK: Path = ("services", 1, "health_check", "http")
+ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
+DROPPED: dict[Path, CloudBalancer] = {
+    (*TYPE, "deprecation"): typed(unavailable_after=ANNOUNCED),
+    (*TYPE, "prices"): typed(monthly_prices={}),
+    (*TYPE, "prices", 0, "location"): typed(monthly_prices={}),
+    (*TYPE, "prices", 0, "price_monthly"): typed(monthly_prices={}),
+    (*TYPE, "prices", 0, "price_monthly", "gross"): typed(monthly_prices={}),
+    (*CHECK, "response"): checked(response=""),
+    (*CHECK, "status_codes"): checked(status_codes=("2??", "3??")),
+    (*CHECK, "tls"): checked(tls=False),
+    ("targets", 0, "health_status"): felt(SERVER),
+    ("targets", 1, "health_status"): felt(ADDRESS),
+    ("targets", 2, "targets"): felt(SELECTOR),
+    ("targets", 2, "targets", 0, "health_status"): felt(SELECTOR),
+}
+"""What the API's document does not require, and what decides on nothing: what it means that such a field is missing."""
+DROPPED |= {
+    (*place, port, field): felt(target)
+    for place, target in (
+        (("targets", 0, "health_status"), SERVER),
+        (("targets", 1, "health_status"), ADDRESS),
+        (("targets", 2, "targets", 0, "health_status"), SELECTOR),
+    )
+    for port in range(3)
+    for field in ("listen_port", "status")
+}
+IGNORED: set[Path] = {
+    *((*("public_net", family), field) for family in ("ipv4", "ipv6") for field in ("id", "blocked")),
+    *(("location", field) for field in ("id", "country", "city")),
+    (*TYPE, "max_connections"),
+    (*TYPE, "deprecated"),
+    (*TYPE, "deprecation", "announced"),
+    *((*TYPE, "prices", 0, field) for field in ("price_hourly", "included_traffic")),
+    *((*TYPE, "prices", 0, "price_hourly", field) for field in ("net", "gross")),
+    (*TYPE, "prices", 0, "price_monthly", "net"),
+    ("targets", 0, "server", "ip"),
+    *(("targets", 2, "targets", 0, field) for field in ("type", "server")),
+    *(("targets", 2, "targets", 0, "server", field) for field in ("id", "ip")),
+    ("outgoing_traffic",),
+    ("ingoing_traffic",),
+    ("included_traffic",),
+}
+FIELDS = [path for path in every_path(REAL) if isinstance(path[-1], str) and path[:1] != ("labels",)] + [("labels",)]
+"""Every field that there is; without one item of a list, or one label, it is another load balancer."""
+NULLS: dict[Path, CloudBalancer] = DROPPED | {
+    ("public_net", "ipv4", "ip"): replace(WHOLE, ipv4=None),
+    ("public_net", "ipv6", "ip"): replace(WHOLE, ipv6=None),
+    ("public_net", "ipv4", "dns_ptr"): replace(WHOLE, spec=replace(WHOLE.spec, ipv4_rdns="")),
+    ("public_net", "ipv6", "dns_ptr"): WHOLE,
+    (*CHECK, "domain"): WHOLE,
+}
+NULLS = {path: meaning for path, meaning in NULLS.items() if path[-1] not in ("tls", "listen_port", "status")}
+"""What may be null, and what that means."""
+
+
+def test_a_real_load_balancer() -> None:
+    """Everything that some rule looks at arrives, each part in its place."""
+    decoded = BALANCERS.decode(page(REAL))
+
+    assert decoded.items == {42: WHOLE}
+    assert (decoded.unreadable, decoded.nameless) == ({}, 0)
+    assert decoded.items[42].targets == (SERVER, ADDRESS, SELECTOR)
+
+
+@pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))
+def test_nothing_is_lost_with_a_field(path: Path) -> None:
+    """Without any one field a load balancer is whole, or means what is written down above, or is unreadable."""
+    found = read(path)
+
+    if path in IGNORED:
+        assert found == WHOLE
+    else:
+        assert found == DROPPED.get(path)
+
+
+@pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))
+def test_null_is_no_answer_but_where_the_document_has_it(path: Path) -> None:
+    """Null means nothing where the API's document allows it, and makes the load balancer unreadable elsewhere."""
+    found = read(path, None)
+
+    if path in IGNORED:
+        assert found == WHOLE
+    else:
+        assert found == NULLS.get(path)
+
+
+@pytest.mark.parametrize("value", [GONE, None, 5, -1, "", [], {}, True, "999.0.0.1", [None], [{}]], ids=repr)
+def test_any_field_may_be_nonsense(value: Any) -> None:
+    """Whatever one field holds, or when it is missing, decoding never raises, and another load balancer is read."""
+    other = {**REAL, "id": 43}
+
+    for path in every_path(REAL):
+        decoded = BALANCERS.decode(page(changed(path, value), other))
+
+        assert 43 in decoded.items, path
+        assert len(decoded.items) + len(decoded.unreadable) + decoded.nameless == 2, path
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"load_balancers": null}'])
+def test_answers_that_are_no_list(body: bytes) -> None:
+    """What is no list of load balancers is Broken: it must never look like a project without any."""
+    with pytest.raises(Broken, match="GET /load_balancers: the answer is no list of load balancers"):
+        BALANCERS.decode(body)
+
+
+PROJECT: dict[str, Any] = {
+    "servers": [
+        {"id": 1, "name": "web-1", "private_net": [{"network": 7, "ip": "10.0.0.2"}]},
+        {"id": 2, "name": "web-2", "status": "off"},
+    ],
+    "networks": [{"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}],
+    "certificates": [{"id": 4}],
+    "load_balancers": [
+        {
+            "id": number,
+            "name": f"lb-{number}",
+            "private_net": [{"network": 7, "ip": f"10.0.0.{number + 10}"}],
+            "services": [
+                {"listen_port": 80, "destination_port": 30080},
+                {"protocol": "https", "listen_port": 443, "destination_port": 30443, "http": {"certificates": [4]}},
+            ],
+            "targets": [{"server": {"id": 1}, "use_private_ip": True}, {"server": {"id": 2}}],
+        }
+        for number in range(1, 61)
+    ],
+}
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """A project with more load balancers than a page takes."""
+    return simulate(project=PROJECT)
+
+
+def test_all_load_balancers(sim: Simulation) -> None:
+    """All of them arrive, fifty a request, with what the API fills in."""
+    section, error = observe_load_balancers(sim.hetzner_reader())
+
+    assert (section.complete, section.expected, error) == (True, 60, None)
+    assert isinstance(section.find(61), Absent)
+    assert len(sim.sent_to_hetzner()) == 2
+    found = section.items[1]
+    assert (found.spec.name, found.spec.type, found.spec.location, found.spec.zone) == (
+        "lb-1",
+        "lb11",
+        "fsn1",
+        "eu-central",
+    )
+    assert found.spec.algorithm is Algorithm.ROUND_ROBIN
+    assert found.spec.attachment == Attachment(7, IPv4Address("10.0.0.11"))
+    assert found.spec.listeners[80] == Listener(
+        80, 30080, Protocol.TCP, HealthCheck(Protocol.TCP, 30080, 15, 10, 3), proxyprotocol=False
+    )
+    https = found.spec.listeners[443].http
+    assert https == HttpOptions("HCLBSTICKY", 300, 50, (4,), redirect_http=False, sticky_sessions=False)
+    assert found.health == {ServerTarget(1, True): Health.HEALTHY, ServerTarget(2, False): Health.UNHEALTHY}
+    assert (found.type.max_targets, min(found.type.monthly_prices)) == (25, "ash")
+    assert not found.is_protected
+
+
+def test_one_unreadable_load_balancer(sim: Simulation) -> None:
+    """It is Unknown, its name is kept, and others that are not there are Absent."""
+    body = {
+        "load_balancers": [REAL, changed(("targets",), balancer_id=43)],
+        "meta": {"pagination": {"last_page": 1, "total_entries": 2}},
+    }
+    sim.spoil_hetzner("status", code=200, body=body)
+
+    section, error = observe_load_balancers(sim.hetzner_reader())
+
+    assert (section.complete, error) == (True, None)
+    assert section.find(42) == Present(WHOLE)
+    assert isinstance(section.find(43), Unknown)
+    assert isinstance(section.find(44), Absent)
+    assert section.unreadable_names == {43: REAL["name"]}
+
+
+@pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
+def test_load_balancers_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
+    """Trouble of any kind makes the section incomplete, with the error behind it."""
+    sim.spoil_hetzner("status", **fault, count=None)
+
+    section, error = observe_load_balancers(sim.hetzner_reader())
+
+    assert type(error) is expected
+    assert (section.complete, section.why_incomplete) == (False, str(error))

@@ -1,0 +1,298 @@
+"""Services as the API server says them: with gaps, with nonsense, and none that has lost what a load balancer needs."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from actuators.errors import Broken, Denied, Transient
+from desired.annotations.claims import Claim, ClaimedPort
+from desired.section import Absent, Present, Section, Unknown
+from desired.service import Ingress, Service, ServiceCondition
+from reconciler.observe.services import SERVICES, observe_services
+from tests.support.payloads import GONE, every_path, replaced
+from tests.support.simulators import Simulation
+
+REAL: dict[str, Any] = {
+    "metadata": {
+        "name": "web",
+        "namespace": "shop",
+        "uid": "1f2e3d4c-5b6a-7980-aabb-ccddeeff0011",
+        "resourceVersion": "4711",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "deletionTimestamp": "2026-01-02T00:00:00Z",
+        "deletionGracePeriodSeconds": 0,
+        "labels": {"app": "web"},
+        "annotations": {"load-balancer.hetzner.cloud/location": "fsn1"},
+        "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+        "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}],
+    },
+    "spec": {
+        "type": "LoadBalancer",
+        "loadBalancerClass": "example.com/other",
+        "allocateLoadBalancerNodePorts": False,
+        "clusterIP": "10.96.0.7",
+        "clusterIPs": ["10.96.0.7"],
+        "externalTrafficPolicy": "Local",
+        "healthCheckNodePort": 32000,
+        "internalTrafficPolicy": "Cluster",
+        "ipFamilies": ["IPv4"],
+        "ports": [
+            {"name": "http", "port": 80, "protocol": "TCP", "targetPort": "http", "nodePort": 30080},
+            {"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 53, "nodePort": 30053},
+        ],
+        "selector": {"app": "web"},
+        "sessionAffinity": "ClientIP",
+        "loadBalancerSourceRanges": ["192.0.2.0/24"],
+        "loadBalancerIP": "203.0.113.7",
+        "externalIPs": ["198.51.100.7"],
+    },
+    "status": {
+        "loadBalancer": {
+            "ingress": [
+                {"ip": "203.0.113.200", "ipMode": "VIP"},
+                {"hostname": "web.example.com", "ports": [{"port": 80, "protocol": "TCP"}]},
+            ]
+        },
+        "conditions": [
+            {
+                "type": "LoadBalancerReady",
+                "status": "False",
+                "reason": "Pending",
+                "message": "not yet",
+                "lastTransitionTime": "2026-01-01T00:01:00Z",
+                "observedGeneration": 1,
+            }
+        ],
+    },
+}
+WHOLE = Service(
+    namespace="shop",
+    name="web",
+    uid="1f2e3d4c-5b6a-7980-aabb-ccddeeff0011",
+    resource_version="4711",
+    created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    type="LoadBalancer",
+    load_balancer_class="example.com/other",
+    claim=Claim(
+        annotations={"load-balancer.hetzner.cloud/location": "fsn1"},
+        ports=(ClaimedPort(80, "TCP", 30080), ClaimedPort(53, "UDP", 30053)),
+        allocates_node_ports=False,
+        source_ranges=("192.0.2.0/24",),
+        external_ips=("198.51.100.7",),
+        load_balancer_ip="203.0.113.7",
+        session_affinity="ClientIP",
+        external_traffic_policy="Local",
+        health_check_node_port=32000,
+    ),
+    finalizers=("service.kubernetes.io/load-balancer-cleanup",),
+    ingress=(Ingress("203.0.113.200", ip_mode="VIP"), Ingress(hostname="web.example.com", has_ports=True)),
+    conditions=(ServiceCondition("LoadBalancerReady", "False", "Pending", "not yet"),),
+    deleted_at=datetime(2026, 1, 2, tzinfo=UTC),
+    labels={"app": "web"},
+)
+NEEDED: list[tuple[Any, ...]] = [
+    ("metadata", "uid"),
+    ("metadata", "resourceVersion"),
+    ("metadata", "creationTimestamp"),
+    ("spec",),
+    ("spec", "type"),
+    ("spec", "ports"),
+    ("spec", "ports", 0, "port"),
+    ("status", "conditions", 0, "type"),
+    ("status", "conditions", 0, "status"),
+]
+CLAIM = WHOLE.claim
+DEFAULTED: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    (("metadata", "deletionTimestamp"), {"deleted_at": None}),
+    (("metadata", "labels"), {"labels": {}}),
+    (("metadata", "annotations"), {"claim": replace(CLAIM, annotations={})}),
+    (("metadata", "finalizers"), {"finalizers": ()}),
+    (("spec", "loadBalancerClass"), {"load_balancer_class": None}),
+    (("spec", "allocateLoadBalancerNodePorts"), {"claim": replace(CLAIM, allocates_node_ports=True)}),
+    (("spec", "externalTrafficPolicy"), {"claim": replace(CLAIM, external_traffic_policy="Cluster")}),
+    (("spec", "healthCheckNodePort"), {"claim": replace(CLAIM, health_check_node_port=0)}),
+    (("spec", "sessionAffinity"), {"claim": replace(CLAIM, session_affinity="None")}),
+    (("spec", "loadBalancerSourceRanges"), {"claim": replace(CLAIM, source_ranges=())}),
+    (("spec", "loadBalancerIP"), {"claim": replace(CLAIM, load_balancer_ip="")}),
+    (("spec", "externalIPs"), {"claim": replace(CLAIM, external_ips=())}),
+    (
+        ("spec", "ports", 1, "protocol"),
+        {"claim": replace(CLAIM, ports=(CLAIM.ports[0], ClaimedPort(53, "TCP", 30053)))},
+    ),
+    (("spec", "ports", 0, "nodePort"), {"claim": replace(CLAIM, ports=(ClaimedPort(80), CLAIM.ports[1]))}),
+    (("status", "loadBalancer", "ingress"), {"ingress": ()}),
+    (("status", "loadBalancer", "ingress", 0, "ip"), {"ingress": (Ingress(ip_mode="VIP"), WHOLE.ingress[1])}),
+    (("status", "loadBalancer", "ingress", 0, "ipMode"), {"ingress": (Ingress("203.0.113.200"), WHOLE.ingress[1])}),
+    (("status", "loadBalancer", "ingress", 1, "hostname"), {"ingress": (WHOLE.ingress[0], Ingress(has_ports=True))}),
+    (
+        ("status", "loadBalancer", "ingress", 1, "ports"),
+        {"ingress": (WHOLE.ingress[0], Ingress(hostname="web.example.com"))},
+    ),
+    (("status", "conditions"), {"conditions": ()}),
+    (("status", "conditions", 0, "lastTransitionTime"), {}),
+]
+"""What may be missing or null, and what that means."""
+
+
+def page(*items: Any, **overrides: Any) -> bytes:
+    """A page of the list."""
+    found = {"kind": "ServiceList", "metadata": {"resourceVersion": "5"}, "items": list(items), **overrides}
+    return json.dumps(found).encode()
+
+
+def section_of(*pages: bytes) -> Section[str, Service]:
+    """The Services of a list's pages."""
+    return SERVICES.joined([SERVICES.decode(one) for one in pages])
+
+
+def changed(path: tuple[Any, ...], value: Any = GONE, name: str = "web") -> dict[str, Any]:
+    """The real Service with one field dropped, or replaced."""
+    return replaced({**REAL, "metadata": {**REAL["metadata"], "name": name}}, path, value)
+
+
+def test_a_real_service() -> None:
+    """Everything that some rule looks at arrives; the rest is ignored."""
+    section = section_of(page(REAL))
+
+    assert section.items == {"shop/web": WHOLE}
+    assert section.complete
+    (condition,) = section.items["shop/web"].conditions
+    assert condition.since == datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("path", "meaning"), DEFAULTED, ids=lambda part: ".".join(map(str, part)))
+def test_what_may_be_missing(path: tuple[Any, ...], meaning: dict[str, Any]) -> None:
+    """A field that Go leaves out when it is empty has Kubernetes' default, and so has null."""
+    for value in (GONE, None):
+        section = section_of(page(changed(path, value)))
+
+        assert section.items == {"shop/web": replace(WHOLE, **meaning)}, value
+
+
+@pytest.mark.parametrize(("number", "field"), [(0, "ip"), (1, "hostname")])
+def test_an_empty_address_is_none(number: int, field: str) -> None:
+    """Go writes no empty texts, so that one that is there means the same as none."""
+    path = ("status", "loadBalancer", "ingress", number, field)
+
+    assert section_of(page(changed(path, ""))) == section_of(page(changed(path)))
+
+
+@pytest.mark.parametrize("path", [("status",), ("status", "loadBalancer")], ids=".".join)
+def test_without_a_status(path: tuple[str, ...]) -> None:
+    """A Service that nobody has served yet has published nothing."""
+    assert section_of(page(changed(path))).items["shop/web"].ingress == ()
+
+
+@pytest.mark.parametrize("path", NEEDED, ids=lambda path: ".".join(map(str, path)))
+@pytest.mark.parametrize("value", [GONE, None], ids=["gone", "null"])
+def test_needed_fields(path: tuple[Any, ...], value: Any) -> None:
+    """A Service without a field that rules rest on is unreadable: its key is Unknown, the others are not."""
+    section = section_of(page(changed(path, value), changed(("spec", "selector"), name="other")))
+
+    assert section.complete
+    assert isinstance(section.find("shop/web"), Unknown)
+    assert isinstance(section.find("shop/other"), Present)
+    assert isinstance(section.find("shop/missing"), Absent)
+
+
+@pytest.mark.parametrize("ports", [GONE, None, []], ids=["gone", "null", "empty"])
+def test_only_a_load_balancer_needs_ports(ports: Any) -> None:
+    """The API server lets no Service of the type be without ports: it must not lose its listeners for one that is."""
+    headless = replaced(changed(("spec", "ports"), ports), ("spec", "type"), "ExternalName")
+
+    assert section_of(page(headless)).items["shop/web"].claim.ports == ()
+    assert section_of(page(changed(("spec", "ports"), ports))).unreadable == {
+        "shop/web": "the API server's Service could not be read: it is of type LoadBalancer and has no ports"
+    }
+
+
+@pytest.mark.parametrize(("text", "found"), [("", ""), ("x", "x"), (None, None)])
+def test_an_empty_class_is_a_class(text: str | None, found: str | None) -> None:
+    """SVC-1: any value makes the Service another controller's, and only its absence makes it ours."""
+    service = section_of(page(changed(("spec", "loadBalancerClass"), text))).items["shop/web"]
+
+    assert service.load_balancer_class == found
+
+
+@pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)
+def test_any_field_may_be_nonsense(value: Any) -> None:
+    """Whatever one field holds, or when it is missing, decoding never raises, and another Service is read."""
+    other = changed(("spec", "selector"), name="other")
+
+    for path in every_path(REAL):
+        section = section_of(page(changed(path, value), other))
+
+        assert isinstance(section.find("shop/other"), Present), path
+        assert len(section.items) + len(section.unreadable) == (2 if section.complete else 1), path
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        None,
+        5,
+        {},
+        {"metadata": {"name": "web"}},
+        {"metadata": {"namespace": "shop"}},
+        {"metadata": {"name": "web", "namespace": 5}},
+    ],
+    ids=json.dumps,
+)
+def test_nameless_objects(item: Any) -> None:
+    """An object whose name or namespace cannot be read may be any Service: the list is incomplete."""
+    section = section_of(page(REAL, item))
+
+    assert isinstance(section.find("shop/web"), Present)
+    assert isinstance(section.find("shop/api"), Unknown)
+    assert section.why_incomplete == "1 Services could not be read, not even their names"
+
+
+@pytest.mark.parametrize("body", [page(items=None, metadata={}), page(kind="Status"), b"<html>", b"{}"])
+def test_answers_that_are_no_list(body: bytes) -> None:
+    """What is no list of the API server's is Broken: it must never look like a cluster without Services."""
+    with pytest.raises(Broken, match=r"GET /api/v1/services: the answer is"):
+        section_of(body)
+
+
+def test_services_of_all_namespaces(simulate: Callable[..., Simulation]) -> None:
+    """One GET lists them all; names count within their namespace."""
+    sim = simulate()
+    writer = sim.kubernetes_writer()
+    writer.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    for namespace in ("default", "shop"):
+        spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+        writer.create(f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": "web"}, "spec": spec})
+    sim.kubernetes_proxy.journal.clear()
+
+    section, moment = observe_services(sim.kubernetes_reader())
+
+    assert section.complete
+    assert {key for key in section.items if key.endswith("/web")} == {"default/web", "shop/web"}
+    (port,) = section.items["shop/web"].claim.ports
+    assert (port.port, port.protocol, section.items["shop/web"].type) == (80, "TCP", "LoadBalancer")
+    assert port.node_port >= 30000
+    assert moment == sim.clock.now()
+    assert [(entry.method, entry.path) for entry in sim.sent_to_kubernetes()] == [("GET", "/api/v1/services")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ({"code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}}, Denied),
+        ({"code": 500, "body": "<html>"}, Transient),
+        ({"code": 200, "body": "<html>"}, Broken),
+    ],
+)
+def test_services_that_cannot_be_listed(
+    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[Exception]
+) -> None:
+    """What keeps the list from arriving is raised."""
+    sim = simulate()
+    sim.spoil_kubernetes("status", **fault, count=None)
+
+    with pytest.raises(expected):
+        observe_services(sim.kubernetes_reader())

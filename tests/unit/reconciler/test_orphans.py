@@ -1,0 +1,544 @@
+"""The command ``reconcile orphans`` against both simulators: what it lists, what it deletes, and what it leaves."""
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from reconciler.cli import main
+from reconciler.report.orphans import orphans_schema
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.wiring import open_cloud, open_cluster
+from tests.builders import CLUSTER_UID
+from tests.support.objects import server, settled_node
+from tests.support.simulators import READ_ONLY_TOKEN, Simulation
+
+VIEWER = "viewer"
+"""A token of the API server that may get and list."""
+CLUSTER = "hcloud-reconciler/cluster-uid"
+SERVICE = "hcloud-ccm/service-uid"
+RELEASED = "hcloud-reconciler/released"
+WEB, GONE = "aaaaaaaa-0000-0000-0000-000000000001", "dddddddd-0000-0000-0000-000000000009"
+
+
+@dataclass
+class Said:
+    """How a run of the command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        """The JSON on stdout, which is valid against the published schema."""
+        found = json.loads(self.stdout)
+        judge = Draft202012Validator(dict(orphans_schema()), format_checker=FormatChecker())
+        assert [error.message for error in judge.iter_errors(found)] == []
+        return found
+
+
+Orphans = Callable[..., Said]
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
+    before = (root.handlers[:], root.level, ours.level)
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+    ours.setLevel(before[2])
+
+
+def service(name: str, uid: str, kind: str = "LoadBalancer", **annotations: str) -> dict[str, Any]:
+    """A Service that lives."""
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": uid, "annotations": annotations},
+        "spec": {"type": kind, "ports": [{"port": 80, "nodePort": 30080} if kind == "LoadBalancer" else {"port": 80}]},
+    }
+
+
+def balancer(number: int, name: str, protected: bool = False, **labels: str) -> dict[str, Any]:
+    """A load balancer with these labels, by short names."""
+    keys = {"cluster": CLUSTER, "service": SERVICE, "released": RELEASED}
+    return {
+        "id": number,
+        "name": name,
+        "labels": {keys[key]: value for key, value in labels.items()},
+        "protection": {"delete": protected},
+        "created": "2027-01-03T08:00:00Z",
+    }
+
+
+ORPHAN = balancer(42, "left-over", cluster=CLUSTER_UID, service=GONE)
+LET_GO = balancer(43, "let-go", cluster=CLUSTER_UID, released="20270110T080000Z")
+PROTECTED = balancer(44, "kept", protected=True, cluster=CLUSTER_UID, released="20270110T080000Z")
+OTHERS = [
+    balancer(50, "a-of-web", cluster=CLUSTER_UID, service=WEB),
+    balancer(51, "another-cluster", cluster="99999999-8888-7777-6666-555555555555", service=GONE),
+    balancer(52, "of-hccm", service=GONE),
+    balancer(53, "by-hand"),
+]
+"""Load balancers that are none of the command's business."""
+
+
+@pytest.fixture
+def world(simulate: Callable[..., Simulation]) -> Simulation:
+    """A cluster with one Service and its load balancer; three orphans, and load balancers of others."""
+    sim = simulate(
+        project={"servers": [server(1, "web-1")], "load_balancers": [ORPHAN, LET_GO, PROTECTED, *OTHERS]},
+        kubernetes_tokens={"admin": None, VIEWER: ["get", "list"]},
+        options=HetznerOptions(action_s=0),
+    )
+    set_cluster(sim)
+    return sim
+
+
+def set_cluster(sim: Simulation, *services: dict[str, Any], nodes: list[Any] | None = None) -> None:
+    """Let the cluster have these Services besides ``web``, and these Nodes or else the one that is server 1."""
+    sim.kubernetes.replace_world(
+        {
+            "namespaces": [{"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}],
+            "nodes": [settled_node("web-1", 1)] if nodes is None else nodes,
+            "services": [service("web", WEB), *services],
+        }
+    )
+
+
+@pytest.fixture
+def orphans(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Orphans:
+    """Runs the command with a token that may write only where something is to be deleted."""
+
+    @contextmanager
+    def without_waiting() -> Iterator[threading.Event]:
+        yield world.stop
+
+    monkeypatch.setattr("reconciler.cli.orphans.stop_on_signals", without_waiting)
+    for variable in os.environ:
+        if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
+            monkeypatch.delenv(variable)
+
+    def run(*words: str, **variables: str) -> Said:
+        token = HetznerSimulator.TOKEN if "--delete" in words else READ_ONLY_TOKEN
+        given = {"HCLOUD_TOKEN": token, "HCLOUD_ENDPOINT": world.endpoint, **variables}
+        for variable, value in given.items():
+            monkeypatch.setenv(variable, value)
+        code = main(["orphans", "--kubeconfig", str(world.kubeconfig(VIEWER)), *words])
+        return Said(code, *capsys.readouterr())
+
+    return run
+
+
+def balancers(sim: Simulation) -> set[int]:
+    """Ids of all load balancers that there truly are."""
+    sim.clock.advance(60)
+    return {found["id"] for found in sim.hetzner.world()["hetzner"]["load_balancers"]}
+
+
+EVERYTHING = {42, 43, 44, 50, 51, 52, 53}
+
+
+def listed(orphans: Orphans, *words: str) -> dict[int, Any]:
+    """Id → what JSON says of each orphan, where nothing went wrong."""
+    said = orphans("--output", "json", *words)
+    assert (said.code, said.stderr) == (0, "")
+    return {found["id"]: found for found in said.document["orphans"]}
+
+
+def test_what_is_listed(orphans: Orphans) -> None:
+    """Everything with our cluster's label and without a living Service, with why; nothing of anybody else's."""
+    found = listed(orphans)
+
+    assert {key: orphan["why"] for key, orphan in found.items()} == {
+        42: f"its Service, with the UID {GONE}, is gone",
+        43: "it was let go on 20270110T080000Z, and no Service has asked for it by its name",
+        44: "it was let go on 20270110T080000Z, and no Service has asked for it by its name",
+    }
+    assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
+
+
+def test_what_is_said_of_one(orphans: Orphans) -> None:
+    """A person can recognise it, and knows what it costs."""
+    orphan = listed(orphans)[42]
+
+    assert orphan["ipv4"] is not None
+    assert orphan["ipv6"] is not None
+    assert {key: value for key, value in orphan.items() if key not in ("ipv4", "ipv6", "why")} == {
+        "id": 42,
+        "name": "left-over",
+        "type": "lb11",
+        "location": "fsn1",
+        "created": "2027-01-03T08:00:00+00:00",
+        "age_s": 12 * 24 * 3600,
+        "service_uid": GONE,
+        "released": None,
+        "monthly_gross": orphan["monthly_gross"],
+        "protected": False,
+        "kept": None,
+        "only_by_id": False,
+        "outcome": None,
+    }
+    assert float(orphan["monthly_gross"]) > 0
+
+
+def test_listing_only_looks(orphans: Orphans, world: Simulation) -> None:
+    """Rights to read are enough, and nothing but reads is sent."""
+    assert len(listed(orphans)) == 3
+    assert {entry.method for entry in (*world.sent_to_kubernetes(), *world.sent_to_hetzner())} == {"GET"}
+    assert balancers(world) == EVERYTHING
+
+
+@pytest.mark.parametrize(("words", "writes"), [([], False), (["--delete"], True)], ids=["list", "delete"])
+def test_what_connections_are_opened_for(
+    orphans: Orphans, monkeypatch: pytest.MonkeyPatch, words: list[str], writes: bool
+) -> None:
+    """A list holds nothing that could write; a deletion writes to Hetzner alone."""
+    opened: dict[str, bool] = {}
+
+    def note(name: str, connect: Callable[..., Any]) -> Callable[..., Any]:
+        def connected(*given: Any, read_only: bool) -> Any:
+            opened[name] = read_only
+            return connect(*given, read_only=read_only)
+
+        return connected
+
+    for name, connect in (("cloud", open_cloud), ("cluster", open_cluster)):
+        monkeypatch.setattr(f"reconciler.cli.orphans.open_{name}", note(name, connect))
+
+    assert orphans(*words).code == 0
+    assert opened == {"cloud": not writes, "cluster": True}
+
+
+def test_a_cluster_without_services(orphans: Orphans, world: Simulation) -> None:
+    """Where no Service wants a load balancer a pass reads none; this command does all the same."""
+    world.kubernetes.replace_world(
+        {
+            "namespaces": [{"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}],
+            "nodes": [settled_node("web-1", 1)],
+        }
+    )
+
+    assert set(listed(orphans)) == {42, 43, 44, 50}
+
+
+def test_a_part_that_is_switched_off(orphans: Orphans) -> None:
+    """Where load balancers are switched off, what is left over of them is found all the same."""
+    said = orphans("--output", "json", HCLOUD_LOAD_BALANCERS_ENABLED="false")
+
+    assert (said.code, len(said.document["orphans"])) == (0, 3)
+
+
+def test_none(orphans: Orphans, world: Simulation) -> None:
+    """Nothing to say is said in one sentence."""
+    project = world.hetzner.world()["hetzner"]
+    world.hetzner.replace_world({**project, "load_balancers": OTHERS})
+
+    said = orphans()
+
+    assert (said.code, said.stderr) == (0, "")
+    assert said.stdout.endswith("\nNo load balancer of this cluster is left over.\n")
+    assert orphans("--output", "json").document["result"] == "none"
+
+
+def test_text(orphans: Orphans) -> None:
+    """The text has what JSON has, and the command that deletes."""
+    said = orphans()
+
+    assert said.code == 0
+    assert "    42  left-over  lb11 in fsn1, " in said.stdout
+    assert "      12 days old, 7.14 a month\n" in said.stdout
+    assert "      stays: it is protected against deletion" in said.stdout
+    assert "\n3 load balancers left over, 21.42 a month.\n" in said.stdout
+    assert "\nTo delete what may go: reconcile orphans --delete --kubeconfig " in said.stdout
+
+
+@pytest.mark.parametrize("words", [["42"], ["42", "42"], ["042"]])
+def test_only_some_are_listed(orphans: Orphans, words: list[str]) -> None:
+    """Ids show what a deletion of these would be about."""
+    assert set(listed(orphans, *words)) == {42}
+
+
+def test_a_service_that_asks_by_name(orphans: Orphans, world: Simulation) -> None:
+    """What a Service asks for by its name is no orphan, though it is not adopted yet."""
+    set_cluster(world, service("new", "aaaaaaaa-2", **{"load-balancer.hetzner.cloud/name": "let-go"}))
+
+    assert set(listed(orphans)) == {42, 44}
+
+
+def test_two_load_balancers_of_one_service(orphans: Orphans, world: Simulation) -> None:
+    """Both are claimed by a living Service, and which one it gets is for a person to say: none is an orphan."""
+    project = world.hetzner.world()["hetzner"]
+    second = balancer(60, "a-of-web-too", cluster=CLUSTER_UID, service=WEB)
+    world.hetzner.replace_world({**project, "load_balancers": [*project["load_balancers"], second]})
+
+    assert set(listed(orphans)) == {42, 43, 44}
+    assert orphans("--delete", "42", "43").code == 0
+    assert balancers(world) == {44, 50, 51, 52, 53, 60}
+
+
+def test_deletion(orphans: Orphans, world: Simulation) -> None:
+    """Everything that may go is gone; what is protected or was let go on purpose stays; nobody else's is touched."""
+    said = orphans("--delete")
+
+    assert (said.code, said.stderr) == (0, "")
+    assert "3 load balancers left over: 1 deleted, 0 not deleted, 2 still there." in said.stdout
+    assert "stays unless its id is given: it was let go on purpose" in said.stdout
+    assert balancers(world) == EVERYTHING - {42}
+    assert {entry.method for entry in world.sent_to_kubernetes()} == {"GET"}
+    writes = [(entry.method, entry.path) for entry in world.sent_to_hetzner() if entry.method != "GET"]
+    assert writes == [("DELETE", "/v1/load_balancers/42")]
+
+
+@pytest.mark.parametrize("text", ["1", "true", "false", ""])
+def test_no_variable_deletes(orphans: Orphans, world: Simulation, text: str) -> None:
+    """A variable that lies in a shell turns no listing into a deletion; it is an error that names the flag."""
+    said = orphans(HCLOUD_TOKEN=HetznerSimulator.TOKEN, RECONCILER_DELETE=text)
+
+    assert said.code == 1
+    assert said.stderr == (
+        "reconcile: error: RECONCILER_DELETE is no variable: give --delete on the command line, each time that it is"
+        " meant\n"
+    )
+    assert balancers(world) == EVERYTHING
+
+
+def test_deletion_in_json(orphans: Orphans) -> None:
+    """JSON says of each what became of it, and what is still to be paid for."""
+    said = orphans("--delete", "--output", "json")
+
+    document = said.document
+    outcomes = {found["id"]: found["outcome"] for found in document["orphans"]}
+    assert outcomes == {42: {"state": "deleted", "why": None}, 43: None, 44: None}
+    assert {found["id"]: found["only_by_id"] for found in document["orphans"]} == {42: False, 43: True, 44: True}
+    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "14.28")
+
+
+def test_a_second_deletion_has_nothing_to_do(orphans: Orphans, world: Simulation) -> None:
+    """What is left is what is kept."""
+    orphans("--delete")
+    world.hetzner_proxy.journal.clear()
+
+    assert orphans("--delete").code == 0
+    assert {entry.method for entry in world.sent_to_hetzner()} == {"GET"}
+
+
+def test_only_some_are_deleted(orphans: Orphans, world: Simulation) -> None:
+    """With ids only these go."""
+    assert orphans("--delete", "43").code == 0
+    assert balancers(world) == EVERYTHING - {43}
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        pytest.param("7", "the project has no load balancer 7", id="none such"),
+        pytest.param("50", "load balancer 50 a-of-web is no orphan of this cluster", id="a Service's"),
+        pytest.param("51", "load balancer 51 another-cluster is no orphan of this cluster", id="another cluster's"),
+        pytest.param("53", "load balancer 53 by-hand is no orphan of this cluster", id="nobody's"),
+    ],
+)
+def test_an_id_that_is_no_orphan(orphans: Orphans, world: Simulation, number: str, why: str) -> None:
+    """A wrong id is an error, and nothing at all is deleted: the others may be wrong as well."""
+    said = orphans("--delete", "42", number)
+
+    assert (said.code, said.stderr) == (1, f"reconcile: error: {why}\n")
+    assert balancers(world) == EVERYTHING
+
+
+def test_a_protected_one_by_its_id(orphans: Orphans, world: Simulation) -> None:
+    """Who asks for it is told that it stays, and the exit code says so."""
+    said = orphans("--delete", "42", "44")
+
+    assert said.code == 1
+    assert "not deleted: it is protected against deletion" in said.stdout
+    assert balancers(world) == EVERYTHING - {42}
+
+
+def test_a_service_that_lives_and_wants_none(orphans: Orphans, world: Simulation) -> None:
+    """A load balancer of a Service that has become another type is listed and kept: the Service may want it again."""
+    set_cluster(world, service("old", GONE, "ClusterIP"))
+
+    assert "Service default/old" in listed(orphans)[42]["kept"]
+    assert orphans("--delete").code == 0
+    assert balancers(world) == EVERYTHING
+
+
+@pytest.mark.parametrize("words", [["x"], ["--delete", "4.2"], ["-1"], ["--delete=maybe"], ["--once"]])
+def test_bad_usage(orphans: Orphans, world: Simulation, words: list[str]) -> None:
+    """What cannot be understood is not sent to anybody."""
+    try:
+        code = orphans(*words).code
+    except SystemExit as error:
+        code = int(str(error.code))
+
+    assert code == 64
+    assert world.sent_to_hetzner() == []
+
+
+def test_bad_usage_in_json(orphans: Orphans) -> None:
+    """A machine gets its document in any case."""
+    said = orphans("x", "--output", "json")
+
+    assert said.code == 64
+    assert said.document["errors"] == ["'x' is no id of a load balancer: expect a number"]
+
+
+# --- when nothing may be deleted ---
+
+
+def refused(orphans: Orphans, world: Simulation, *words: str) -> str:
+    """The one error of a deletion that did nothing."""
+    said = orphans("--delete", *words)
+    assert said.code == 1
+    assert balancers(world) == EVERYTHING
+    assert {entry.method for entry in world.sent_to_hetzner()} == {"GET"}
+    (line,) = said.stderr.splitlines()
+    return line.removeprefix("reconcile: error: ")
+
+
+def test_another_project(orphans: Orphans, world: Simulation) -> None:
+    """Where the Ready Nodes' servers are not found, nothing goes, whatever the labels say."""
+    set_cluster(world, nodes=[settled_node("web-1", 98), settled_node("web-2", 99)])
+
+    assert refused(orphans, world).startswith("nothing is deleted: none of the servers behind the 2 Ready Nodes is in")
+
+    said = orphans("--output", "json")
+    assert (said.code, said.document["result"]) == (0, "orphans")
+    assert said.document["obstacle"].startswith("none of the servers behind")
+    assert "Nothing could be deleted now: none of the servers" in orphans().stdout
+
+
+def test_nodes_that_are_ignored_are_no_anchor(orphans: Orphans, world: Simulation) -> None:
+    """The anchor is that of the running controller when it is given the same Nodes to ignore."""
+    set_cluster(
+        world, nodes=[settled_node("web-1", 1), *(settled_node(f"x-{n}", n, example_com__x="") for n in (7, 8))]
+    )
+
+    refused(orphans, world)
+    assert orphans("--delete", "--ignore-nodes", "example-com/x").code == 0
+
+
+def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
+    """Without a Ready Node the cluster's own label proves the project."""
+    set_cluster(world, nodes=[settled_node("web-1", 98, "Unknown")])
+
+    assert orphans("--delete").code == 0
+    assert balancers(world) == EVERYTHING - {42}
+
+
+def test_servers_that_cannot_be_read(orphans: Orphans, world: Simulation) -> None:
+    """While it cannot be told whether this is the project, nothing goes."""
+    world.spoil_hetzner("status", code=503, path="/v1/servers", count=None)
+
+    assert "too few servers could be read" in refused(orphans, world)
+
+
+def test_services_that_cannot_be_listed(orphans: Orphans, world: Simulation) -> None:
+    """Without the Services nobody knows what is nobody's: nothing is listed, nothing goes, and the error says why."""
+    world.spoil_kubernetes("status", code=503, path="/api/v1/services", count=None)
+
+    assert refused(orphans, world).startswith("it cannot be told which load balancers are orphans: the Services ")
+    said = orphans("--output", "json")
+    assert (said.code, said.document["orphans"], said.document["result"]) == (1, [], "error")
+
+
+def test_an_identity_that_cannot_be_read(orphans: Orphans, world: Simulation) -> None:
+    """Without the cluster's identity no label means anything."""
+    world.spoil_kubernetes("status", code=503, path="/api/v1/namespaces/kube-system", count=None)
+
+    assert "the cluster's identity could not be read" in refused(orphans, world)
+
+
+def test_load_balancers_that_cannot_be_listed(orphans: Orphans, world: Simulation) -> None:
+    """A list that is not whole is an error, also where nothing is to be deleted: it may hide what is looked for."""
+    world.spoil_hetzner("status", code=503, path="/v1/load_balancers", count=None)
+
+    assert refused(orphans, world).startswith("the list of load balancers is not whole: ")
+    assert orphans().code == 1
+
+
+def test_a_cluster_that_does_not_answer(orphans: Orphans, world: Simulation) -> None:
+    """An API that is gone is one line."""
+    world.spoil_kubernetes("status", code=503, count=None)
+
+    said = orphans("--output", "json")
+
+    assert (said.code, said.document["result"], said.document["taken_at"]) == (1, "error", None)
+    assert said.stderr.count("\n") == 1
+
+
+def test_a_wrong_token(orphans: Orphans) -> None:
+    """The remedy is named."""
+    said = orphans(HCLOUD_TOKEN="x" * 64)
+
+    assert said.code == 1
+    assert "check HCLOUD_TOKEN" in said.stderr
+
+
+def test_a_token_that_may_only_read(orphans: Orphans, world: Simulation) -> None:
+    """Each deletion fails for itself, and says why."""
+    said = orphans("--delete", "42", "43", HCLOUD_TOKEN=READ_ONLY_TOKEN)
+
+    assert said.code == 1
+    assert said.stdout.count("not deleted: Hetzner API ") == 2
+    assert "2 not deleted, 2 still there" in said.stdout
+    assert balancers(world) == EVERYTHING
+
+
+def test_a_signal(orphans: Orphans, world: Simulation) -> None:
+    """After a signal nothing more is begun, and the exit code says that not all was done."""
+    world.stop.set()
+
+    said = orphans("--delete", "42", "43")
+
+    assert (said.code, said.stdout.count("not deleted: stopped before it began")) == (1, 2)
+    assert balancers(world) == EVERYTHING
+
+
+def test_one_that_cannot_be_deleted(orphans: Orphans, world: Simulation) -> None:
+    """A failure keeps no other from going, and is in the exit code."""
+    world.spoil_hetzner(
+        "status",
+        code=422,
+        path="/v1/load_balancers/42",
+        method="DELETE",
+        count=None,
+        body={"error": {"code": "invalid_input", "message": "no"}},
+    )
+
+    said = orphans("--delete", "42", "43", "--output", "json")
+
+    assert (said.code, said.document["result"]) == (1, "partial")
+    assert {found["id"]: (found["outcome"] or {}).get("state") for found in said.document["orphans"]} == {
+        42: "failed",
+        43: "deleted",
+    }
+    assert balancers(world) == EVERYTHING - {43}
+
+
+def test_a_terminal_is_told_what_will_go(orphans: Orphans, world: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who watches sees what is about to be deleted before it is."""
+    seen: list[set[str]] = []
+    monkeypatch.setattr("reconciler.cli.orphans.is_terminal", lambda _stream: True)
+    monkeypatch.setattr(
+        "reconciler.cli.orphans.say", lambda _line: seen.append({entry.method for entry in world.sent_to_hetzner()})
+    )
+
+    assert orphans("--delete", "42", "43").code == 0
+    assert seen == [{"GET"}, {"GET"}]
+
+
+def test_the_currency(orphans: Orphans, world: Simulation) -> None:
+    """Where the API names the currency, amounts have it."""
+    world.spoil_hetzner("status", code=200, path="/v1/pricing", count=None, body={"pricing": {"currency": "EUR"}})
+
+    assert "12 days old, 7.14 EUR a month" in orphans().stdout
+    assert orphans("--output", "json").document["currency"] == "EUR"

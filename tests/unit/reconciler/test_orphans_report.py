@@ -1,0 +1,259 @@
+"""What people and machines read of orphans: the page that shows it, the schema, and each line."""
+
+import json
+import os
+import re
+from dataclasses import replace
+from datetime import timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
+from desired.load_balancer import CloudBalancer
+from desired.load_balancers.orphans import Orphan
+from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
+from reconciler.flags import Output
+from reconciler.report.orphans import OrphanReport, orphans_as_json, orphans_schema
+from tests.balancers import LB11, LB21, a_balancer
+from tests.builders import CLUSTER_UID, NOW
+from tests.support.rendering import ESCAPES, Terminal, invalid, written
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "orphans.md"
+EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
+DEAD = "0b9c5b1e-7a43-4c0e-9d55-3f1f5f0c2a11"
+DEAR = replace(LB21, monthly_prices={"fsn1": "16.4000000000"})
+CHEAP = replace(LB11, monthly_prices={"fsn1": "5.3900000000"})
+
+
+def a_left_over(number: int, name: str, **overrides: Any) -> CloudBalancer:
+    """A load balancer of its own address, twelve days old."""
+    spec = {"name": name, **overrides.pop("spec", {})}
+    defaults: dict[str, Any] = {
+        "service_uid": DEAD,
+        "ipv4": IPv4Address(f"203.0.113.{number}"),
+        "ipv6": None,
+        "type": CHEAP,
+        "created_at": NOW - timedelta(days=12, hours=3),
+    }
+    return a_balancer(number, spec=spec, **defaults | overrides)
+
+
+GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), f"its Service, with the UID {DEAD}, is gone")
+LABELS = {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}}
+LET_GO = Orphan(
+    a_left_over(43, "shop", type=DEAR, created_at=NOW - timedelta(days=400), spec=LABELS),
+    "it was let go on 20260601T120000Z, and no Service has asked for it by its name",
+)
+PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, spec=LABELS))
+LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")
+ERROR = "Hetzner API https://api.hetzner.cloud/v1: DELETE /load_balancers/43 answers 403 no (forbidden)"
+DELETED = replace(LIST, orphans=(GONE, LET_GO), outcomes={42: Applied(), 43: Failed(ERROR)})
+EXAMPLES = {"list": LIST, "deleted": DELETED}
+
+
+def test_the_page_shows_what_is_printed() -> None:
+    """Each example of docs/orphans.md is what the command prints; ``UPDATE_DOCS=1`` writes them anew."""
+    page = PAGE.read_text("utf-8")
+    now = EXAMPLE.sub(lambda found: found[1] + written(EXAMPLES[found["name"]]) + found[4], page)
+    if "UPDATE_DOCS" in os.environ:
+        PAGE.write_text(now, "utf-8")
+
+    assert len(EXAMPLE.findall(page)) == page.count("<!-- example") == len(EXAMPLES)
+    assert PAGE.read_text("utf-8") == now
+
+
+@pytest.mark.parametrize("output", [Output.TEXT, Output.AUTO])
+def test_no_escapes_in_pipes(output: Output) -> None:
+    """What does not go to a terminal has no escape byte, and no blank at the end of a line."""
+    text = written(DELETED, output)
+
+    assert "\x1b" not in text
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+
+
+def test_a_terminal_gets_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is only said by colour."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    coloured = written(DELETED, Output.AUTO, Terminal())
+
+    assert "\x1b[" in coloured
+    assert ESCAPES.sub("", coloured) == written(DELETED)
+
+
+def test_foreign_text_is_harmless() -> None:
+    """A name with an escape sequence does not reach the terminal as one."""
+    nasty = replace(GONE, balancer=a_left_over(42, "\x1b[2Jx"))
+
+    assert "\\x1b[2Jx" in written(replace(LIST, orphans=(nasty,)))
+
+
+EMPTY = OrphanReport(NOW, CLUSTER_UID)
+KEPT = replace(LIST, orphans=(PROTECTED,))
+
+
+@pytest.mark.parametrize(
+    ("report", "result"),
+    [
+        pytest.param(EMPTY, "none", id="none"),
+        pytest.param(LIST, "orphans", id="some"),
+        pytest.param(replace(LIST, obstacle="why not"), "orphans", id="some, and an obstacle"),
+        pytest.param(DELETED, "partial", id="one failed"),
+        pytest.param(replace(LIST, outcomes={42: Applied(), 43: Skipped(STOPPED)}), "partial", id="one not tried"),
+        pytest.param(replace(LIST, outcomes={42: Applied(), 43: Applied()}), "orphans", id="one is left"),
+        pytest.param(replace(LIST, orphans=(GONE,), outcomes={42: Applied()}), "none", id="none is left"),
+        pytest.param(replace(LIST, errors=("no",)), "error", id="an error"),
+        pytest.param(OrphanReport(errors=("no",)), "error", id="nothing but an error"),
+        pytest.param(KEPT, "orphans", id="one that is kept"),
+    ],
+)
+def test_results(report: OrphanReport, result: str) -> None:
+    """One word says how it ended, and every document is valid against the schema."""
+    document = json.loads(written(report, Output.JSON))
+
+    assert document["result"] == result
+    assert document == orphans_as_json(report)
+    assert invalid(document, orphans_schema()) == []
+
+
+def test_json() -> None:
+    """The whole document of a deletion."""
+    document = orphans_as_json(DELETED)
+
+    assert {key: value for key, value in document.items() if key not in ("orphans", "tool_version")} == {
+        "format_version": "1.0",
+        "result": "partial",
+        "taken_at": "2026-07-01T12:00:00+00:00",
+        "cluster": {"uid": CLUSTER_UID},
+        "currency": "EUR",
+        "monthly_gross": "16.40",
+        "obstacle": None,
+        "errors": [],
+    }
+    first, second = document["orphans"]
+    assert first == {
+        "id": 42,
+        "name": "a0b9c5b1e7a434c0e9d553f1f5f0c2a1",
+        "type": "lb11",
+        "location": "fsn1",
+        "ipv4": "203.0.113.42",
+        "ipv6": None,
+        "created": "2026-06-19T09:00:00+00:00",
+        "age_s": 1047600,
+        "why": GONE.why,
+        "service_uid": DEAD,
+        "released": None,
+        "monthly_gross": "5.39",
+        "protected": False,
+        "kept": None,
+        "only_by_id": False,
+        "outcome": {"state": "deleted", "why": None},
+    }
+    assert (second["service_uid"], second["released"], second["monthly_gross"]) == (None, "20260601T120000Z", "16.40")
+    assert (second["only_by_id"], second["outcome"]) == (True, {"state": "failed", "why": ERROR})
+    (third,) = orphans_as_json(KEPT)["orphans"]
+    assert (third["protected"], third["outcome"], third["kept"]) == (True, None, PROTECTED.kept)
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        pytest.param(EMPTY, "No load balancer of this cluster is left over.", id="none"),
+        pytest.param(LIST, "3 load balancers left over, 27.18 EUR a month.", id="several"),
+        pytest.param(replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month.", id="one"),
+        pytest.param(replace(LIST, currency=None), "3 load balancers left over, 27.18 a month.", id="no currency"),
+        pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
+        pytest.param(LIST, "To delete what was let go on purpose: reconcile orphans --delete 43", id="and of that"),
+        pytest.param(
+            replace(LIST, flags="--kubeconfig f"),
+            "To delete what was let go on purpose: reconcile orphans --delete 43 --kubeconfig f",
+            id="and of that for another cluster",
+        ),
+        pytest.param(LIST, "      stays unless its id is given: it was let go on purpose", id="let go on purpose"),
+        pytest.param(
+            replace(LIST, flags="--kubeconfig f"),
+            "To delete what may go: reconcile orphans --delete --kubeconfig f",
+            id="what to type for another cluster",
+        ),
+        pytest.param(replace(LIST, obstacle="why not"), "Nothing could be deleted now: why not", id="obstacle"),
+        pytest.param(replace(EMPTY, obstacle="why not"), "Nothing could be deleted now: why not", id="none, obstacle"),
+        pytest.param(replace(LIST, errors=("a gap",)), "Error: a gap", id="error"),
+        pytest.param(
+            replace(EMPTY, cluster_uid=None), "Cluster unknown, read at 2026-07-01 12:00:00 UTC", id="unknown"
+        ),
+    ],
+)
+def test_lines(report: OrphanReport, line: str) -> None:
+    """What people look for is a line of its own."""
+    assert line in written(report).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("report", "word"),
+    [
+        pytest.param(KEPT, "To delete", id="nothing may go"),
+        pytest.param(KEPT, "unless its id is given", id="protected, by its id or not"),
+        pytest.param(replace(LIST, orphans=(LET_GO,)), "what may go", id="nothing may go unless named"),
+        pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was let go"),
+        pytest.param(replace(LIST, obstacle="why not"), "To delete", id="an obstacle"),
+        pytest.param(DELETED, "To delete", id="after a deletion"),
+        pytest.param(replace(LIST, errors=("no",)), "To delete", id="an error"),
+        pytest.param(replace(EMPTY, errors=("no",)), "left over", id="none was found, which may be wrong"),
+        pytest.param(OrphanReport(errors=("no",)), "Cluster", id="nothing was read"),
+    ],
+)
+def test_what_is_not_said(report: OrphanReport, word: str) -> None:
+    """Nothing is offered that would not work, and nothing is said that is not known."""
+    assert word not in written(report)
+
+
+@pytest.mark.parametrize(
+    ("age", "shown"),
+    [
+        (timedelta(days=400), "400 days old"),
+        (timedelta(days=2), "2 days old"),
+        (timedelta(hours=47), "47 hours old"),
+        (timedelta(hours=2), "2 hours old"),
+        (timedelta(minutes=119), "119 minutes old"),
+        (timedelta(0), "0 minutes old"),
+        (timedelta(seconds=-5), "0 minutes old"),
+    ],
+)
+def test_ages(age: timedelta, shown: str) -> None:
+    """In the largest unit of which there are two; clocks that differ make nothing younger than new."""
+    orphan = replace(GONE, balancer=replace(GONE.balancer, created_at=NOW - age))
+
+    assert f"      {shown}, " in written(replace(LIST, orphans=(orphan,)))
+
+
+def test_a_price_that_is_not_known() -> None:
+    """What the API does not say is not guessed."""
+    orphan = replace(GONE, balancer=replace(GONE.balancer, type=LB11))
+    report = replace(LIST, orphans=(orphan,))
+
+    assert "old, its price is not known\n" in written(report)
+    assert orphans_as_json(report)["monthly_gross"] is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        pytest.param(Applied(), "      deleted", id="deleted"),
+        pytest.param(Failed("no"), "      not deleted: no", id="failed"),
+        pytest.param(Skipped("stopped"), "      not deleted: stopped", id="not tried"),
+    ],
+)
+def test_outcomes(outcome: Outcome, line: str) -> None:
+    """Each says what became of it."""
+    assert line in written(replace(LIST, outcomes={42: outcome})).splitlines()
+
+
+def test_one_without_an_address() -> None:
+    """A load balancer whose public interface never had an address is recognised by its name."""
+    orphan = replace(GONE, balancer=replace(GONE.balancer, ipv4=None))
+
+    assert "lb11 in fsn1, no public address" in written(replace(LIST, orphans=(orphan,)))

@@ -1,0 +1,119 @@
+"""One round: what of a plan it carries out, in which order, and which approvals it uses up for that."""
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pytest
+
+from actuators.errors import Denied, Invalid
+from actuators.outcome import Applied, Failed, Skipped
+from desired.approval import Approval
+from desired.change import Change, Hold, Plan
+from desired.load_balancer import KNOWN_AFTER_APPLY
+from desired.snapshot import Snapshot
+from reconciler.attempts import Attempts
+from reconciler.rounds import Acting, Judged, apply_round
+from tests.builders import NOW, a_change, a_snapshot
+from tests.support.passes import Ears
+
+HASH = "sha256:0000000000000000"
+OWNER = "service/ns/web"
+UNKNOWN = a_change(f"{OWNER}/status", "service.status", owner=OWNER, before=(), after=KNOWN_AFTER_APPLY)
+
+
+@dataclass
+class Stage:
+    """Everything that a round acts with, and what it did."""
+
+    refused: Collection[str] = ()
+    """Keys of changes that fail."""
+    error: Denied | None = None
+    """What the attempt to use an approval up fails with."""
+    done: list[str] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    attempts: Attempts = field(default_factory=Attempts)
+
+    def run(self, *changes: Change, held: Collection[str] = ()) -> frozenset[str]:
+        """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
+        hold = Hold(HASH, "some-rule", "2", "1", tuple(held), "too many", approved=True)
+        approvals = {HASH: Approval(HASH, "somebody", NOW)}
+        judged = Judged(Plan(changes, holds=(hold,) if held else ()), approvals)
+        ears = Ears()
+        actuators = dict.fromkeys((change.kind for change in changes), self._carry_out)
+        acting = Acting(actuators, self._use_up, ears, ears, threading.Event())
+        return apply_round(judged, a_snapshot(), acting, self.attempts)
+
+    def _carry_out(self, change: Change, _snapshot: Snapshot) -> None:
+        if change.key in self.refused:
+            raise Invalid("no")
+        self.done.append(change.key)
+
+    def _use_up(self, approval: Approval, _now: datetime) -> None:
+        if self.error is not None:
+            raise self.error
+        self.used.append(approval.hash)
+
+
+def test_what_was_tried() -> None:
+    """The kinds of what was tried, done or not, are to be observed again; what was not tried has changed nothing."""
+    stage = Stage(refused=("node/b",))
+
+    kinds = stage.run(
+        a_change("node/a"),
+        a_change("node/b", "node.labels"),
+        a_change("node/c", "node.addresses", depends_on=("node/b",)),
+        UNKNOWN,
+    )
+
+    assert kinds == {"node.initialise", "node.labels"}
+    assert {key: attempts[-1].outcome for key, attempts in stage.attempts.by_key.items()} == {
+        "node/a": Applied(),
+        "node/b": Failed("no"),
+        "node/c": Skipped("comes after node/b, which was not done"),
+    }
+
+
+def test_a_chain_keeps_its_order_around_what_has_to_wait() -> None:
+    """What comes after a change that waits for a later round still comes after what that one comes after."""
+    waiting = a_change(UNKNOWN.key, UNKNOWN.kind, owner=OWNER, before=(), after=KNOWN_AFTER_APPLY, follows=("node/z",))
+    stage = Stage()
+
+    stage.run(a_change("node/a", follows=(UNKNOWN.key,)), waiting, a_change("node/z"))
+
+    assert stage.done == ["node/z", "node/a"]
+    assert stage.attempts.by_key["node/a"][0].change.follows == (UNKNOWN.key,)
+
+
+@pytest.mark.parametrize(
+    ("held", "used"),
+    [
+        pytest.param(["node/a"], [HASH], id="of what is tried"),
+        pytest.param(["node/a", UNKNOWN.key], [HASH], id="of more than is tried"),
+        pytest.param([UNKNOWN.key], [], id="of what has to wait for another round"),
+    ],
+)
+def test_approvals_that_are_used(held: list[str], used: list[str]) -> None:
+    """An approval is used up by the round that tries something for which it is needed."""
+    stage = Stage()
+
+    stage.run(a_change("node/a"), UNKNOWN, held=held)
+
+    assert (stage.used, stage.done) == (used, ["node/a"])
+
+
+def test_an_approval_that_cannot_be_used() -> None:
+    """Neither what it lets pass is tried, nor what depends on that; all else is."""
+    stage = Stage(error=Denied("403"))
+
+    kinds = stage.run(
+        a_change("node/a"),
+        a_change("node/b", "node.labels", depends_on=("node/a",)),
+        a_change("node/c"),
+        held=["node/a"],
+    )
+
+    assert (stage.done, kinds) == (["node/c"], frozenset({"node.initialise"}))
+    assert stage.attempts.by_key["node/a"][0].outcome == Skipped("its approval could not be marked as used: 403")
+    assert "node/b" not in stage.attempts.by_key

@@ -1,0 +1,341 @@
+"""Which events follow for Services: one for what a pass did, one for each thing that a person has to do."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.annotations.claims import ClaimedPort
+from desired.change import Change, Note, NoteKind, Plan, Ruling, Verdict
+from desired.diff import compute_plan
+from desired.judgement import judge
+from desired.load_balancer import ServerTarget
+from desired.snapshot import Snapshot
+from reconciler.result import Line
+from reconciler.telemetry.announcements import on_pass, warnings
+from reconciler.telemetry.events import Event, EventType, subject_of
+from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
+from tests.builders import a_change, a_server, a_settled_node
+from tests.support.balancer_changes import BALANCER, SERVICE
+
+WEB = a_served_service()
+WORLD = a_world([WEB, a_service("api", uid="uid-api")])
+
+
+def tried(*outcomes: tuple[str, Outcome], service: str = SERVICE) -> list[Line]:
+    """Changes of these kinds, all of one Service, and how they ended."""
+    return [
+        Line(a_change(f"{service}/{number}", kind, owner=service, reason="as asked"), outcome)
+        for number, (kind, outcome) in enumerate(outcomes)
+    ]
+
+
+def said(events: Any) -> list[tuple[str, str, str]]:
+    """Type, reason and message of each event; all are about the Service ``web``."""
+    found = list(events)
+    assert {event.subject for event in found} <= {subject_of(WEB)}
+    return [(event.type.value, event.reason, event.message) for event in found]
+
+
+ENSURED = ("Normal", "EnsuredLoadBalancer", "Ensured load balancer")
+UPDATED = ("Normal", "UpdatedLoadBalancer", "Updated load balancer with new hosts")
+DELETED = ("Normal", "DeletedLoadBalancer", "Deleted load balancer: as asked")
+RETAINED = ("Normal", "RetainedLoadBalancer", "Retained load balancer: as asked")
+DONE, BUSY, BROKEN = Applied(), Pending("locked"), Failed("invalid input")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "events"),
+    [
+        pytest.param([("lb.create", DONE)], [ENSURED], id="created"),
+        pytest.param([("lb.adopt", DONE)], [ENSURED], id="adopted"),
+        pytest.param([("service.claim", DONE), ("lb.create", DONE), ("service.status", DONE)], [ENSURED], id="whole"),
+        pytest.param([("lb.listener", DONE), ("lb.listener", DONE)], [ENSURED], id="ports"),
+        pytest.param([("lb.target", DONE)], [UPDATED], id="a Node came"),
+        pytest.param([("lb.target", DONE)] * 20, [UPDATED], id="many Nodes came"),
+        pytest.param([("lb.target", DONE), ("lb.type", DONE)], [ENSURED], id="Nodes and more"),
+        pytest.param([("service.status", DONE)], [ENSURED], id="published"),
+        pytest.param([("lb.delete", DONE)], [DELETED], id="deleted"),
+        pytest.param([("lb.delete", DONE), ("service.release", DONE)], [DELETED], id="deleted and released"),
+        pytest.param([("lb.delete", DONE), ("service.release", BUSY)], [DELETED], id="deleted and not released"),
+        pytest.param([("lb.retain", DONE), ("service.release", DONE)], [RETAINED], id="retained"),
+        pytest.param([("service.release", DONE)], [], id="released without a load balancer"),
+        pytest.param([("lb.create", DONE), ("service.status", BUSY)], [], id="not all of it yet"),
+        pytest.param([("lb.target", DONE), ("lb.target", BROKEN)], [], id="not all Nodes"),
+        pytest.param([("lb.create", BROKEN), ("service.status", Skipped("comes after it"))], [], id="failed"),
+        pytest.param([("lb.delete", BROKEN), ("service.release", Skipped("comes after it"))], [], id="not deleted"),
+        pytest.param([], [], id="nothing to do"),
+    ],
+)
+def test_what_was_done(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
+    """Each Service is told once what a pass did for it, in HCCM's words; nothing while part of it is undone."""
+    assert said(on_pass(tried(*outcomes), WORLD, Plan())) == events
+
+
+LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_told"),
+    [
+        pytest.param(Plan((LEFT,)), False, id="the status is not published"),
+        pytest.param(Plan((replace(LEFT, owner="service/default/api"),)), True, id="another Service's is not"),
+        pytest.param(Plan((LEFT.ruled(Ruling(Verdict.WAITING, "incomplete-snapshot")),)), False, id="a gap"),
+        pytest.param(Plan((LEFT.ruled(Ruling(Verdict.WAITING, "certificate-issuance")),)), True, id="an https port"),
+        pytest.param(Plan((LEFT.ruled(Ruling(Verdict.HELD, "target-floor")),)), True, id="held"),
+        pytest.param(Plan(notes=(Note(SERVICE, NoteKind.UNKNOWN, "unread"),)), False, id="nobody knows"),
+        pytest.param(Plan(notes=(Note(SERVICE, NoteKind.LIMIT, "too many"),)), True, id="a limit"),
+    ],
+)
+def test_what_is_left_to_do(plan: Plan, is_told: bool) -> None:
+    """A load balancer is said to be ensured only when nothing of it is left to a later pass."""
+    assert said(on_pass(tried(("lb.create", DONE)), WORLD, plan)) == ([ENSURED] if is_told else [])
+
+
+@pytest.mark.parametrize(("kind", "event"), [("lb.delete", DELETED), ("lb.retain", RETAINED)])
+def test_what_is_gone_is_gone(kind: str, event: tuple[str, str, str]) -> None:
+    """That a load balancer was let go is said though the Service is not released yet."""
+    assert said(on_pass(tried((kind, DONE)), WORLD, Plan((LEFT,)))) == [event]
+
+
+def test_each_service_is_told_of_its_own() -> None:
+    """What happens to one Service is no event of another; Nodes' events are sent as they happen."""
+    lines = [
+        *tried(("lb.target", DONE)),
+        *tried(("lb.create", DONE), service="service/default/api"),
+        *tried(("lb.create", DONE), service="service/default/gone"),
+        Line(a_change(), DONE),
+    ]
+
+    assert [(event.subject.name, event.reason) for event in on_pass(lines, WORLD, Plan())] == [
+        ("api", "EnsuredLoadBalancer"),
+        ("web", "UpdatedLoadBalancer"),
+    ]
+
+
+SYNC = ("Warning", "SyncLoadBalancerFailed", "Error syncing load balancer: invalid input")
+UPDATE = ("Warning", "UpdateLoadBalancerFailed", "Error updating load balancer with new hosts: invalid input")
+DELETE = ("Warning", "DeleteLoadBalancerFailed", "Error deleting load balancer: invalid input")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "events"),
+    [
+        pytest.param([("lb.create", BROKEN)], [SYNC], id="creation"),
+        pytest.param([("certificate.create", BROKEN)], [SYNC], id="certificate"),
+        pytest.param([("service.status", BROKEN)], [SYNC], id="status"),
+        pytest.param([("service.claim", BROKEN), ("lb.create", Skipped("comes after it"))], [SYNC], id="claim"),
+        pytest.param([("lb.target", BROKEN)] * 20, [UPDATE], id="targets"),
+        pytest.param([("lb.delete", BROKEN)], [DELETE], id="deletion"),
+        pytest.param([("lb.retain", BROKEN)], [DELETE], id="letting go"),
+        pytest.param([("service.release", BROKEN)], [DELETE], id="release"),
+        pytest.param([("lb.type", BROKEN), ("lb.target", BROKEN)], [SYNC, UPDATE], id="two things"),
+        pytest.param(
+            [("lb.type", BROKEN), ("lb.listener", Failed("no")), ("lb.rdns", Failed("never"))],
+            [("Warning", "SyncLoadBalancerFailed", "Error syncing load balancer: invalid input (and 2 more)")],
+            id="several errors",
+        ),
+        pytest.param([("lb.create", BUSY)], [], id="busy"),
+        pytest.param([("lb.create", Pending("429", 1.0))], [], id="throttled"),
+        pytest.param([("lb.create", DONE)], [], id="done"),
+    ],
+)
+def test_what_failed(outcomes: list[tuple[str, Outcome]], events: list[tuple[str, str, str]]) -> None:
+    """A failure holds after the pass until it is over, and is one warning whatever the number of changes; what is only
+    to be tried again is none."""
+    assert said(warnings(Plan(), WORLD, LOCATED, tried=tried(*outcomes))) == events
+
+
+NOTES: list[tuple[NoteKind, str | None]] = [
+    (NoteKind.MALFORMED, "InvalidAnnotation"),
+    (NoteKind.UNSUPPORTED, "UnsupportedSetting"),
+    (NoteKind.AMBIGUOUS, "AmbiguousOwnership"),
+    (NoteKind.CERTIFICATE, "CertificateUnavailable"),
+    (NoteKind.LIMIT, "LimitReached"),
+    (NoteKind.DEPRECATED, "LoadBalancerTypeDeprecated"),
+    (NoteKind.NO_TARGETS, "UnAvailableLoadBalancer"),
+    (NoteKind.UNUSABLE_TARGET, None),
+    (NoteKind.FOREIGN, None),
+    (NoteKind.UNMATCHED, None),
+    (NoteKind.UNUSABLE_NODE_IP, None),
+    (NoteKind.UNUSABLE_LABEL, None),
+    (NoteKind.UNKNOWN, None),
+    (NoteKind.UNREADABLE, None),
+    (NoteKind.KEPT, None),
+    (NoteKind.IGNORED, None),
+    (NoteKind.DELETING, None),
+    (NoteKind.APPROVAL, None),
+    (NoteKind.PARTIAL, None),
+    (NoteKind.ORPHAN, None),
+    (NoteKind.ANCHOR, None),
+]
+"""Kind of a note on a Service → reason of its event."""
+
+
+@pytest.mark.parametrize(("kind", "reason"), NOTES)
+def test_notes(kind: NoteKind, reason: str | None) -> None:
+    """What a person has to do something about is a warning with the note's own words; passing trouble is none."""
+    plan = Plan(notes=(Note(SERVICE, kind, "the cause"),))
+
+    assert said(warnings(plan, WORLD, LOCATED)) == ([("Warning", reason, "the cause")] if reason else [])
+
+
+def test_every_kind_of_note_is_decided_on() -> None:
+    """A new kind of note needs a row in the list of notes."""
+    assert {kind for kind, _ in NOTES} == set(NoteKind)
+
+
+@pytest.mark.parametrize("key", ["service/default/gone", "load_balancer/#42", "node/gone", "plan"])
+def test_notes_on_others(key: str) -> None:
+    """A note on anything but a Service that was observed has nothing to attach an event to."""
+    assert said(warnings(Plan(notes=(Note(key, NoteKind.MALFORMED, "the cause"),)), WORLD, LOCATED)) == []
+
+
+def judged(world: Snapshot, *approved: str) -> Plan:
+    """The plan of this world."""
+    return judge(compute_plan(world, LOCATED), world, LOCATED, approved)
+
+
+def real_warnings(world: Snapshot) -> list[tuple[str, str]]:
+    """Reason and message of what the plan of this world says of ``web``."""
+    return [(reason, text) for _, reason, text in said(warnings(judged(world), world, LOCATED))]
+
+
+def test_a_service_in_order_has_no_warning() -> None:
+    """A load balancer that is as it should be is no news."""
+    assert real_warnings(a_world([WEB], [a_balancer()])) == []
+
+
+def test_a_port_of_another_protocol() -> None:
+    """UDP has HCCM's own reason (PORT-2)."""
+    web = a_served_service(claim=a_claim(ClaimedPort(80, "TCP", 30080), ClaimedPort(53, "UDP", 30053)))
+
+    assert [reason for reason, _ in real_warnings(a_world([web], [a_balancer()]))] == ["UnsupportedProtocolConfigured"]
+
+
+def test_only_ports_that_cannot_be() -> None:
+    """A load balancer that listens on nothing is said to, and why, in one reason."""
+    web = a_served_service(claim=a_claim(ClaimedPort(53, "UDP", 30053)))
+
+    found = real_warnings(a_world([web], [a_balancer(listeners=())]))
+
+    assert [reason for reason, _ in found] == ["UnsupportedProtocolConfigured"] * 2
+
+
+def test_a_setting_that_hetzner_does_not_have() -> None:
+    """Who restricts sources is told that everybody can connect."""
+    web = a_served_service(claim=a_claim(source_ranges=("10.0.0.0/8",)))
+
+    ((reason, text),) = real_warnings(a_world([web], [a_balancer()]))
+
+    assert reason == "UnsupportedSetting"
+    assert "everybody can connect" in text
+
+
+def test_a_wrong_annotation() -> None:
+    """The warning has the remedy of the note."""
+    web = a_served_service(claim=a_claim(annotations=annotated(health_check_interval="soon")))
+
+    ((reason, text),) = real_warnings(a_world([web], [a_balancer()]))
+
+    assert reason == "InvalidAnnotation"
+    assert "health-check-interval" in text
+
+
+def test_a_load_balancer_of_another_cluster() -> None:
+    """What is refused names the owner, once."""
+    theirs = a_balancer(cluster_uid="99999999-8888-7777-6666-555555555555")
+
+    ((reason, text),) = real_warnings(a_world([WEB], [theirs]))
+
+    assert reason == "LoadBalancerOwnedByOther"
+    assert text.endswith("belongs to cluster 99999999-8888-7777-6666-555555555555")
+
+
+def test_a_name_that_two_services_ask_for() -> None:
+    """What the note says is not said once more of what is refused for it."""
+    shop = a_claim(annotations=annotated(name="shop"))
+    world = a_world([a_served_service(claim=shop), a_service("api", uid="uid-api", claim=shop)], [])
+    assert judged(world).with_verdict(Verdict.REFUSED)
+
+    found = [event for event in warnings(judged(world), world, LOCATED) if event.subject == subject_of(WEB)]
+
+    assert [event.reason for event in found] == ["AmbiguousOwnership"]
+
+
+def test_no_node_to_lead_to() -> None:
+    """Where every Node is excluded, HCCM's reason says so."""
+    excluded = a_settled_node(labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""})
+    world = a_world([WEB], [a_balancer(targets=())], nodes=[excluded], servers=[a_server()])
+
+    ((reason, text),) = real_warnings(world)
+
+    assert reason == "UnAvailableLoadBalancer"
+    assert text.startswith("no Node may get traffic")
+
+
+def test_a_held_change_of_a_service() -> None:
+    """The Service is told the rule and how to approve, once for all that is held; not once it is approved."""
+    excluded = a_settled_node(labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""})
+    targets = [ServerTarget(1, use_private_ip=False)]
+    world = a_world([WEB], [a_balancer(targets=targets)], nodes=[excluded], servers=[a_server()])
+    (hold,) = judged(world).holds
+
+    found = dict(real_warnings(world))
+
+    assert found["ChangeHeld"].startswith("lb.target is held by target-floor: load balancer 42 ")
+    assert found["ChangeHeld"].endswith(f"Approve with: reconcile approve {hold.hash}")
+    assert "ChangeHeld" not in {event.reason for event in warnings(judged(world, hold.hash), world, LOCATED)}
+
+
+def test_several_kinds_are_held_together() -> None:
+    """An adoption and what it would remove are one hold, and one event."""
+    web = a_service(claim=a_claim(annotations=annotated(name="shop")))
+    targets = [ServerTarget(9, use_private_ip=False)]
+    present = a_balancer(service_uid=None, cluster_uid=None, targets=targets, spec={"name": "shop"})
+    world = a_world([web], [present], servers=[a_server(), a_server(9, "db")])
+
+    (event,) = [event for event in warnings(judged(world), world, LOCATED) if event.reason == "ChangeHeld"]
+
+    assert (event.subject, event.type) == (subject_of(web), EventType.WARNING)
+    assert event.message.startswith("lb.adopt, lb.target are held by adoption: ")
+
+
+def test_a_change_that_two_rules_hold() -> None:
+    """It is said once, for the rule that the plan names."""
+    web = a_service(claim=a_claim(annotations=annotated(name="shop")))
+    targets = [ServerTarget(9, use_private_ip=False)]
+    stranger = a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"}, targets=targets)
+    world = a_world([web], [stranger], nodes=[a_settled_node("web-1", 98)])
+    assert {hold.rule for hold in judged(world).holds} == {"adoption", "project-anchor"}
+
+    (event,) = warnings(judged(world), world, LOCATED)
+
+    assert " held by project-anchor: " in event.message
+
+
+def test_another_project() -> None:
+    """While the token seems to be of another project, only that is said of a Service, as what is held."""
+    world = a_world([a_service()], [], nodes=[a_settled_node("web-1", 98)])
+
+    assert {event.reason for event in warnings(judged(world), world, LOCATED)} == {"ChangeHeld"}
+
+
+def test_events_of_services_and_nodes_come_together() -> None:
+    """One call has what holds for everything."""
+    plan = Plan(
+        notes=(Note("node/web-1", NoteKind.MALFORMED, "a"), Note(SERVICE, NoteKind.MALFORMED, "b")),
+    )
+
+    assert list(warnings(plan, WORLD, LOCATED)) == [
+        Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidProviderID", "a"),
+        Event(subject_of(WEB), EventType.WARNING, "InvalidAnnotation", "b"),
+    ]
+
+
+def test_a_change_that_waits_says_nothing() -> None:
+    """What only waits for data is on its way."""
+    change: Change = a_change(BALANCER, "lb.create", owner=SERVICE)
+
+    assert said(warnings(Plan((change,)), WORLD, LOCATED)) == []

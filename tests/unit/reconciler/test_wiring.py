@@ -1,0 +1,92 @@
+"""What a run is made of: hands for all that can be planned when it acts, and nothing that writes when it only looks."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from actuators.clients.hetzner import HetznerConnection, HetznerWriter
+from actuators.clients.kubernetes import KubernetesWriter
+from desired.kinds import KINDS
+from reconciler.config import load_config
+from reconciler.cycle import converge, plan_once
+from reconciler.flags import Command
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.wiring import Wired, wire
+from tests.support.objects import joining_node, server
+from tests.support.passes import Ears
+from tests.support.simulators import Simulation
+
+NOT_PLANNED = {"node.network_condition", "route.create", "route.replace", "route.delete"}
+"""Kinds that no rule plans yet."""
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """A Node that joins, and its server, at an API whose actions end at once."""
+    options = HetznerOptions(action_s=0)
+    return simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]}, options=options)
+
+
+def wired(sim: Simulation, command: Command, *modes: str, **variables: str) -> Wired:
+    """What the command is made of, for this simulation."""
+    flags = {"--kubeconfig": str(sim.kubeconfig()), **dict.fromkeys(modes, "true")}
+    environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": sim.endpoint, **variables}
+    return wire(load_config(command, flags, environment), threading.Event(), Ears())
+
+
+def connection_of(wired: Wired) -> HetznerConnection:
+    """The one connection to Hetzner."""
+    return wired.looking.eyes.hetzner._connection
+
+
+@pytest.mark.parametrize("modes", [pytest.param((), id="loop"), pytest.param(("--once",), id="once")])
+def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tuple[str, ...]) -> None:
+    """Every kind of change has its actuator, but for those that no rule plans yet."""
+    built = wired(sim, Command.RUN, *modes)
+
+    assert built.acting is not None
+    assert set(built.acting.actuators) == KINDS.keys() - NOT_PLANNED
+
+
+def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
+    """Readers and writers of Hetzner share a connection, and so its count and its allowance."""
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80, "nodePort": 30080}]}
+    service = {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+    sim.kubernetes_writer().create("/api/v1/namespaces/default/services", service)
+    built = wired(sim, Command.RUN, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+    assert built.acting is not None
+    assert built.events is not None
+
+    report = converge(built.looking, built.acting)
+    built.events.close(5.0)
+
+    sent = sim.sent_to_hetzner()
+    assert report.result == "no_changes"
+    assert {entry.method for entry in sent} == {"GET", "POST"}
+    assert (report.cost.hetzner, report.cost.remaining) == (len(sent), 3600 - len(sent))
+
+
+@pytest.mark.parametrize(
+    ("command", "modes"),
+    [pytest.param(Command.RUN, ("--dry-run",), id="dry run"), pytest.param(Command.EXPLAIN, (), id="explain")],
+)
+def test_who_looks_cannot_write(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch, command: Command, modes: tuple[str, ...]
+) -> None:
+    """No writer is made, and no method but GET leaves its connections."""
+
+    def refuse(*_arguments: object) -> None:
+        raise AssertionError("a writer in a run that only looks")
+
+    monkeypatch.setattr(HetznerWriter, "__init__", refuse)
+    monkeypatch.setattr(KubernetesWriter, "__init__", refuse)
+
+    built = wired(sim, command, *modes)
+
+    assert (built.acting, built.events) == (None, None)
+    for connection in (connection_of(built), built.looking.eyes.kubernetes._connection):
+        with pytest.raises(PermissionError):
+            connection.send("DELETE", "/load_balancers/1", repeatable=True)
+    assert plan_once(built.looking).result == "changes"
+    assert {entry.method for entry in (*sim.sent_to_hetzner(), *sim.sent_to_kubernetes())} == {"GET"}
