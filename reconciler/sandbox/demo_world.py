@@ -1,5 +1,6 @@
 """The small cluster of ``reconcile demo`` and of a sandbox without a world file: of four Nodes that ran, one server was
-resized and one deleted; two Nodes have just joined, and one has a name that no server has."""
+resized and one deleted; two Nodes have just joined, and one has a name that no server has. One Service has just been
+created, and of another's load balancer somebody took a target out."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +10,8 @@ _UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
 _REASONS = {"True": "KubeletReady", "False": "KubeletNotReady", "Unknown": "NodeStatusUnknown"}
 """Status of the Ready condition → its reason."""
 _NETWORK = 4711
+_ANNOTATION = "load-balancer.hetzner.cloud"
+_API_UID = "6a1f4d3e-2b7c-4c1a-9d55-0c2f1b7a8e90"
 _SERVERS = (
     ("control-plane-1", 101, "cpx22", "nbg1"),
     ("worker-1", 102, "cpx42", "nbg1"),
@@ -23,6 +26,11 @@ _TYPE_BEFORE = {"worker-1": "cpx32"}
 """Server's name → its type when its Node joined."""
 _GONE = "worker-3"
 """The server that somebody deleted while its Node stayed."""
+_CONTROL_PLANE = {
+    "node-role.kubernetes.io/control-plane": "",
+    "node.kubernetes.io/exclude-from-external-load-balancers": "",
+}
+"""As kubeadm labels them."""
 _MISNAMED = {"worker-6": "worker6"}
 """Server's name → the Node's, which somebody mistyped."""
 
@@ -40,8 +48,13 @@ def demo_world(now: datetime) -> dict[str, Any]:
     }
     return {
         "format_version": "1.0",
-        "kubernetes": {"nodes": nodes, "services": [], "namespaces": []},
-        "hetzner": {"servers": living, "networks": [network], "load_balancers": [], "certificates": []},
+        "kubernetes": {"nodes": nodes, "services": [_new_service(), _served_service()], "namespaces": []},
+        "hetzner": {
+            "servers": living,
+            "networks": [network],
+            "load_balancers": [_balancer()],
+            "certificates": [],
+        },
     }
 
 
@@ -100,6 +113,7 @@ def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
                 "failure-domain.beta.kubernetes.io/region": location,
                 "topology.kubernetes.io/region": location,
                 "instance.hetzner.cloud/provided-by": "cloud",
+                **(_CONTROL_PLANE if name.startswith("control-plane") else {}),
             },
         },
         "spec": {"providerID": f"hcloud://{server['id']}"},
@@ -119,6 +133,43 @@ def _silenced(node: dict[str, Any], now: datetime) -> dict[str, Any]:
     node["spec"]["taints"] = [_UNREACHABLE]
     node["status"]["conditions"] = [_ready("Unknown", now - timedelta(minutes=5))]
     return node
+
+
+def _new_service() -> dict[str, Any]:
+    return {
+        "metadata": {"name": "shop", "namespace": "default", "annotations": {f"{_ANNOTATION}/location": "fsn1"}},
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "http", "port": 80, "nodePort": 30080}]},
+    }
+
+
+def _served_service() -> dict[str, Any]:
+    """As it has been since its load balancer was created."""
+    addresses = ("203.0.113.100", "2001:db8:64::1", "10.0.0.100")
+    return {
+        "metadata": {
+            "name": "api",
+            "namespace": "default",
+            "uid": _API_UID,
+            "annotations": {f"{_ANNOTATION}/name": "api", f"{_ANNOTATION}/use-private-ip": "true"},
+            "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+        },
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "https", "port": 443, "nodePort": 30443}]},
+        "status": {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"} for address in addresses]}},
+    }
+
+
+def _balancer() -> dict[str, Any]:
+    """The load balancer of the served Service, from which somebody took worker-2 (103)."""
+    return {
+        "id": 901,
+        "name": "api",
+        "labels": {"hcloud-ccm/service-uid": _API_UID},
+        "location": "fsn1",
+        "public_net": {"ipv4": {"ip": "203.0.113.100"}, "ipv6": {"ip": "2001:db8:64::1"}},
+        "private_net": [{"network": _NETWORK, "ip": "10.0.0.100"}],
+        "services": [{"listen_port": 443, "destination_port": 30443}],
+        "targets": [{"type": "server", "server": {"id": 102}, "use_private_ip": True}],
+    }
 
 
 def _ready(status: str, since: datetime) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.support.stage import DEADLINE_S
 pytestmark = pytest.mark.xdist_group("demo")  # one run of it serves all tests here
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the demo shows where every scheme has a proxy that is not there: its world is on this machine."""
     proxies = {f"{scheme}_PROXY": NOBODY for scheme in ("HTTP", "HTTPS", "ALL")}
@@ -30,13 +30,18 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_demo_plans_what_it_applies(shown: str) -> None:
-    """Nodes join, labels follow a resize, the Node of a deleted server goes: first as a plan, then as done."""
-    plan, applied = shown.index("Plan: 2 to add, 1 to modify, 1 to remove."), shown.index("Applied 4 changes.")
+    """Nodes join, labels follow a resize, the Node of a deleted server goes, Services get what they lack: first as a
+    plan, then as done."""
+    plan, applied = shown.index("Plan: 7 to add, 2 to modify, 1 to remove."), shown.index("Applied 10 changes.")
     changes = [
         "+ node/worker-4  node.initialise",
         "+ node/worker-5  node.initialise",
         "~ node/worker-1/labels  node.labels",
         "- node/worker-3  node.delete",
+        *(f"+ load_balancer/default/api/target/server:{number}  lb.target" for number in (103, 105, 106)),
+        "+ load_balancer/default/shop  lb.create",
+        "+ service/default/shop/finalizer  service.claim",
+        "~ service/default/shop/status  service.status",
     ]
 
     assert re.findall(r"^  ([-+~] .*)$", shown[:plan], re.MULTILINE) == changes
@@ -46,9 +51,9 @@ def test_the_demo_plans_what_it_applies(shown: str) -> None:
 
 def test_the_demo_ends_with_an_observed_world_that_needs_no_changes(shown: str) -> None:
     """Twice: by the run that applied, and by another one that looked."""
-    after = shown[shown.index("Applied 4 changes.") :]
+    after = shown[shown.index("Applied 10 changes.") :]
 
-    assert after.count("No changes. Observed 6 nodes, 6 servers.") == 2
+    assert after.count("No changes. Observed 6 nodes, 6 servers, 2 services, 2 load balancers.") == 2
     assert re.findall(r"^  [-+~!?] ", after, re.MULTILINE) == []
     assert after.index("No changes.") < after.index("What to type next")
 

@@ -31,6 +31,10 @@ def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
         ("node/worker-5", "node.initialise", "allowed"),
         ("node/worker-1/labels", "node.labels", "allowed"),
         ("node/worker-3", "node.delete", "allowed"),
+        *((f"load_balancer/default/api/target/server:{server}", "lb.target", "allowed") for server in (103, 105, 106)),
+        ("load_balancer/default/shop", "lb.create", "allowed"),
+        ("service/default/shop/finalizer", "service.claim", "allowed"),
+        ("service/default/shop/status", "service.status", "allowed"),
     }
     assert [(note["key"], note["kind"]) for note in report["notes"]] == [("node/worker6", "unmatched")]
 
