@@ -1,0 +1,200 @@
+"""A run that dies at any single write for a load balancer is finished by the next one.
+
+``CRASHES`` says at how many of its writes each operation dies, chosen by ``CRASH_SEED``; ``scripts/soak`` tries all.
+"""
+
+import os
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from desired.names import FINALIZER_BALANCER
+from reconciler.sandbox.exchange import Exchange
+from reconciler.sandbox.proxy import FaultProxy
+from tests.support.balancer_cluster import (
+    IN_NETWORK,
+    SERVICES,
+    a_service,
+    addresses,
+    annotate,
+    balancers,
+    delete_service,
+    finalizers,
+    have_balancers,
+    have_nodes,
+    have_services,
+    ingress,
+    patch_service,
+    port,
+    said_of,
+    seen,
+    services,
+)
+from tests.support.in_process import one_pass
+from tests.support.stage import Stage, killed_at_the_end, wait_for
+
+CRASHES = int(os.environ.get("CRASHES", "1"))
+SEED = int(os.environ.get("CRASH_SEED", "1"))
+MOMENTS = {"hang": "before", "half_open": "after"}
+"""Fault of the proxy → when the process dies: before its write is carried out, or after, without an answer."""
+STATUS = f"PATCH {SERVICES}/web/status"
+
+
+def _hetzner(call: str) -> str:
+    """The pattern of an action of the load balancer."""
+    return f"POST /v1/load_balancers/[0-9]+/actions/{call}"
+
+
+def _another_port(stage: Stage) -> None:
+    patch_service(stage, {"spec": {"ports": [port(80), port(8080)]}})
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What happens to a Service, and the writes that follow from it, in their order."""
+
+    happens: Callable[[Stage], None]
+    writes: tuple[str, ...]
+    begins_with: dict[str, Any] | None
+    """The Service that has its load balancer by then; None when there is none."""
+
+
+_SERVED = a_service("web", 80, 443)
+_EXCHANGED = (_hetzner("remove_target"), _hetzner("add_target"))
+OPERATIONS = {
+    "create": Operation(
+        lambda stage: have_services(stage, _SERVED), (STATUS, "POST /v1/load_balancers", STATUS), begins_with=None
+    ),
+    "create at a private address": Operation(
+        lambda stage: have_services(stage, a_service(private_ipv4="10.0.0.99", use_private_ip="true")),
+        (
+            STATUS,
+            "POST /v1/load_balancers",
+            _hetzner("attach_to_network"),
+            *[_hetzner("add_target")] * 3,
+            *[STATUS] * 2,
+        ),
+        begins_with=None,
+    ),
+    "change type": Operation(
+        lambda stage: annotate(stage, type="lb21"), (_hetzner("change_type"),), begins_with=_SERVED
+    ),
+    "switch to private IP": Operation(
+        lambda stage: annotate(stage, use_private_ip="true", disable_public_network="true"),
+        (*_EXCHANGED * 3, _hetzner("disable_public_interface"), STATUS),
+        begins_with=_SERVED,
+    ),
+    "add and remove a port": Operation(
+        _another_port, (_hetzner("add_service"), _hetzner("delete_service")), begins_with=_SERVED
+    ),
+    "delete": Operation(delete_service, ("DELETE /v1/load_balancers/[0-9]+", STATUS), begins_with=_SERVED),
+}
+
+
+def _crashes() -> Iterator[Any]:
+    """For each operation some of its writes, drawn, or all of them."""
+    rng = random.Random(SEED)
+    for name, operation in OPERATIONS.items():
+        every = [(number, fault) for number in range(len(operation.writes)) for fault in MOMENTS]
+        for number, fault in sorted(rng.sample(every, min(CRASHES, len(every)))):
+            last = operation.writes[number].rpartition("/")[2].replace("[0-9]+", "ID")
+            yield pytest.param(name, number, fault, id=f"{name}, {MOMENTS[fault]} write {number + 1} ({last})")
+
+
+def _begin(stage: Stage, operation: Operation) -> None:
+    """The world before the operation, and then what happens."""
+    stage.remove_services()
+    have_balancers(stage)
+    if operation.begins_with is not None:
+        have_services(stage, operation.begins_with)
+        one_pass(stage)
+    operation.happens(stage)
+    stage.forget()
+
+
+def _proxy(stage: Stage, write: str) -> FaultProxy:
+    """Where the write passes."""
+    return stage.proxy if write == STATUS else stage.hetzner_proxy
+
+
+def _writes(proxy: FaultProxy) -> list[Exchange]:
+    return [entry for entry in proxy.journal.entries() if entry.method != "GET" and "/events" not in entry.path]
+
+
+def _undisturbed(stage: Stage, operation: Operation) -> Any:
+    """How the operation ends when nothing goes wrong. Its writes are those that it is said to have."""
+    _begin(stage, operation)
+    one_pass(stage)
+    for proxy in (stage.proxy, stage.hetzner_proxy):
+        sent = [f"{entry.method} {entry.path}" for entry in _writes(proxy)]
+        expected = [write for write in operation.writes if _proxy(stage, write) is proxy]
+        assert len(sent) == len(expected)
+        assert all(re.fullmatch(write, one) for write, one in zip(expected, sent, strict=True)), sent
+    return _end_state(stage)
+
+
+def _end_state(stage: Stage) -> Any:
+    """Everything on both sides that does not differ from run to run: not what a UID is in, nor node ports and public
+    addresses, of which it only counts that they agree."""
+    found, served = balancers(stage), services(stage).values()
+    listening = [{port["port"]: port["nodePort"] for port in service["spec"]["ports"]} for service in served]
+    published = [[entry["ip"] for entry in ingress(service)] for service in served]
+    assert published == [addresses(balancer) for balancer in found]
+    assert listening == [seen(balancer)["ports"] for balancer in found]
+    shown = [seen(balancer) | dict.fromkeys(("name", "labels", "ports", "reverse")) for balancer in found]
+    return shown, [list(ports) for ports in listening], [(finalizers(service), said_of(service)) for service in served]
+
+
+@pytest.mark.parametrize(("name", "number", "fault"), [*_crashes()])
+def test_kill_9_at_a_write_then_once_ends_in_the_same_state(
+    balanced: Stage, name: str, number: int, fault: str
+) -> None:
+    """Killed at its n-th write, carried out or not, a run leaves what the next one brings to the end that an
+    undisturbed run has: no second load balancer, none that nobody wants, nothing left to do."""
+    operation = OPERATIONS[name]
+    undisturbed = _undisturbed(balanced, operation)
+    _begin(balanced, operation)
+    write, before = operation.writes[number], operation.writes[:number]
+    method, _, path = write.partition(" ")
+    proxy = _proxy(balanced, write)
+    passed = [False for other in before if _proxy(balanced, other) is proxy]
+    proxy.set_faults(
+        [{"kind": fault, "method": method, "path": f"{path}$", "skip": before.count(write), "count": None}]
+    )
+
+    with killed_at_the_end(balanced.start("--once")):
+        wait_for(lambda: len(_writes(proxy)) > len(passed), f"write number {number + 1}, {write}")
+    proxy.clear_faults()
+    assert [entry.status == 0 for entry in _writes(proxy)] == [*passed, fault == "hang"]
+    again = one_pass(balanced)
+
+    assert (again["result"], again["notes"]) == ("no_changes", [])
+    assert _end_state(balanced) == undisturbed
+    assert one_pass(balanced)["changes"] == []
+
+
+@pytest.mark.parametrize(("happens", "left"), [(_another_port, [{80, 8080}]), (delete_service, [])])
+def test_the_next_run_begins_while_what_the_killed_one_began_still_goes_on(
+    a_stage: Callable[..., Stage], happens: Callable[[Stage], None], left: list[set[int]]
+) -> None:
+    """A load balancer that is being created is locked: another run leaves it at that, and a later one goes on."""
+    stage = a_stage(action_s=0.0, action_s_by_command={"create_load_balancer": 3600.0})
+    stage.environment |= IN_NETWORK
+    have_nodes(stage, 3)
+    have_services(stage, _SERVED)
+    with killed_at_the_end(stage.start("--once")):
+        wait_for(lambda: any(entry.status == 201 for entry in stage.written_to_hetzner()), "the creation")
+
+    happens(stage)
+    early = one_pass(stage)
+    stage.clock.advance(3600.0)
+    later = one_pass(stage)
+
+    assert (early["result"], early["summary"]["failed"], later["result"]) == ("partial", 0, "no_changes")
+    assert [seen(balancer)["ports"].keys() for balancer in balancers(stage)] == left
+    assert [finalizers(service) for service in services(stage).values()] == [{FINALIZER_BALANCER}] * len(left)
+    assert one_pass(stage)["changes"] == []

@@ -1,0 +1,217 @@
+"""A Service lets go of its load balancer: deleted with it, or kept with its addresses, and nothing half done."""
+
+from collections.abc import Callable
+
+import pytest
+
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from tests.support.balancer_cluster import (
+    IN_NETWORK,
+    SERVICES,
+    a_service,
+    annotate,
+    asked_of_hetzner,
+    balancers,
+    change_balancer,
+    delete_service,
+    finalizers,
+    have_nodes,
+    have_services,
+    ingress,
+    patch_service,
+    said_of,
+    seen,
+    service_in,
+    services,
+)
+from tests.support.in_process import one_pass
+from tests.support.stage import Stage, killed_at_the_end, wait_for
+
+STATUS = f"{SERVICES}/web/status"
+
+
+@pytest.fixture
+def served(balanced: Stage) -> Stage:
+    """The Service ``web`` has its load balancer."""
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    balanced.forget()
+    return balanced
+
+
+def _nothing_is_left_to_do(stage: Stage) -> None:
+    """The next pass writes nothing, neither here nor there."""
+    stage.forget()
+    report = one_pass(stage)
+    assert (report["changes"], stage.writes(), asked_of_hetzner(stage)) == ([], [], [])
+
+
+def _with_annotations_that_cannot_be_read(stage: Stage) -> None:
+    annotate(stage, uses_proxyprotocol="perhaps", ipv6_disabled="", location="", http_timeout_idle="50", name="a b")
+    delete_service(stage)
+
+
+def _with_the_service_of_another_type_by_then(stage: Stage) -> None:
+    patch_service(stage, {"spec": {"type": "ClusterIP"}})
+    delete_service(stage)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(delete_service, id="as it is"),
+        pytest.param(_with_annotations_that_cannot_be_read, id="with annotations that cannot be read"),
+        pytest.param(_with_the_service_of_another_type_by_then, id="of another type"),
+    ],
+)
+def test_a_deleted_service_goes_when_its_load_balancer_is_gone(served: Stage, happens: Callable[[Stage], None]) -> None:
+    """It is released by one write, after the load balancer is gone, and then there is neither."""
+    happens(served)
+    assert finalizers(service_in(served)) == {FINALIZER_BALANCER}
+
+    report = one_pass(served)
+
+    assert (report["result"], services(served), balancers(served)) == ("no_changes", {}, [])
+    assert asked_of_hetzner(served) == ["DELETE 1"]
+    assert [(entry.path, entry.status) for entry in served.writes()] == [(STATUS, 200)]
+    _nothing_is_left_to_do(served)
+
+
+def test_nothing_is_let_go_while_hetzner_does_not_delete(served: Stage) -> None:
+    """The Service keeps its finalizer and its addresses as long as its load balancer lives."""
+    published = ingress(service_in(served))
+    served.hetzner_proxy.set_faults([{"kind": "status", "code": 500, "method": "DELETE", "count": None}])
+    delete_service(served)
+
+    report = one_pass(served)
+
+    service = service_in(served)
+    assert (report["summary"]["failed"], len(balancers(served))) == (1, 1)
+    assert (finalizers(service), ingress(service)) == ({FINALIZER_BALANCER}, published)
+    served.hetzner_proxy.clear_faults()
+    assert (one_pass(served)["result"], services(served), balancers(served)) == ("no_changes", {}, [])
+
+
+def test_the_command_says_so_in_events(served: Stage) -> None:
+    """By the command: what was done is told once, on a Service that is gone by then."""
+    uid = service_in(served)["metadata"]["uid"]
+    delete_service(served)
+
+    ran = served.reconcile("--once", "--output", "json")
+
+    _, listed = served.cluster.request(
+        "GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={uid}"
+    )
+    assert (ran.code, ran.report["result"], services(served), balancers(served)) == (0, "no_changes", {}, [])
+    assert [event["reason"] for event in listed["items"]].count("DeletedLoadBalancer") == 1
+
+
+def test_a_service_that_becomes_another_type_lives_on_without_its_load_balancer(served: Stage) -> None:
+    """Nothing of ours is left on it: no finalizer, no address, no condition that says it could be reached."""
+    patch_service(served, {"spec": {"type": "ClusterIP"}})
+
+    report = one_pass(served)
+
+    service = service_in(served)
+    assert (report["result"], balancers(served), asked_of_hetzner(served)) == ("no_changes", [], ["DELETE 1"])
+    assert (finalizers(service), ingress(service)) == (set(), [])
+    assert "True" not in {status for status, _ in said_of(service).values()}
+    _nothing_is_left_to_do(served)
+
+
+def test_a_service_that_becomes_one_again_gets_another_one(served: Stage) -> None:
+    """There and back while nobody looked: it keeps the one it has. There and back with a pass between: a new one."""
+    for kind in ("ClusterIP", "LoadBalancer"):
+        patch_service(served, {"spec": {"type": kind}})
+    one_pass(served)
+    assert [found["id"] for found in balancers(served)] == [1]
+
+    for kind in ("ClusterIP", "LoadBalancer"):
+        patch_service(served, {"spec": {"type": kind}})
+        one_pass(served)
+
+    assert [found["id"] for found in balancers(served)] == [2]
+    assert len(ingress(service_in(served))) == 3
+    _nothing_is_left_to_do(served)
+
+
+def test_a_finalizer_of_somebody_else_stays(served: Stage) -> None:
+    """Ours and all addresses go with the load balancer, theirs stays, and the Service is not served again (§15, 3)."""
+    patch_service(served, {"metadata": {"finalizers": [FINALIZER_BALANCER, "example.com/backup"]}})
+    delete_service(served)
+
+    one_pass(served)
+
+    service = service_in(served)
+    assert (finalizers(service), ingress(service), balancers(served)) == ({"example.com/backup"}, [], [])
+    _nothing_is_left_to_do(served)
+
+
+def _asked_to_retain(stage: Stage) -> None:
+    annotate(stage, deletion_policy="retain")
+
+
+def _asked_for_what_nobody_knows(stage: Stage) -> None:
+    annotate(stage, deletion_policy="perhaps")
+
+
+def _protected(stage: Stage) -> None:
+    change_balancer(stage, protection={"delete": True})
+
+
+@pytest.mark.parametrize("why", [_asked_to_retain, _asked_for_what_nobody_knows, _protected])
+def test_what_is_retained_keeps_its_addresses_and_finds_the_next_service(
+    served: Stage, why: Callable[[Stage], None]
+) -> None:
+    """It loses its Service's label alone, and is a note from then on. A Service that names it takes it over."""
+    annotate(served, name="shop")
+    one_pass(served)
+    published = ingress(service_in(served))
+    (before,) = balancers(served)
+    why(served)
+    delete_service(served)
+    served.forget()
+
+    report = one_pass(served)
+
+    (balancer,) = balancers(served)
+    cluster_uid = before["labels"][LABEL_CLUSTER_UID]
+    released = balancer["labels"].get(LABEL_RELEASED)
+    assert (services(served), asked_of_hetzner(served)) == ({}, ["PUT 1"])
+    assert released is not None
+    assert seen(balancer) == seen(before) | {"labels": {LABEL_CLUSTER_UID: cluster_uid, LABEL_RELEASED: released}}
+    assert [(note["key"], note["kind"]) for note in report["notes"]] == [("load_balancer/#1", "orphan")]
+    _nothing_is_left_to_do(served)
+
+    have_services(served, a_service("web", name="shop"))
+    one_pass(served)
+    (balancer,) = balancers(served)
+    uid = service_in(served)["metadata"]["uid"]
+    assert balancer["labels"] == {LABEL_CLUSTER_UID: cluster_uid, LABEL_SERVICE_UID: uid}
+    assert ingress(service_in(served)) == published
+    _nothing_is_left_to_do(served)
+
+
+_HELD_UP = {"kind": "hang", "method": "POST", "path": "/v1/load_balancers$"}
+
+
+@pytest.mark.parametrize("faults", [[_HELD_UP], []], ids=["before it is carried out", "while it is carried out"])
+def test_a_service_deleted_while_its_load_balancer_is_created_leaves_none(
+    a_stage: Callable[..., Stage], faults: list[dict[str, str]]
+) -> None:
+    """Whatever the run still does after that, the next one ends with neither of them."""
+    stage = a_stage(action_s=0.5)
+    stage.environment |= IN_NETWORK
+    have_nodes(stage, 1)
+    have_services(stage, a_service())
+    stage.forget()
+    stage.hetzner_proxy.set_faults(faults)
+
+    with killed_at_the_end(stage.start("--once", "--request-timeout", "1s")) as process:
+        wait_for(lambda: "POST load_balancers" in asked_of_hetzner(stage), "the creation")
+        delete_service(stage)
+        process.communicate(timeout=30)
+    one_pass(stage)
+
+    assert (services(stage), balancers(stage), process.returncode) == ({}, [], 0)
+    _nothing_is_left_to_do(stage)

@@ -1,0 +1,210 @@
+"""A Service of type LoadBalancer gets its load balancer, which follows what is asked of it, on a real API server."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from tests.support.balancer_cluster import (
+    a_service,
+    addresses,
+    annotate,
+    asked_of_hetzner,
+    balancers,
+    finalizers,
+    have_services,
+    ingress,
+    patch_service,
+    port,
+    said_of,
+    seen,
+    service_in,
+)
+from tests.support.in_process import one_pass
+from tests.support.lifecycle import patch
+from tests.support.objects import LONG_AGO
+from tests.support.stage import Stage
+
+READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
+FOREIGN_FINALIZER = "example.com/backup"
+FOREIGN_CONDITION = {
+    "type": "example.com/Audited",
+    "status": "True",
+    "observedGeneration": 3,
+    "lastTransitionTime": LONG_AGO,
+    "reason": "Audit",
+    "message": "somebody else's",
+}
+EVERYWHERE = {1: "public", 2: "public", 3: "public"}
+
+
+def _converge(stage: Stage) -> None:
+    """A pass that leaves nothing to do, and a second one that writes nothing at all."""
+    stage.forget()
+    report = one_pass(stage)
+    asked = asked_of_hetzner(stage)
+    assert report["result"] == "no_changes", report
+    written = len(stage.writes())
+    again = one_pass(stage)
+    assert (again["result"], again["changes"]) == ("no_changes", [])
+    assert (asked_of_hetzner(stage), len(stage.writes())) == (asked, written)
+
+
+def _marked_by_others(stage: Stage) -> None:
+    """Somebody else has a finalizer and a condition on the Service."""
+    patch_service(stage, {"metadata": {"finalizers": [FOREIGN_FINALIZER]}})
+    patch_service(stage, {"status": {"conditions": [FOREIGN_CONDITION]}}, "web/status")
+
+
+def _published(balancer: Mapping[str, Any], mode: str = "VIP") -> list[dict[str, str]]:
+    return [{"ip": address, "ipMode": mode} for address in addresses(balancer)]
+
+
+def test_one_run_creates_it_and_a_second_one_writes_nothing(balanced: Stage) -> None:
+    """By the command: claimed before the load balancer is created with all its parts, and then published. The next run
+    sends nothing but reads."""
+    have_services(balanced, a_service("web", 80, 443))
+    _marked_by_others(balanced)
+    balanced.forget()
+
+    first = balanced.reconcile("--once", "--output", "json")
+
+    service, (balancer,) = service_in(balanced), balancers(balanced)
+    node_ports = {found["port"]: found["nodePort"] for found in service["spec"]["ports"]}
+    uid = service["metadata"]["uid"]
+    _, kube_system = balanced.cluster.request("GET", "/api/v1/namespaces/kube-system")
+    assert (first.code, first.report["result"], first.report["summary"]["applied"]) == (0, "no_changes", 3)
+    assert seen(balancer) == {
+        "name": f"a{uid.replace('-', '')}"[:32],
+        "labels": {LABEL_SERVICE_UID: uid, LABEL_CLUSTER_UID: kube_system["metadata"]["uid"]},
+        "type": "lb11",
+        "algorithm": "round_robin",
+        "public": True,
+        "reverse": balancer["public_net"]["ipv4"]["dns_ptr"],
+        "private": [balancer["private_net"][0]["ip"]],
+        "ports": node_ports,
+        "proxy": [False, False],
+        "targets": EVERYWHERE,
+    }
+    assert asked_of_hetzner(balanced) == ["POST load_balancers"]
+    assert finalizers(service) == {FOREIGN_FINALIZER, FINALIZER_BALANCER}
+    assert ingress(service) == _published(balancer)
+    assert len(ingress(service)) == 3
+    assert said_of(service) == {
+        FOREIGN_CONDITION["type"]: ("True", "Audit"),
+        READY: ("True", "AddressPublished"),
+        IN_SYNC: ("True", "InSync"),
+    }
+    assert [entry.path for entry in balanced.writes()] == ["/api/v1/namespaces/default/services/web/status"] * 2
+
+    balanced.forget()
+    second = balanced.reconcile("--once", "--output", "json")
+    assert (second.code, second.report["result"], second.report["changes"]) == (0, "no_changes", [])
+    sent = [*balanced.proxy.journal.entries(), *balanced.hetzner_proxy.journal.entries()]
+    assert {entry.method for entry in sent} == {"GET"}
+
+
+def _listens_on(*numbers: int) -> Callable[[Stage], None]:
+    """The Service gets these ports. The API server keeps the node ports of those that it had."""
+    return lambda stage: patch_service(stage, {"spec": {"ports": [port(number) for number in numbers]}})
+
+
+def _asks(**options: str | None) -> Callable[[Stage], None]:
+    return lambda stage: annotate(stage, **options)
+
+
+def _node_2_is_excluded(stage: Stage) -> None:
+    label = {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}
+    patch(stage, "web-2", {"metadata": {"labels": label}})
+
+
+_SWITCH = ["POST remove_target", "POST add_target"] * 3
+
+
+@pytest.mark.parametrize(
+    ("happens", "asked", "becomes"),
+    [
+        pytest.param(_listens_on(80, 443), ["POST add_service"], {"proxy": [False, False]}, id="a port more"),
+        pytest.param(_listens_on(8080), ["POST add_service", "POST delete_service"], {}, id="another port"),
+        pytest.param(_asks(type="lb21"), ["POST change_type"], {"type": "lb21"}, id="type"),
+        pytest.param(
+            _asks(algorithm_type="least_connections", ipv4_rdns="www.example.com"),
+            ["POST change_algorithm", "POST change_dns_ptr"],
+            {"algorithm": "least_connections", "reverse": "www.example.com"},
+            id="algorithm and reverse name",
+        ),
+        pytest.param(_asks(name="shop"), ["PUT 1"], {"name": "shop"}, id="name"),
+        pytest.param(
+            _asks(node_selector="kubernetes.io/hostname in (web-1, web-3)"),
+            ["POST remove_target"],
+            {"targets": {1: "public", 3: "public"}},
+            id="node selector",
+        ),
+        pytest.param(
+            _node_2_is_excluded, ["POST remove_target"], {"targets": {1: "public", 3: "public"}}, id="a Node's label"
+        ),
+        pytest.param(
+            _asks(use_private_ip="true"), _SWITCH, {"targets": dict.fromkeys((1, 2, 3), "private")}, id="private IPs"
+        ),
+        pytest.param(
+            _asks(use_private_ip="true", disable_public_network="true"),
+            [*_SWITCH, "POST disable_public_interface"],
+            {"targets": dict.fromkeys((1, 2, 3), "private"), "public": False},
+            id="private IPs alone",
+        ),
+        pytest.param(
+            _asks(private_ipv4="10.0.0.99"),
+            ["POST detach_from_network", "POST attach_to_network"],
+            {"private": ["10.0.0.99"]},
+            id="private address",
+        ),
+        pytest.param(_asks(uses_proxyprotocol="true"), ["POST update_service"], {"proxy": [True]}, id="PROXY protocol"),
+    ],
+)
+def test_what_changes_is_changed_and_nothing_else(
+    balanced: Stage, happens: Callable[[Stage], None], asked: list[str], becomes: dict[str, Any]
+) -> None:
+    """One call for what differs, a status that follows what the load balancer does, and what others have put on the
+    Service as it was."""
+    have_services(balanced, a_service())
+    _marked_by_others(balanced)
+    one_pass(balanced)
+    before = seen(balancers(balanced)[0])
+    happens(balanced)
+
+    _converge(balanced)
+
+    service, (balancer,) = service_in(balanced), balancers(balanced)
+    node_ports = {found["port"]: found["nodePort"] for found in service["spec"]["ports"]}
+    assert asked_of_hetzner(balanced) == asked
+    assert seen(balancer) == before | {"ports": node_ports} | becomes
+    assert ingress(service) == _published(balancer, "Proxy" if becomes.get("proxy") == [True] else "VIP")
+    assert finalizers(service) == {FOREIGN_FINALIZER, FINALIZER_BALANCER}
+    assert FOREIGN_CONDITION in service["status"]["conditions"]
+    assert (said_of(service)[READY], said_of(service)[IN_SYNC]) == (("True", "AddressPublished"), ("True", "InSync"))
+
+
+@pytest.mark.parametrize(
+    ("options", "published"),
+    [
+        pytest.param({"hostname": "www.example.com"}, lambda _ips: [{"hostname": "www.example.com"}], id="a host name"),
+        pytest.param({"ipv6_disabled": "true"}, lambda ips: [ips[0], ips[2]], id="no IPv6"),
+        pytest.param({"disable_private_ingress": "true"}, lambda ips: ips[:2], id="no private address"),
+    ],
+)
+def test_the_status_alone_follows_what_is_asked_of_it(
+    balanced: Stage, options: dict[str, str], published: Callable[[list[Any]], list[Any]]
+) -> None:
+    """Hetzner hears nothing of it, and when the annotation goes the addresses are back."""
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    everything = ingress(service_in(balanced))
+
+    annotate(balanced, **options)
+    _converge(balanced)
+    assert (ingress(service_in(balanced)), asked_of_hetzner(balanced)) == (published(everything), [])
+
+    annotate(balanced, **dict.fromkeys(options))
+    _converge(balanced)
+    assert ingress(service_in(balanced)) == everything

@@ -1,0 +1,143 @@
+"""Two clusters in one project with equally named Services: neither touches what is the other's.
+
+One is a real API server, the other a simulated one, whose product asks the same project.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from tests.faults.conftest import SimulatedCluster
+from tests.support.balancer_cluster import (
+    LOCATED,
+    a_service,
+    asked_of_hetzner,
+    balancers,
+    change_balancer,
+    delete_service,
+    finalizers,
+    have_services,
+    ingress,
+    service_in,
+    services,
+)
+from tests.support.in_process import one_pass
+from tests.support.lifecycle import by_key
+from tests.support.objects import server, settled_node
+from tests.support.stage import Stage
+
+NAMED = a_service("web", name="shop")
+BALANCER = "load_balancer/default/web"
+
+
+@pytest.fixture
+def ours(a_stage: Callable[..., Stage]) -> Stage:
+    """The stage of the real cluster, with a Node on server 1. The project has another one, for the other cluster."""
+    stage = a_stage(action_s=0.0)
+    stage.environment |= LOCATED
+    stage.servers(server(1, "ours-1"), server(2, "theirs-1"))
+    stage.register(settled_node("ours-1", 1))
+    return stage
+
+
+@pytest.fixture
+def theirs(ours: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """The stage of the other cluster, with a Node on server 2."""
+    folder = tmp_path_factory.mktemp("theirs")
+    cluster = SimulatedCluster(folder)
+    stage = Stage(cluster, folder, None)
+    stage.environment |= LOCATED | {"HCLOUD_ENDPOINT": ours.environment["HCLOUD_ENDPOINT"]}
+    stage.register(settled_node("theirs-1", 2))
+    yield stage
+    stage.close()
+    cluster.close()
+
+
+def _with_label(project: Stage, uid: str) -> list[dict[str, Any]]:
+    """The load balancers of the Service with this UID."""
+    return [found for found in balancers(project) if found["labels"].get(LABEL_SERVICE_UID) == uid]
+
+
+def _uid(stage: Stage) -> str:
+    uid: str = service_in(stage)["metadata"]["uid"]
+    return uid
+
+
+def test_each_has_its_own_and_deletes_its_own(ours: Stage, theirs: Stage) -> None:
+    """Both create one, change it and let it go; that of the other stays as it is to the last byte."""
+    for stage in (ours, theirs):
+        have_services(stage, a_service())
+        assert one_pass(stage)["result"] == "no_changes"
+    (mine,), (other,) = (_with_label(ours, _uid(stage)) for stage in (ours, theirs))
+    assert mine["labels"][LABEL_CLUSTER_UID] != other["labels"][LABEL_CLUSTER_UID]
+    assert [[found["server"]["id"] for found in balancer["targets"]] for balancer in (mine, other)] == [[1], [2]]
+
+    ours.forget()
+    for stage in (ours, theirs):
+        report = one_pass(stage)
+        assert (report["changes"], report["notes"]) == ([], [])
+    assert asked_of_hetzner(ours) == []
+
+    delete_service(ours)
+    assert one_pass(ours)["result"] == "no_changes"
+    assert (services(ours), balancers(ours)) == ({}, [other])
+    assert one_pass(theirs)["changes"] == []
+
+    delete_service(theirs)
+    one_pass(theirs)
+    assert (services(theirs), balancers(ours)) == ({}, [])
+
+
+def test_the_second_to_ask_for_a_name_is_refused(ours: Stage, theirs: Stage) -> None:
+    """It is told whose that load balancer is. Nothing is written to it, nor claimed, nor deleted with its Service."""
+    have_services(theirs, NAMED)
+    one_pass(theirs)
+    (before,) = balancers(ours)
+    have_services(ours, NAMED)
+    ours.forget()
+
+    report = one_pass(ours)
+
+    change = by_key(report)[BALANCER]
+    assert (report["result"], change["verdict"], change["rule"]) == ("refused", "refused", "foreign-owner")
+    assert any(before["labels"][LABEL_CLUSTER_UID] in note["text"] for note in report["notes"])
+    assert (finalizers(service_in(ours)), ingress(service_in(ours))) == (set(), [])
+
+    delete_service(ours)
+    one_pass(ours)
+    assert (services(ours), balancers(ours), asked_of_hetzner(ours)) == ({}, [before], [])
+    assert one_pass(theirs)["changes"] == []
+
+
+def test_what_hccm_made_for_the_other_cluster_is_held(ours: Stage, theirs: Stage) -> None:
+    """HCCM names no cluster, only a Service, and that is none of ours: a person has to say so."""
+    have_services(theirs, NAMED)
+    one_pass(theirs)
+    change_balancer(ours, labels={LABEL_SERVICE_UID: _uid(theirs)})
+    (before,) = balancers(ours)
+    have_services(ours, NAMED)
+    ours.forget()
+
+    report = one_pass(ours)
+    untouched = one_pass(theirs)
+
+    (hold,) = report["holds"]
+    assert (hold["rule"], hold["keys"]) == ("adoption", [BALANCER, f"{BALANCER}/target/server:2"])
+    assert (balancers(ours), asked_of_hetzner(ours), untouched["changes"]) == ([before], [], [])
+
+
+def test_orphans_of_the_other_cluster_are_none_of_ours(ours: Stage, theirs: Stage) -> None:
+    """Without its Service theirs is an orphan of theirs: ours neither notes it nor offers to delete it."""
+    have_services(theirs, a_service())
+    one_pass(theirs)
+    theirs.remove_services()
+    have_services(ours, a_service())
+    one_pass(ours)
+
+    mine, other = (json.loads(stage.reconcile("orphans", "--output", "json").stdout) for stage in (ours, theirs))
+
+    assert one_pass(ours)["notes"] == []
+    assert ([found["id"] for found in mine["orphans"]], [found["id"] for found in other["orphans"]]) == ([], [1])
