@@ -7,7 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,8 @@ class Conditions:
     latency_ms: int
     action_ms: int
     rate_limit: int
+    network_attachments: int = 200
+    """Hetzner's is 100: too few for 100 servers with 20 load balancers."""
 
 
 class SandboxProcess:
@@ -37,6 +39,7 @@ class SandboxProcess:
             f"--latency-ms={conditions.latency_ms}",
             f"--action-ms={conditions.action_ms}",
             f"--rate-limit={conditions.rate_limit}",
+            f"--network-attachments={conditions.network_attachments}",
         ]
         self._process: subprocess.Popen[str] | None = None
         self._urls: dict[str, str] = {}
@@ -73,9 +76,13 @@ class SandboxProcess:
 
     def requests(self, api: str) -> list[Mapping[str, Any]]:
         """The request log of ``hetzner`` or ``kubernetes``, in order."""
-        with urllib.request.urlopen(f"{self._urls[api]}/_sandbox/requests", timeout=60) as answer:  # noqa: S310
-            log: list[Mapping[str, Any]] = json.load(answer)
+        log: list[Mapping[str, Any]] = self._ask(api, "requests")
         return log
+
+    def services(self) -> list[Mapping[str, Any]]:
+        """The Services as they are now."""
+        found: list[Mapping[str, Any]] = self._ask("kubernetes", "world")["kubernetes"]["services"]
+        return found
 
     def cpu_s(self) -> float | None:
         """CPU that the sandbox has used so far; None where there is no /proc."""
@@ -87,6 +94,10 @@ class SandboxProcess:
             return None
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _ask(self, api: str, what: str) -> Any:
+        with urllib.request.urlopen(f"{self._urls[api]}/_sandbox/{what}", timeout=60) as answer:  # noqa: S310
+            return json.load(answer)
 
 
 def run_measured(command: Sequence[str], environment: Mapping[str, str], output: Path) -> dict[str, Any]:
@@ -105,14 +116,21 @@ def count_methods(log: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def count_calls(log: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """``PATCH /api/v1/nodes/*`` → number of requests; names and ids are stars."""
+    """``PATCH /api/v1/nodes/*`` → number of requests; names and ids are stars, actions are not."""
     return dict(sorted(Counter(f"{entry['method']} {_pattern(entry['path'])}" for entry in log).items()))
+
+
+def unpublished(services: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Names of Services that are not served: without a finalizer, or without an address in their status."""
+    for service in services:
+        is_published = bool(service["status"].get("loadBalancer", {}).get("ingress"))
+        if not is_published or not service["metadata"].get("finalizers"):
+            yield service["metadata"]["name"]
 
 
 def _pattern(path: str) -> str:
     parts = path.strip("/").split("/")
-    first = {"v1": 1, "api": 2, "apis": 3}.get(parts[0], len(parts))
-    names = (first + 1, first + 3)
+    names = {"v1": (2,), "api": (3, 5), "apis": (4, 6)}.get(parts[0], ())
     return "/" + "/".join("*" if i in names else part for i, part in enumerate(parts))
 
 

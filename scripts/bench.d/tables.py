@@ -35,12 +35,14 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for row in document["rows"]:
         yield _row(_cells(row))
     for known in document["hcloud-cloud-controller-manager"]:
-        cells = ["HCCM, join", str(known["nodes"]), *["" for _ in _HEADER[2:7]], f"{known['wall_s']:.1f}"]
-        yield _row([*cells, known["peak_mib"], ""])
+        requests = str(known.get("hetzner_requests", ""))
+        cells = [f"HCCM, {known['what']}", str(known["nodes"]), "", requests, "", "", "", f"{known['wall_s']:.1f}"]
+        yield _row([*cells, known.get("peak_mib", ""), ""])
     yield ""
     yield "CPU ratio: CPU as a multiple of a fixed piece of Python work, measured beside it. Medians of the runs."
     yield "HCCM is hcloud-cloud-controller-manager: known figures for the default conditions, not measured in this run."
     yield from _budgets(document)
+    yield from _aims(document)
     for remark in document["remarks"]:
         yield f"Note: {remark}."
     for problem in document["problems"]:
@@ -70,6 +72,27 @@ def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
         for measure, unit in (("cpu_s", "s"), ("peak_mib", "MiB")):
             kept = "within" if row[measure] <= budgets[measure] else "OVER"
             yield f"Budget of a pass at {row['nodes']} nodes: {row[measure]:.2f} {unit} {kept} {budgets[measure]:.1f}."
+
+
+def _aims(document: Mapping[str, Any]) -> Iterator[str]:
+    """How the rows with an aim kept it; nothing under other conditions than those that the aims were set for."""
+    if not document["aims"]["conditions"].items() <= document["conditions"].items():
+        return
+    aims = {(aim["name"], aim["nodes"]): aim for aim in document["aims"]["rows"]}
+    for row in document["rows"]:
+        aim = aims.get((row["name"], row["nodes"]))
+        if aim is not None:
+            requests = sum(row["requests"]["hetzner"].values())
+            parts = [
+                _kept(row["wall_s"], aim["wall_s"], "s", 2),
+                _kept(requests, aim["hetzner_requests"], "Hetzner requests", 0),
+                _kept(row["peak_mib"], aim["peak_mib"], "MiB", 0),
+            ]
+            yield f"Aim of {row['name']} at {row['nodes']} nodes: {', '.join(parts)}."
+
+
+def _kept(value: float, limit: float, unit: str, digits: int) -> str:
+    return f"{value:.{digits}f} {unit} {'within' if value <= limit else 'OVER'} {limit:g}"
 
 
 def _requests(counts: Mapping[str, int]) -> str:

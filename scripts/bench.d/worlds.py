@@ -1,4 +1,4 @@
-"""World files of any size: servers in one network, and their Nodes, joining or settled, as large as real ones."""
+"""World files of any size: servers, most often in a network, and Nodes, joining or settled, as large as real ones."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address
@@ -6,9 +6,10 @@ from typing import Any
 
 NETWORK = 4711
 """Id of the one network that every server is in."""
+FIRST_SERVER = 1001
+"""Id of the first server; the others follow."""
 _UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-_FIRST_SERVER = 1001
 _CONDITIONS = (
     ("NetworkUnavailable", "False", "CiliumIsUp", "Cilium is running on this node"),
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -27,10 +28,11 @@ def joining_world(nodes: int) -> dict[str, Any]:
     return _world([_joining_node(i, now) for i in range(nodes)], nodes)
 
 
-def settled_world(nodes: int) -> dict[str, Any]:
+def settled_world(nodes: int, *, network: bool = True) -> dict[str, Any]:
     """``nodes`` servers, and for each a Ready Node that a cloud controller initialised long ago."""
     now = datetime.now(UTC).replace(microsecond=0)
-    return _world([_settled_node(i, now) for i in range(nodes)], nodes)
+    settled = [_settled_node(i, now, network=network) for i in range(nodes)]
+    return _world(settled, nodes, network=network)
 
 
 def resized_world(nodes: int) -> dict[str, Any]:
@@ -41,8 +43,8 @@ def resized_world(nodes: int) -> dict[str, Any]:
     return world
 
 
-def _world(nodes: list[dict[str, Any]], servers: int) -> dict[str, Any]:
-    network = {
+def _world(nodes: list[dict[str, Any]], servers: int, *, network: bool = True) -> dict[str, Any]:
+    cluster = {
         "id": NETWORK,
         "name": "cluster",
         "ip_range": "10.0.0.0/8",
@@ -52,8 +54,8 @@ def _world(nodes: list[dict[str, Any]], servers: int) -> dict[str, Any]:
         "format_version": "1.0",
         "kubernetes": {"nodes": nodes, "services": [], "namespaces": []},
         "hetzner": {
-            "servers": [_server(i) for i in range(servers)],
-            "networks": [network],
+            "servers": [_server(i, network=network) for i in range(servers)],
+            "networks": [cluster] if network else [],
             "load_balancers": [],
             "certificates": [],
         },
@@ -72,9 +74,9 @@ def _private(i: int) -> str:
     return str(IPv4Address("10.0.0.0") + 10 + i)
 
 
-def _server(i: int) -> dict[str, Any]:
+def _server(i: int, *, network: bool) -> dict[str, Any]:
     return {
-        "id": _FIRST_SERVER + i,
+        "id": FIRST_SERVER + i,
         "name": _name(i),
         "server_type": _TYPE,
         "location": "fsn1",
@@ -82,7 +84,7 @@ def _server(i: int) -> dict[str, Any]:
             "ipv4": {"ip": _public(i)},
             "ipv6": {"ip": f"{IPv6Address('2001:db8::') + (i << 64)}/64"},
         },
-        "private_net": [{"network": NETWORK, "ip": _private(i)}],
+        "private_net": [{"network": NETWORK, "ip": _private(i)}] if network else [],
     }
 
 
@@ -109,7 +111,7 @@ def _joining_node(i: int, now: datetime) -> dict[str, Any]:
     }
 
 
-def _settled_node(i: int, now: datetime) -> dict[str, Any]:
+def _settled_node(i: int, now: datetime, *, network: bool) -> dict[str, Any]:
     """About 8 KB of JSON: 14 labels, 6 annotations, 5 conditions, 16 images, 4 managers of fields."""
     name, since, beat = _name(i), now - timedelta(days=30), now - timedelta(seconds=60)
     labels = {
@@ -129,7 +131,7 @@ def _settled_node(i: int, now: datetime) -> dict[str, Any]:
         "csi.hetzner.cloud/location": "fsn1",
     }
     annotations = {
-        "csi.volume.kubernetes.io/nodeid": f'{{"csi.hetzner.cloud":"{_FIRST_SERVER + i}"}}',
+        "csi.volume.kubernetes.io/nodeid": f'{{"csi.hetzner.cloud":"{FIRST_SERVER + i}"}}',
         "kubeadm.alpha.kubernetes.io/cri-socket": "unix:///var/run/containerd/containerd.sock",
         "network.cilium.io/ipv4-cilium-host": f"10.244.{i // 256}.{i % 256}",
         "network.cilium.io/ipv4-pod-cidr": f"10.244.{i % 256}.0/24",
@@ -140,7 +142,7 @@ def _settled_node(i: int, now: datetime) -> dict[str, Any]:
     managed = [
         _managed(manager, sub, beat) for pair, sub in zip(managers, ("", "status"), strict=True) for manager in pair
     ]
-    addresses = [("Hostname", name), ("ExternalIP", _public(i)), ("InternalIP", _private(i))]
+    addresses = [("Hostname", name), ("ExternalIP", _public(i)), *([("InternalIP", _private(i))] if network else [])]
     return {
         "metadata": {
             "name": name,
@@ -149,7 +151,7 @@ def _settled_node(i: int, now: datetime) -> dict[str, Any]:
             "annotations": annotations,
             "managedFields": managed,
         },
-        "spec": {"providerID": f"hcloud://{_FIRST_SERVER + i}", "podCIDR": f"10.244.{i % 256}.0/24"},
+        "spec": {"providerID": f"hcloud://{FIRST_SERVER + i}", "podCIDR": f"10.244.{i % 256}.0/24"},
         "status": {
             **_status(name, addresses, since, beat),
             "conditions": _conditions("True", since, beat),

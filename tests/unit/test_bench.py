@@ -1,8 +1,9 @@
 """scripts/bench measures what it says; how long anything takes is nobody's business here."""
 
 import json
+import runpy
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ pytestmark = pytest.mark.xdist_group("bench")  # one run of it serves all tests 
 
 _BENCH = Path(__file__).resolve().parent.parent.parent / "scripts" / "bench"
 _NODES = 5
+_SERVICES = 2
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Mapping[str, Any]]:
     """The Markdown and the JSON of one quick run."""
     output = tmp_path_factory.mktemp("bench") / "bench.json"
@@ -26,7 +28,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Mapping[str, A
 
 
 def test_every_row_of_the_table_has_every_column(smoke: tuple[str, Mapping[str, Any]]) -> None:
-    """A header, its rule, one row for each measurement, and two of HCCM to compare with."""
+    """A header, its rule, one row for each measurement, and those of HCCM to compare with."""
     rows = [line for line in smoke[0].splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {11}
     assert [row.split("|")[1].strip() for row in rows] == [
@@ -36,8 +38,13 @@ def test_every_row_of_the_table_has_every_column(smoke: tuple[str, Mapping[str, 
         "resize",
         "idle",
         "further pass",
+        "2 new Services",
+        "one more for 2 Services",
         "HCCM, join",
         "HCCM, join",
+        "HCCM, 2 new Services",
+        "HCCM, 10 new Services",
+        "HCCM, 20 new Services",
     ]
 
 
@@ -47,7 +54,12 @@ def test_json_has_every_measure_of_every_row(smoke: tuple[str, Mapping[str, Any]
     assert document["format_version"] == "1.0"
     assert document["problems"] == []
     assert document["remarks"] == []
-    assert document["conditions"] == {"latency_ms": 0, "action_ms": 0, "rate_limit": 36000}
+    assert document["conditions"] == {
+        "latency_ms": 0,
+        "action_ms": 0,
+        "rate_limit": 36000,
+        "network_attachments": 200,
+    }
     for row in document["rows"]:
         assert row["result"] == "no_changes"
         assert row["repetitions"] == len(row["runs"]) == 1
@@ -59,12 +71,13 @@ def test_joining_costs_two_writes_and_one_event_a_node(smoke: tuple[str, Mapping
     """And two lists of Nodes, before and after; the cloud is read once."""
     row = _row(smoke[1], "join")
     assert row["nodes"] == _NODES
-    assert row["requests"] == {"hetzner": {"GET": 2}, "kubernetes": {"GET": 3, "PATCH": 2 * _NODES, "POST": _NODES}}
+    assert row["requests"] == {"hetzner": {"GET": 2}, "kubernetes": {"GET": 4, "PATCH": 2 * _NODES, "POST": _NODES}}
     assert row["calls"] == {
         "hetzner": {"GET /v1/networks/*": 1, "GET /v1/servers": 1},
         "kubernetes": {
             "GET /api/v1/namespaces/*": 1,
             "GET /api/v1/nodes": 2,
+            "GET /api/v1/services": 1,
             "PATCH /api/v1/nodes/*": _NODES,
             "PATCH /api/v1/nodes/*/status": _NODES,
             "POST /api/v1/namespaces/*/events": _NODES,
@@ -81,6 +94,7 @@ def test_a_resize_costs_one_write_a_node(smoke: tuple[str, Mapping[str, Any]]) -
         "kubernetes": {
             "GET /api/v1/namespaces/*": 1,
             "GET /api/v1/nodes": 2,
+            "GET /api/v1/services": 1,
             "PATCH /api/v1/nodes/*": _NODES,
         },
     }
@@ -93,8 +107,99 @@ def test_idle_pass_asks_hetzner_for_pages_and_network_only(smoke: tuple[str, Map
     assert row["nodes"] == 100
     assert row["calls"] == {
         "hetzner": {"GET /v1/networks/*": 1, "GET /v1/servers": 2},
-        "kubernetes": {"GET /api/v1/namespaces/*": 1, "GET /api/v1/nodes": 1},
+        "kubernetes": {"GET /api/v1/namespaces/*": 1, "GET /api/v1/nodes": 1, "GET /api/v1/services": 1},
     }
+
+
+def test_a_new_service_costs_one_creation_and_two_writes(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """The finalizer before it, the status after it; load balancers are listed before and after, the catalogue once."""
+    row = _row(smoke[1], "2 new Services")
+    assert (row["nodes"], row["services"]) == (_NODES, _SERVICES)
+    assert row["calls"] == {
+        "hetzner": {
+            "GET /v1/load_balancer_types": 1,
+            "GET /v1/load_balancers": 2,
+            "GET /v1/servers": 1,
+            "POST /v1/load_balancers": _SERVICES,
+        },
+        "kubernetes": {
+            "GET /api/v1/namespaces/*": 1,
+            "GET /api/v1/nodes": 1,
+            "GET /api/v1/services": 3,
+            "PATCH /api/v1/namespaces/*/services/*/status": 2 * _SERVICES,
+            "POST /api/v1/namespaces/*/events": _SERVICES,
+        },
+    }
+
+
+def test_one_node_more_costs_one_target_a_service(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """And nothing else is changed of a load balancer; the Node itself joins as it does alone."""
+    row = _row(smoke[1], "one more for 2 Services")
+    assert (row["nodes"], row["services"]) == (_NODES, _SERVICES)
+    assert row["calls"] == {
+        "hetzner": {
+            "GET /v1/load_balancers": 2,
+            "GET /v1/networks/*": 1,
+            "GET /v1/servers": 1,
+            "POST /v1/load_balancers/*/actions/add_target": _SERVICES,
+        },
+        "kubernetes": {
+            "GET /api/v1/namespaces/*": 1,
+            "GET /api/v1/nodes": 2,
+            "GET /api/v1/services": 1,
+            "PATCH /api/v1/nodes/*": 1,
+            "PATCH /api/v1/nodes/*/status": 1,
+            "POST /api/v1/namespaces/*/events": 1 + _SERVICES,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "judgements"),
+    [
+        pytest.param(50, ["6.01 s OVER 6, 28 Hetzner requests within 28, 60 MiB within 63"], id="theirs"),
+        pytest.param(0, [], id="other conditions"),
+    ],
+)
+def test_a_row_is_held_against_its_aim(
+    smoke: tuple[str, Mapping[str, Any]], latency_ms: int, judgements: Sequence[str]
+) -> None:
+    """Time, requests and memory, in one line; a row without an aim has none."""
+    measured = {"wall_s": 6.01, "requests": {"hetzner": {"GET": 18, "POST": 10}, "kubernetes": {}}, "peak_mib": 60.0}
+    plain = smoke[1]["rows"][0]
+    row = {**plain, **measured, "name": "10 new Services in a network", "nodes": 20}
+    conditions = {**smoke[1]["conditions"], "latency_ms": latency_ms, "action_ms": 300}
+    document = {**smoke[1], "conditions": conditions, "rows": [row, plain]}
+    render = _function("tables.py", "render")
+
+    lines = [line for line in render(document).splitlines() if line.startswith("Aim of")]
+    assert lines == [f"Aim of 10 new Services in a network at 20 nodes: {judgement}." for judgement in judgements]
+
+
+_ADDRESS = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
+_CLAIMED = {"name": "web", "finalizers": ["service.kubernetes.io/load-balancer-cleanup"]}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "names"),
+    [
+        pytest.param(_CLAIMED, _ADDRESS, [], id="both"),
+        pytest.param({"name": "web"}, _ADDRESS, ["web"], id="no finalizer"),
+        pytest.param(_CLAIMED, {"loadBalancer": {}}, ["web"], id="no address"),
+        pytest.param(_CLAIMED, {}, ["web"], id="no status"),
+    ],
+)
+def test_a_service_is_served_with_finalizer_and_address(
+    metadata: Mapping[str, Any], status: Mapping[str, Any], names: Sequence[str]
+) -> None:
+    """A run that leaves one without is a problem, however fast it was."""
+    assert list(_function("processes.py", "unpublished")([{"metadata": metadata, "status": status}])) == names
+
+
+def _function(file: str, name: str) -> Callable[..., Any]:
+    """A function of the script, which is no package."""
+    function: Callable[..., Any] = runpy.run_path(str(_BENCH.with_name("bench.d") / file))[name]
+    return function
 
 
 def _row(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -1,0 +1,41 @@
+"""What the measurements are to be compared with: budgets, aims, and the controller that this one takes the place of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios import name_of_creation
+
+BUDGETS: Mapping[str, Any] = {"nodes": 5000, "cpu_s": 1.5, "peak_mib": 120 * 10**6 / 2**20}
+"""Of one pass at 5,000 Nodes (design section 10)."""
+
+HCCM: tuple[Mapping[str, Any], ...] = (
+    {"what": "join", "nodes": 20, "wall_s": 1.7, "peak_mib": "58-71"},
+    {"what": "join", "nodes": 100, "wall_s": 13.7, "peak_mib": "58-71"},
+    {"what": "2 new Services", "nodes": 5, "wall_s": 11.8, "hetzner_requests": 49},
+    {"what": "10 new Services", "nodes": 20, "wall_s": 148.0, "hetzner_requests": 541, "peak_mib": "63"},
+    {"what": "20 new Services", "nodes": 100, "wall_s": 1459.0, "hetzner_requests": 4479, "peak_mib": "72"},
+)
+"""hcloud-cloud-controller-manager as it was measured under the default conditions, at another time than this run."""
+
+
+def _aim(nodes: int, services: int, wall_s: float, requests: int, peak_mib: int, *, network: bool) -> dict[str, Any]:
+    return {
+        "name": name_of_creation(services, network=network),
+        "nodes": nodes,
+        "wall_s": wall_s,
+        "hetzner_requests": requests,
+        "peak_mib": peak_mib,
+    }
+
+
+AIMS: Mapping[str, Any] = {
+    "conditions": {"latency_ms": 50, "action_ms": 300},
+    "rows": (
+        _aim(20, 10, 6.0, 28, 63, network=True),
+        _aim(100, 20, 11.0, 50, 72, network=True),
+        _aim(20, 10, 3.0, 16, 63, network=False),
+        _aim(100, 20, 6.0, 30, 72, network=False),
+    ),
+}
+"""From Services created to all statuses published, and under which conditions; no more memory than HCCM's. In a network
+creations wait for each other, as each locks it."""

@@ -1,0 +1,106 @@
+"""The rows of the table: which world each begins with, what is run in it, and what it has to send."""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from processes import SandboxProcess
+from runs import run_further, run_once
+from served_worlds import growing_world, new_services_world, served_world
+from worlds import joining_world, resized_world, settled_world
+
+LARGE = 2000
+"""From this many Nodes on, one repetition is enough unless more are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One row of the table."""
+
+    name: str
+    nodes: int
+    world: Callable[[], dict[str, Any]]
+    run: Callable[[SandboxProcess, Path], dict[str, Any]]
+    repetitions: int
+    services: int = 0
+    events: int = 0
+    """How many Events a pass has to say; they may be lost without harm, so that fewer are no problem."""
+    writes: Mapping[str, int] = field(default_factory=dict)
+    """All that a pass changes at Hetzner: ``POST /v1/load_balancers`` → how often."""
+
+
+def scenarios(options: argparse.Namespace) -> Iterator[Scenario]:
+    """The rows that the command line asks for."""
+    join, resize, idle = ([5], [5], [100]) if options.quick else (options.join, options.resize, options.idle)
+    for nodes in join:
+        again = _repetitions(options, nodes)
+        yield Scenario("join", nodes, partial(joining_world, nodes), run_once, again, events=nodes)
+    for nodes in resize:
+        yield Scenario("resize", nodes, partial(resized_world, nodes), run_once, _repetitions(options, nodes))
+    for nodes in idle:
+        again = _repetitions(options, nodes)
+        yield Scenario("idle", nodes, partial(settled_world, nodes), run_once, again)
+        yield Scenario("further pass", nodes, partial(settled_world, nodes), run_further, again)
+    yield from _of_services(options)
+
+
+def name_of_creation(services: int, *, network: bool) -> str:
+    """The name of the row where so many Services are new."""
+    return f"{services} new Services{' in a network' if network else ''}"
+
+
+def _of_services(options: argparse.Namespace) -> Iterator[Scenario]:
+    if options.quick:
+        yield _created(options, 5, 2, network=False)
+        yield _growing(options, 5, 2)
+        return
+    for nodes, services in options.services:
+        yield _created(options, nodes, services, network=True)
+        yield _created(options, nodes, services, network=False)
+    for nodes, services in options.served:
+        yield _growing(options, nodes, services)
+        yield Scenario(
+            f"idle with {services} Services",
+            nodes,
+            partial(served_world, nodes, services),
+            run_once,
+            _repetitions(options, nodes),
+            services,
+        )
+
+
+def _created(options: argparse.Namespace, nodes: int, services: int, *, network: bool) -> Scenario:
+    """From Services created to all statuses published."""
+    return Scenario(
+        name_of_creation(services, network=network),
+        nodes,
+        partial(new_services_world, nodes, services, network=network),
+        partial(run_once, network=network),
+        _repetitions(options, nodes),
+        services,
+        events=services,
+        writes={"POST /v1/load_balancers": services},
+    )
+
+
+def _growing(options: argparse.Namespace, nodes: int, services: int) -> Scenario:
+    """One Node more becomes a target of every load balancer."""
+    return Scenario(
+        f"one more for {services} Services",
+        nodes,
+        partial(growing_world, nodes, services),
+        run_once,
+        _repetitions(options, nodes),
+        services,
+        events=1 + services,
+        writes={"POST /v1/load_balancers/*/actions/add_target": services},
+    )
+
+
+def _repetitions(options: argparse.Namespace, nodes: int) -> int:
+    if options.quick:
+        return 1
+    return int(options.repetitions or (1 if nodes >= LARGE else 3))
