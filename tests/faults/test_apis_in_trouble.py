@@ -11,6 +11,8 @@ from tests.faults.conftest import SimulatedCluster
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.stage import Ran, Stage, is_initialised
 
+pytestmark = pytest.mark.processes
+
 HTML = {"body": "<html><body>Bad gateway</body></html>", "headers": {"Content-Type": "text/html"}}
 IMPATIENT = ("--request-timeout", "300ms")
 

@@ -13,6 +13,8 @@ from tests.support.apiserver import ROOT
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, clean_environment
 
+pytestmark = pytest.mark.processes
+
 
 def _one_line(stderr: str) -> str:
     lines = stderr.splitlines()

@@ -9,10 +9,8 @@ import pytest
 from tests.faults.sandbox_process import COMMAND, NOBODY, environment
 from tests.support.stage import DEADLINE_S
 
-pytestmark = pytest.mark.xdist_group("demo")  # one run of it serves all tests here
 
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the demo shows where every scheme has a proxy that is not there: its world is on this machine."""
     proxies = {f"{scheme}_PROXY": NOBODY for scheme in ("HTTP", "HTTPS", "ALL")}

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("bench")  # one run of it serves all tests here
+pytestmark = pytest.mark.processes
 
 _BENCH = Path(__file__).resolve().parent.parent.parent / "scripts" / "bench"
 _NODES = 5
 _SERVICES = 2
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Mapping[str, Any]]:
     """The Markdown and the JSON of one quick run."""
     output = tmp_path_factory.mktemp("bench") / "bench.json"
