@@ -1,6 +1,5 @@
 """The rule ``adoption``, through whole plans: design section 6, W-9, W-19, D9."""
 
-from collections.abc import Collection, Iterable
 from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
@@ -8,10 +7,8 @@ from typing import Any
 import pytest
 
 from desired.balancer_guards import adoption
-from desired.change import Change, Hold, Plan, Ruling, Verdict
+from desired.change import Hold, Ruling, Verdict
 from desired.diff import compute_plan
-from desired.finding import Facts
-from desired.judgement import judge
 from desired.kinds import Verb
 from desired.load_balancer import (
     Attachment,
@@ -36,7 +33,6 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import (
-    a_change,
     a_joining_node,
     a_server,
     a_settled_node,
@@ -44,30 +40,11 @@ from tests.builders import (
     nodes_of,
     servers_of,
 )
+from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
 
 DEAD = "dddddddd-0000-0000-0000-000000000000"
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
 CLAIM = f"{SERVICE}/finalizer"
-
-
-def judged(snapshot: Snapshot, settings: Settings = LOCATED, approved: Collection[str] = ()) -> Plan:
-    """The plan of the whole world, with verdicts."""
-    return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-
-
-def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
-    """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
-
-
-def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:
-    """What a guard sees of changes that no rule has planned."""
-    return Facts(Plan(tuple(changes)), snapshot, settings)
-
-
-def by_hand(key: str, kind: str, **overrides: Any) -> Change:
-    """A change for Service web that no rule has planned."""
-    return a_change(key, kind, **{"owner": SERVICE} | overrides)
 
 
 ADOPTED = a_balancer(service_uid=None, cluster_uid=None)

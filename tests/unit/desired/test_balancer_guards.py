@@ -1,6 +1,5 @@
 """The rules between a plan and the load balancers, through whole plans: design section 6."""
 
-from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,8 +9,7 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
 from desired.change import Change, NoteKind, Plan, Ruling, Verdict
-from desired.diff import compute_plan
-from desired.finding import Facts, Finding, Guard
+from desired.finding import Finding, Guard
 from desired.guards import GUARDS, project_anchor
 from desired.judgement import judge
 from desired.kinds import KINDS, Verb
@@ -49,31 +47,12 @@ from tests.builders import (
     a_settled_node,
 )
 from tests.support.balancer_rules import balancer_covers
+from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
 
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
 DEAD = "dddddddd-0000-0000-0000-000000000000"
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
 CLAIM, STATUS = f"{SERVICE}/finalizer", f"{SERVICE}/status"
-
-
-def judged(snapshot: Snapshot, settings: Settings = LOCATED, approved: Collection[str] = ()) -> Plan:
-    """The plan of the whole world, with verdicts."""
-    return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-
-
-def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
-    """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
-
-
-def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:
-    """What a guard sees of changes that no rule has planned."""
-    return Facts(Plan(tuple(changes)), snapshot, settings)
-
-
-def by_hand(key: str, kind: str, **overrides: Any) -> Change:
-    """A change for Service web that no rule has planned."""
-    return a_change(key, kind, **{"owner": SERVICE} | overrides)
 
 
 REFUSED = (Verdict.REFUSED, "foreign-owner")

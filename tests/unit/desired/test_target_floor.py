@@ -1,6 +1,6 @@
 """The rule ``target-floor``, through whole plans: design section 6."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from desired.balancer_guards import target_floor
-from desired.change import Change, Plan, Verdict
-from desired.diff import compute_plan
-from desired.finding import Facts
-from desired.judgement import judge
+from desired.change import Verdict
 from desired.kinds import Verb
 from desired.load_balancer import (
     Attachment,
@@ -39,35 +36,15 @@ from tests.balancers import (
 )
 from tests.builders import (
     NOW,
-    a_change,
     a_lost_node,
     a_server,
     a_settled_node,
     incomplete,
     servers_of,
 )
+from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
 
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
-
-
-def judged(snapshot: Snapshot, settings: Settings = LOCATED, approved: Collection[str] = ()) -> Plan:
-    """The plan of the whole world, with verdicts."""
-    return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-
-
-def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
-    """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
-
-
-def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:
-    """What a guard sees of changes that no rule has planned."""
-    return Facts(Plan(tuple(changes)), snapshot, settings)
-
-
-def by_hand(key: str, kind: str, **overrides: Any) -> Change:
-    """A change for Service web that no rule has planned."""
-    return a_change(key, kind, **{"owner": SERVICE} | overrides)
 
 
 def a_fleet(count: int) -> tuple[Node, ...]:

@@ -1,0 +1,35 @@
+"""What guards say of plans for load balancers: what their tests share."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from desired.change import Change, Plan, Verdict
+from desired.diff import compute_plan
+from desired.finding import Facts
+from desired.judgement import judge
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from tests.balancers import LOCATED
+from tests.builders import a_change
+
+SERVICE = "service/default/web"
+
+
+def judged(snapshot: Snapshot, settings: Settings = LOCATED, approved: Collection[str] = ()) -> Plan:
+    """The plan of the whole world, with verdicts."""
+    return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Key → verdict and rule."""
+    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+
+
+def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:
+    """What a guard sees of changes that no rule has planned."""
+    return Facts(Plan(tuple(changes)), snapshot, settings)
+
+
+def by_hand(key: str, kind: str, **overrides: Any) -> Change:
+    """A change for Service web that no rule has planned."""
+    return a_change(key, kind, **{"owner": SERVICE} | overrides)
