@@ -29,15 +29,15 @@ from reconciler.observe.confirm import Confirmer
 from reconciler.observe.currency import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.world import Eyes, observe_world
-from reconciler.report.orphans import OrphanReport, is_only_by_id, shown_orphan
+from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
 from reconciler.telemetry import logs
 from reconciler.wiring import open_cloud, open_cluster
 
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """List orphans, with ``--delete`` delete them; ``words`` are the ids of those that are meant, none means all,
-    but for the deletion of what was let go on purpose. The exit code."""
+    """List orphans, with ``--delete`` delete them; ``words`` are the ids of those that are meant, none means all. The
+    exit code."""
     wrong = [f"{word!r} is no id of a load balancer: expect a number" for word in words if not _is_id(word)]
     try:
         config = load_config(Command.ORPHANS, flags, environ)
@@ -135,9 +135,8 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
 def _delete(
     chosen: Sequence[Orphan], hands: Hands, stop: threading.Event, *, only_named: bool
 ) -> Mapping[int, Outcome]:
-    """Id → how the deletion ended, one after another. What is kept, or was let go on purpose, is left out unless it was
-    asked for by its id."""
-    going = [orphan for orphan in chosen if orphan.kept is None and (only_named or not is_only_by_id(orphan))]
+    """Id → how the deletion ended, one after another. What is kept is left out unless it was asked for by its id."""
+    going = [orphan for orphan in chosen if orphan.kept is None]
     if is_terminal(sys.stderr):
         for orphan in going:
             say(f"deleting {shown_orphan(orphan)}")

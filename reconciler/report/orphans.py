@@ -62,8 +62,8 @@ class OrphanReport:
         return "orphans" if self.left else "none"
 
 
-def is_only_by_id(orphan: Orphan) -> bool:
-    """Whether it goes only when its id is given: somebody wanted it to stay, with its addresses."""
+def was_let_go(orphan: Orphan) -> bool:
+    """Whether somebody wanted it to stay, with its addresses."""
     return owner_of(orphan.balancer.spec.labels).released is not None
 
 
@@ -101,12 +101,12 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
 
 def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
     deletable = [orphan for orphan in report.orphans if orphan.kept is None]
-    let_go = " ".join(str(orphan.balancer.id) for orphan in deletable if is_only_by_id(orphan))
-    if not all(map(is_only_by_id, deletable)):
+    if deletable:
         yield TextLine(f"To delete what may go: {f'reconcile orphans --delete {report.flags}'.rstrip()}")
-    if let_go:
-        command = f"reconcile orphans --delete {let_go} {report.flags}".rstrip()
-        yield TextLine(f"To delete what was let go on purpose: {command}")
+    gone = " ".join(str(orphan.balancer.id) for orphan in deletable if not was_let_go(orphan))
+    if gone and any(map(was_let_go, deletable)):
+        command = f"reconcile orphans --delete {gone} {report.flags}".rstrip()
+        yield TextLine(f"To keep what was let go on purpose: {command}")
 
 
 def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
@@ -125,8 +125,10 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
             yield TextLine(f"      not deleted: {why}", tone)
         case _ if orphan.kept is not None:
             yield TextLine(f"      stays: {orphan.kept}", Tone.WARNING)
-        case _ if is_only_by_id(orphan):
-            yield TextLine("      stays unless its id is given: it was let go on purpose", Tone.WARNING)
+        case _ if was_let_go(orphan):
+            yield TextLine(
+                "      was let go on purpose: --delete takes it, and its addresses, all the same", Tone.WARNING
+            )
 
 
 def _summary(report: OrphanReport) -> TextLine:
@@ -209,7 +211,6 @@ def _as_json(orphan: Orphan, report: OrphanReport) -> Mapping[str, Any]:
         "monthly_gross": None if price is None else str(price.quantize(_CENT)),
         "protected": balancer.is_protected,
         "kept": orphan.kept,
-        "only_by_id": is_only_by_id(orphan),
         "outcome": _outcome(report.outcomes.get(balancer.id)),
     }
 

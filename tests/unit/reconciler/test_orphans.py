@@ -183,7 +183,6 @@ def test_what_is_said_of_one(orphans: Orphans) -> None:
         "monthly_gross": orphan["monthly_gross"],
         "protected": False,
         "kept": None,
-        "only_by_id": False,
         "outcome": None,
     }
     assert float(orphan["monthly_gross"]) > 0
@@ -285,16 +284,16 @@ def test_two_load_balancers_of_one_service(orphans: Orphans, world: Simulation) 
 
 
 def test_deletion(orphans: Orphans, world: Simulation) -> None:
-    """Everything that may go is gone; what is protected or was let go on purpose stays; nobody else's is touched."""
+    """Everything that may go is gone, what was let go on purpose included; what is protected stays; nobody else's is
+    touched."""
     said = orphans("--delete")
 
     assert (said.code, said.stderr) == (0, "")
-    assert "3 load balancers left over: 1 deleted, 0 not deleted, 2 still there." in said.stdout
-    assert "stays unless its id is given: it was let go on purpose" in said.stdout
-    assert balancers(world) == EVERYTHING - {42}
+    assert "3 load balancers left over: 2 deleted, 0 not deleted, 1 still there." in said.stdout
+    assert balancers(world) == EVERYTHING - {42, 43}
     assert {entry.method for entry in world.sent_to_kubernetes()} == {"GET"}
     writes = [(entry.method, entry.path) for entry in world.sent_to_hetzner() if entry.method != "GET"]
-    assert writes == [("DELETE", "/v1/load_balancers/42")]
+    assert writes == [("DELETE", "/v1/load_balancers/42"), ("DELETE", "/v1/load_balancers/43")]
 
 
 @pytest.mark.parametrize("text", ["1", "true", "false", ""])
@@ -316,9 +315,8 @@ def test_deletion_in_json(orphans: Orphans) -> None:
 
     document = said.document
     outcomes = {found["id"]: found["outcome"] for found in document["orphans"]}
-    assert outcomes == {42: {"state": "deleted", "why": None}, 43: None, 44: None}
-    assert {found["id"]: found["only_by_id"] for found in document["orphans"]} == {42: False, 43: True, 44: True}
-    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "14.28")
+    assert outcomes == {42: {"state": "deleted", "why": None}, 43: {"state": "deleted", "why": None}, 44: None}
+    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "7.14")
 
 
 def test_a_second_deletion_has_nothing_to_do(orphans: Orphans, world: Simulation) -> None:
@@ -368,7 +366,7 @@ def test_a_service_that_lives_and_wants_none(orphans: Orphans, world: Simulation
 
     assert "Service default/old" in listed(orphans)[42]["kept"]
     assert orphans("--delete").code == 0
-    assert balancers(world) == EVERYTHING
+    assert balancers(world) == EVERYTHING - {43}
 
 
 @pytest.mark.parametrize("words", [["x"], ["--delete", "4.2"], ["-1"], ["--delete=maybe"], ["--once"]])
@@ -431,7 +429,7 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
     set_cluster(world, nodes=[settled_node("web-1", 98, "Unknown")])
 
     assert orphans("--delete").code == 0
-    assert balancers(world) == EVERYTHING - {42}
+    assert balancers(world) == EVERYTHING - {42, 43}
 
 
 def test_servers_that_cannot_be_read(orphans: Orphans, world: Simulation) -> None:

@@ -150,11 +150,10 @@ def test_json() -> None:
         "monthly_gross": "5.39",
         "protected": False,
         "kept": None,
-        "only_by_id": False,
         "outcome": {"state": "deleted", "why": None},
     }
     assert (second["service_uid"], second["released"], second["monthly_gross"]) == (None, "20260601T120000Z", "16.40")
-    assert (second["only_by_id"], second["outcome"]) == (True, {"state": "failed", "why": ERROR})
+    assert second["outcome"] == {"state": "failed", "why": ERROR}
     (third,) = orphans_as_json(KEPT)["orphans"]
     assert (third["protected"], third["outcome"], third["kept"]) == (True, None, PROTECTED.kept)
 
@@ -167,13 +166,17 @@ def test_json() -> None:
         pytest.param(replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month.", id="one"),
         pytest.param(replace(LIST, currency=None), "3 load balancers left over, 27.18 a month.", id="no currency"),
         pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
-        pytest.param(LIST, "To delete what was let go on purpose: reconcile orphans --delete 43", id="and of that"),
+        pytest.param(LIST, "To keep what was let go on purpose: reconcile orphans --delete 42", id="and of that"),
         pytest.param(
             replace(LIST, flags="--kubeconfig f"),
-            "To delete what was let go on purpose: reconcile orphans --delete 43 --kubeconfig f",
+            "To keep what was let go on purpose: reconcile orphans --delete 42 --kubeconfig f",
             id="and of that for another cluster",
         ),
-        pytest.param(LIST, "      stays unless its id is given: it was let go on purpose", id="let go on purpose"),
+        pytest.param(
+            LIST,
+            "      was let go on purpose: --delete takes it, and its addresses, all the same",
+            id="let go on purpose",
+        ),
         pytest.param(
             replace(LIST, flags="--kubeconfig f"),
             "To delete what may go: reconcile orphans --delete --kubeconfig f",
@@ -196,8 +199,8 @@ def test_lines(report: OrphanReport, line: str) -> None:
     ("report", "word"),
     [
         pytest.param(KEPT, "To delete", id="nothing may go"),
-        pytest.param(KEPT, "unless its id is given", id="protected, by its id or not"),
-        pytest.param(replace(LIST, orphans=(LET_GO,)), "what may go", id="nothing may go unless named"),
+        pytest.param(KEPT, "all the same", id="protected, let go or not"),
+        pytest.param(replace(LIST, orphans=(LET_GO,)), "To keep", id="nothing else may go"),
         pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was let go"),
         pytest.param(replace(LIST, obstacle="why not"), "To delete", id="an obstacle"),
         pytest.param(DELETED, "To delete", id="after a deletion"),
