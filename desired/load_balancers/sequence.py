@@ -93,9 +93,9 @@ def _is_private(side: object) -> bool:
 
 
 def _targets(changes: Sequence[Change], headroom: int, *, hangs_on_others: bool) -> list[Change]:
-    """Dead ones make room first, then come the new ones, then addresses are switched one by one: the next only when the
-    one before it went well, so that at most one is out. Where traffic hangs on those that come, those that go wait for
-    them likewise."""
+    """Dead ones make room first, then come the new ones, then addresses are switched one by one: the next only when all
+    before it went well, so that at most one is out, in however many passes. Where traffic hangs on those that come,
+    those that go wait for them likewise."""
     adds, flips, removals = _by_verb(changes)
     dead = [change for change in removals if not change.consequences]
     living = [change for change in removals if change.consequences]
@@ -103,7 +103,7 @@ def _targets(changes: Sequence[Change], headroom: int, *, hangs_on_others: bool)
     if hangs_on_others:
         mixed = [_after(change, mixed[:place]) if change in living else change for place, change in enumerate(mixed)]
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
-    one_by_one = [_needing(flip, flips[place - 1 : place]) for place, flip in enumerate(flips)]
+    one_by_one = [_needing(flip, flips[place - 1 : place] if place else adds) for place, flip in enumerate(flips)]
     return [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
 
 

@@ -596,7 +596,7 @@ def test_what_goes_private_needs_the_network() -> None:
     service = asking(use_private_ip="true", disable_public_network="true")
     assert needs(service, a_balancer(targets=public(1, 3)), **INSIDE | fleet(1, 2)) == {
         "network/7": [],
-        "target/server:1": ["network/7"],
+        "target/server:1": ["network/7", "target/server:2"],
         "target/server:2": ["network/7"],
         "target/server:3": [],
         "public": ["target/server:1", "target/server:2", "target/server:3", "network/7"],
@@ -610,7 +610,7 @@ def test_what_goes_public_needs_the_interface() -> None:
     internal = a_balancer(attachments=(HERE,), targets=private(1, 3), spec={"public_interface": False})
     assert needs(service, internal, **fleet(1, 2)) == {
         "public": [],
-        "target/server:1": ["public"],
+        "target/server:1": ["public", "target/server:2"],
         "target/server:2": ["public"],
         "target/server:3": [],
         "network/7": ["target/server:1", "target/server:3"],

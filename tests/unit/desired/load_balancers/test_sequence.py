@@ -394,3 +394,24 @@ def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> Non
     """Additions while there is room, then one removal for each; what is left to remove comes last."""
     found = interleaved(some("add", *adds), some("remove", *removals), headroom)
     assert "".join(change.key for change in found) == order
+
+
+@balancer_covers("W-1", "TGT-1")
+def test_what_may_not_go_on_when_something_was_refused() -> None:
+    """An address is switched only when all before it went well, and servers that live go only when those came on which
+    traffic then hangs: one addition that fails must not empty a load balancer, in however many passes."""
+    flips = plan_of(
+        asking(use_private_ip="true"), a_balancer(attachments=(HERE,), targets=public(1, 2)), **INSIDE | fleet(1, 2, 3)
+    )
+    needs = {change.key.rpartition(":")[2]: change.depends_on for change in flips.changes if "/target/" in change.key}
+    key = "load_balancer/default/web/target/server:"
+    assert needs == {"3": (), "1": (f"{key}3",), "2": (f"{key}1",)}
+
+    selected = {
+        "nodes": [
+            a_settled_node("web-1", 1, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
+            a_settled_node("web-2", 2),
+        ]
+    }
+    swap = plan_of(asking(), a_balancer(targets=public(1)), **fleet(1, 2) | selected)
+    assert swap.by_key[f"{key}1"].depends_on == (f"{key}2",)
