@@ -100,23 +100,25 @@ def _targets(changes: Sequence[Change], headroom: int, *, hangs_on_others: bool)
     dead = [change for change in removals if not change.consequences]
     living = [change for change in removals if change.consequences]
     mixed = interleaved(adds, [*dead, *living], headroom)
-    if hangs_on_others:
-        mixed = [_after(change, mixed[:place]) if change in living else change for place, change in enumerate(mixed)]
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
     one_by_one = [_needing(flip, flips[place - 1 : place] if place else adds) for place, flip in enumerate(flips)]
-    return [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
+    ordered = [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
+    if not hangs_on_others:
+        return ordered
+    return [_after(change, ordered[:place]) if change in living else change for place, change in enumerate(ordered)]
 
 
 def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
-    """Whether fewer than half of the living targets would be left, if none of those came that should."""
-    _, _, removals = _by_verb(targets)
+    """Whether fewer than half of the living targets would be left, if none of those came that should, and the one got
+    lost whose address is just switched."""
+    _, flips, removals = _by_verb(targets)
     living = [change for change in removals if change.consequences]
     had = len(present.targets) - (len(removals) - len(living))
-    return bool(living) and (had - len(living)) * 2 < had
+    return bool(living) and (had - len(living) - bool(flips)) * 2 < had
 
 
 def _after(change: Change, before: Sequence[Change]) -> Change:
-    return _needing(change, [other for other in before if other.verb is Verb.ADD])
+    return _needing(change, [other for other in before if other.verb is not Verb.REMOVE])
 
 
 def _needing(change: Change, needed: Sequence[Change]) -> Change:

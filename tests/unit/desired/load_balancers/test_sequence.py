@@ -415,3 +415,19 @@ def test_what_may_not_go_on_when_something_was_refused() -> None:
     }
     swap = plan_of(asking(), a_balancer(targets=public(1)), **fleet(1, 2) | selected)
     assert swap.by_key[f"{key}1"].depends_on == (f"{key}2",)
+
+
+@balancer_covers("W-1", "TGT-1")
+def test_who_is_excluded_stays_until_the_other_one_is_reached_by_its_new_address() -> None:
+    """A switch that is refused may leave a server out: then the last one that serves must not have gone as well."""
+    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
+    nodes = {"nodes": [a_settled_node("web-1", 1), a_settled_node("web-2", 2, labels=excluded)]}
+    balancer = a_balancer(attachments=(HERE,), targets=[*private(1), *public(2)])
+
+    plan = plan_of(asking(), balancer, **INSIDE | fleet(1, 2) | nodes)
+
+    key = "load_balancer/default/web/target/server:"
+    assert [(change.key, change.depends_on) for change in steps(plan) if "/target/" in change.key] == [
+        (f"{key}1", ()),
+        (f"{key}2", (f"{key}1",)),
+    ]
