@@ -50,10 +50,9 @@ def whole(changes: Collection[Change]) -> list[LoadBalancer]:
     return [side for side in sides if isinstance(side, LoadBalancer)]
 
 
-def returning(said: Explained, found: ServiceExplanation) -> set[str]:
+def returning(found: ServiceExplanation) -> set[str]:
     """What targets are called that are there, and are to be added as well."""
-    balancers = (said.report.snapshot.load_balancers if said.report.snapshot else None) or ()
-    there = {target for balancer in balancers if balancer.id == found.balancer.id for target in balancer.targets}
+    there = found.balancer.balancer.targets if found.balancer.balancer else ()
     added = {change.after for change in found.changes if change.kind == "lb.target" and change.before is None}
     return {target.suffix.removeprefix("target/") for target in there if target in added}
 
@@ -75,7 +74,7 @@ def test_a_service_is_told_as_it_is_planned(world: World) -> None:
             ports |= balancer.listeners.keys()
             assert isinstance(balancer.targets, frozenset)
             targets |= {target.suffix.removeprefix("target/") for target in balancer.targets}
-        targets -= returning(said, found)
+        targets -= returning(found)
 
         assert {fact.port for fact in found.listeners if fact.planned} == ports
         told = [fact for fact in found.targets if fact.value != fact.wanted]
