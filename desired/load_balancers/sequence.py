@@ -30,6 +30,7 @@ def in_sequence(changes: Sequence[Change], present: CloudBalancer, size: Size) -
     early = _before_it_leaves(targets, networks)
     late = [change for change in targets if change not in early]
     headroom = room.max_targets - len(present.targets)
+    gone = [c for c in early if c.verb is Verb.REMOVE] + [c for c in late if c.after in present.targets]
     hangs_on_others = _hangs_on_others(targets, present)
     ordered = [
         *of("lb.adopt"),
@@ -41,7 +42,7 @@ def in_sequence(changes: Sequence[Change], present: CloudBalancer, size: Size) -
         *_targets(early, headroom, hangs_on_others=hangs_on_others),
         *sorted(networks, key=_removals_first),
         *_listeners(of("lb.listener"), room.max_services - len(present.spec.listeners)),
-        *_targets(late, headroom + len(early), hangs_on_others=hangs_on_others),
+        *_targets(late, headroom + len(gone), hangs_on_others=hangs_on_others),
         *(change for change in public if not change.after),
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),

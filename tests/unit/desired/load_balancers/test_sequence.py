@@ -10,7 +10,8 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.change import Change, Plan
 from desired.diff import compute_plan
-from desired.load_balancer import Attachment, CloudBalancer, HttpOptions, Listener
+from desired.kinds import Verb
+from desired.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener
 from desired.load_balancers.sequence import in_sequence, interleaved
 from desired.load_balancers.sizing import Size
 from desired.section import Present
@@ -430,4 +431,29 @@ def test_who_is_excluded_stays_until_the_other_one_is_reached_by_its_new_address
     assert [(change.key, change.depends_on) for change in steps(plan) if "/target/" in change.key] == [
         (f"{key}1", ()),
         (f"{key}2", (f"{key}1",)),
+    ]
+
+
+def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> None:
+    """A full load balancer that moves has no more room afterwards than it had: an address that was switched before is a
+    target still, and one that returns is one again."""
+    small = BalancerType("lb11", 5, 3, 10)
+    full = a_balancer(attachments=(HERE,), targets=[*private(1, 3), *public(2)], type=small)
+    leaving = a_change("network/7", "lb.network", verb=Verb.REMOVE, before=HERE, after=None)
+    given = [
+        a_change("target/server:1", "lb.target", after=private(1)[0]),
+        a_change("target/server:2", "lb.target", verb=Verb.REMOVE, before=public(2)[0], after=None),
+        a_change("target/server:3", "lb.target", verb=Verb.MODIFY, before=private(3)[0], after=public(3)[0]),
+        a_change("target/server:5", "lb.target", after=public(5)[0]),
+        leaving,
+        a_change("network/8", "lb.network", after=ELSEWHERE, depends_on=(leaving.key,)),
+    ]
+
+    assert [change.key.removeprefix("target/") for change in in_sequence(given, full, Size(small))] == [
+        "server:3",
+        "network/7",
+        "network/8",
+        "server:1",
+        "server:2",
+        "server:5",
     ]
