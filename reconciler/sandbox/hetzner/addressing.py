@@ -2,7 +2,8 @@
 
 Source: reference/hetzner-api.md section 6. Known differences, where it marks a rule as not established: the first and
 last address of a subnet are taken as reserved, an attachment without a wish gets an address of the last subnet by
-range that has one free, and no vSwitch exists but those in the world's subnets.
+range that has one free, a default route is in the way of another one alone, and no vSwitch exists but those in the
+world's subnets.
 """
 
 from collections.abc import Collection, Iterator
@@ -95,7 +96,7 @@ def checked_subnet(network: Object, kind: str, zone: str, wanted: str | None, vs
         raise invalid_field("ip_range", "must be at least a /30")
     if not ip_range.subnet_of(range_of(network)):
         raise invalid_field("ip_range", f"is not part of the network IP range ({network['ip_range']})")
-    if any(ip_range.overlaps(taken) for taken in _occupied(network)):
+    if any(ip_range.overlaps(taken) for taken in _occupied(network) if taken != _EVERYTHING):
         raise invalid_field("ip_range", "overlaps with another subnetwork or network route")
     return subnet_object(network, kind, str(ip_range), zone)
 

@@ -29,7 +29,6 @@ Handler = Callable[..., Response]
 _SERVER_ACTIONS_LATER = (
     "add_to_placement_group",
     "attach_iso",
-    "change_alias_ips",
     "change_dns_ptr",
     "create_image",
     "detach_iso",
@@ -134,6 +133,7 @@ class Routes:
             "change_type": servers.change_type,
             "attach_to_network": servers.attach_to_network,
             "detach_from_network": servers.detach_from_network,
+            "change_alias_ips": servers.change_alias_ips,
         }
         for name, handler in actions.items():
             self._add(f"/servers/{{id}}/actions/{name}", POST=handler)

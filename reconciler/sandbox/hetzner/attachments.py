@@ -28,6 +28,8 @@ class Attachments:
         self._attaching: dict[_Key, Object] = {}
         """Holder and network → the entry that ``private_net`` will get."""
         self._detaching: set[_Key] = set()
+        self._updating: dict[_Key, list[str]] = {}
+        """Server and network → the alias addresses that it will have there."""
 
     def plan(
         self,
@@ -50,14 +52,10 @@ class Attachments:
         taken = self.taken(network_id)
         address = allocated_address(network, zone, taken, ip=ip, ip_range=ip_range)
         taken.add(address)
-        aliases = []
-        for alias in alias_ips:
-            aliases.append(allocated_address(network, zone, taken, ip=alias))
-            taken.add(aliases[-1])
         entry = {
             "network": network_id,
             "ip": address,
-            "alias_ips": aliases,
+            "alias_ips": _free_aliases(network, zone, taken, alias_ips),
             "mac_address": new_mac_address(self._project.store),
         }
         self._attaching["servers", server["id"], network_id] = entry
@@ -120,20 +118,56 @@ class Attachments:
             on_failure=lambda: self._detaching.discard(key),
         )
 
+    def change_aliases(self, server: Object, network: Object, alias_ips: tuple[str, ...]) -> Action:
+        """Start to give a server these alias addresses in place of those it has; they are taken from now on.
+
+        Raises ``not_found`` when it is not attached, and ApiError when it may not have one of them.
+        """
+        key: _Key = ("servers", server["id"], network["id"])
+        present = next((entry for entry in server["private_net"] if entry["network"] == network["id"]), None)
+        if present is None:
+            raise ApiError("not_found", "server is not attached to the network")
+        _check_aliases(alias_ips)
+        taken = self.taken(network["id"]).difference(present["alias_ips"])
+        wanted = _free_aliases(network, server["location"]["network_zone"], taken, alias_ips)
+        self._updating[key] = wanted
+
+        def forget() -> None:
+            self._updating.pop(key, None)
+
+        def effect() -> None:
+            forget()
+            holder = self._project.require("servers", server["id"])
+            entries = [
+                {**entry, "alias_ips": wanted} if entry["network"] == network["id"] else entry
+                for entry in holder["private_net"]
+            ]
+            self._project.store.put("servers", {**holder, "private_net": entries})
+
+        return self._project.actions.start(
+            "change_alias_ips",
+            ("server", server["id"]),
+            ("network", network["id"]),
+            effect=effect,
+            on_failure=forget,
+        )
+
     def taken(self, network_id: int) -> set[str]:
         """The addresses of the network that somebody has or is about to get."""
         view = self._project.store.truth()
         entries = [entry for kind in _HOLDERS for _, entry in attached(view, kind, network_id)]
         entries += [entry for (_, _, network), entry in self._attaching.items() if network == network_id]
-        return {address for entry in entries for address in (entry["ip"], *entry.get("alias_ips", ()))}
+        promised = {alias for key, aliases in self._updating.items() if key[2] == network_id for alias in aliases}
+        return promised | {address for entry in entries for address in (entry["ip"], *entry.get("alias_ips", ()))}
 
     def members(self, view: View, network: Object) -> list[Object]:
         """The members of the network with the state of their attachment, by id."""
         members = []
         for kind in _HOLDERS:
             for holder, entry in attached(view, kind, network["id"]):
-                leaves = (kind, holder["id"], network["id"]) in self._detaching
-                members.append(self._member(network, kind, holder["id"], entry, "detaching" if leaves else "ok"))
+                key = (kind, holder["id"], network["id"])
+                status = "detaching" if key in self._detaching else "updating" if key in self._updating else "ok"
+                members.append(self._member(network, kind, holder["id"], entry, status))
         members += [
             self._member(network, kind, holder_id, entry, "attaching")
             for (kind, holder_id, network_id), entry in self._attaching.items()
@@ -156,8 +190,7 @@ class Attachments:
         entries = self._entries("servers", server)
         if len(entries) >= MAX_NETWORKS_PER_SERVER:
             raise limit_exceeded("server network limit exceeded", "server_network_limit")
-        if len(alias_ips) > MAX_ALIAS_IPS:
-            raise limit_exceeded("alias IP limit exceeded", "alias_ip_limit")
+        _check_aliases(alias_ips)
         self._check_room(network)
         for entry in entries:
             other = self._project.store.get("networks", entry["network"])
@@ -180,6 +213,19 @@ class Attachments:
             "alias_ips": list(entry.get("alias_ips", ())),
             "subnet": subnet["ip_range"] if subnet else network["ip_range"],
         }
+
+
+def _check_aliases(alias_ips: tuple[str, ...]) -> None:
+    if len(alias_ips) > MAX_ALIAS_IPS:
+        raise limit_exceeded("alias IP limit exceeded", "alias_ip_limit")
+
+
+def _free_aliases(network: Object, zone: str, taken: set[str], wanted: tuple[str, ...]) -> list[str]:
+    """The wanted addresses. Raises ApiError for one that is taken, or wanted twice."""
+    aliases: list[str] = []
+    for alias in wanted:
+        aliases.append(allocated_address(network, zone, taken.union(aliases), ip=alias))
+    return aliases
 
 
 def remove_entry(project: Project, kind: Kind, object_id: int, network_id: int) -> None:

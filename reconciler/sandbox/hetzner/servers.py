@@ -164,6 +164,14 @@ class Servers:
         server, network = self._server_and_network(Body.of(request), server_id)
         return self._started(self._attachments.detach(server, network))
 
+    def change_alias_ips(self, request: Request, server_id: int) -> Response:
+        """``change_alias_ips``: all of them in one network; locks the server and the network."""
+        body = Body.of(request)
+        server, network = self._server_and_network(body, server_id)
+        if not body.has("alias_ips"):
+            raise invalid_field("alias_ips", "is missing")
+        return self._started(self._attachments.change_aliases(server, network, tuple(body.texts("alias_ips"))))
+
     def _server_and_network(self, body: Body, server_id: int) -> tuple[Object, Object]:
         self._project.require("servers", server_id)
         network = self._project.require("networks", body.integer("network"))

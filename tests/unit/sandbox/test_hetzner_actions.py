@@ -8,7 +8,10 @@ from tests.support.hetzner_spec import HetznerApi
 
 WORLD: dict[str, Any] = {
     "servers": [{"id": 1, "name": "web-1"}, {"id": 2, "name": "web-2"}],
-    "networks": [{"id": 5, "name": "net"}, {"id": 6, "name": "other", "ip_range": "10.1.0.0/16"}],
+    "networks": [
+        {"id": 5, "name": "net", "routes": [{"destination": "10.250.0.0/24", "gateway": "10.0.0.9"}]},
+        {"id": 6, "name": "other", "ip_range": "10.1.0.0/16"},
+    ],
 }
 
 
@@ -116,6 +119,21 @@ def test_readers_can_see_the_effect_late() -> None:
         pytest.param(
             "/networks/5/actions/add_subnet", "/networks/5/actions/add_route", (409, "conflict"), id="network-busy"
         ),
+        pytest.param(
+            "/networks/5/actions/add_route", "/networks/5/actions/add_subnet", (409, "conflict"), id="route-and-subnet"
+        ),
+        pytest.param(
+            "/networks/5/actions/delete_route",
+            "/networks/5/actions/add_route",
+            (409, "conflict"),
+            id="two-routes-of-a-network",
+        ),
+        pytest.param(
+            "/servers/1/actions/attach_to_network",
+            "/networks/5/actions/add_route",
+            (409, "conflict"),
+            id="attachment-and-route",
+        ),
         pytest.param("/networks/5/actions/add_subnet", "/networks/6/actions/add_subnet", None, id="two-networks"),
     ],
 )
@@ -125,6 +143,7 @@ def test_locks(first: str, second: str, expected: tuple[int, str] | None) -> Non
         "attach_to_network": {"network": 5},
         "add_subnet": {"type": "cloud", "network_zone": "eu-central"},
         "add_route": {"destination": "10.244.0.0/24", "gateway": "10.0.0.9"},
+        "delete_route": {"destination": "10.250.0.0/24", "gateway": "10.0.0.9"},
     }
     api = HetznerApi(WORLD, action_s=5.0)
     api.accepted("POST", first, bodies.get(first.rpartition("/")[2]))

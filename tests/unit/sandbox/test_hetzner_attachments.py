@@ -199,3 +199,81 @@ def test_deleting_a_network_detaches_everything() -> None:
     assert (response.status, response.body) == (204, None)
     assert api.get("/servers/2")["server"]["private_net"] == []
     assert api.refused("POST", DETACH, {"network": 5}) == (404, "not_found")
+
+
+ALIASES = "/servers/2/actions/change_alias_ips"
+
+
+def aliases(api: HetznerApi) -> list[str]:
+    """The alias addresses of server 2."""
+    [entry] = api.get("/servers/2")["server"]["private_net"]
+    assert entry["ip"] == "10.0.1.5"
+    listed: list[str] = entry["alias_ips"]
+    return listed
+
+
+@pytest.mark.parametrize("wanted", [["10.0.1.6", "10.0.1.9"], ["10.0.1.7"], []], ids=["one more", "another", "none"])
+def test_changed_aliases(wanted: list[str]) -> None:
+    """The whole list is replaced when the action finishes; until then the new ones are taken, and so are the old."""
+    api = HetznerApi(WORLD)
+    action = api.accepted("POST", ALIASES, {"network": 5, "alias_ips": wanted})["action"]
+
+    assert (aliases(api), [m["status"] for m in api.get("/networks/5/members")["members"]]) == (
+        ["10.0.1.6"],
+        ["updating"],
+    )
+    assert action["command"] == "change_alias_ips"
+    assert action["resources"] == [{"id": 2, "type": "server"}, {"id": 5, "type": "network"}]
+    assert api.refused("POST", ATTACH, {"network": 5}) == (409, "conflict")
+    api.clock.advance(1)
+    assert aliases(api) == wanted
+    assert [m["status"] for m in api.get("/networks/5/members")["members"]] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("server", "body", "expected"),
+    [
+        pytest.param(2, {"network": 5}, (422, "invalid_input"), id="no-list"),
+        pytest.param(2, {"alias_ips": []}, (422, "invalid_input"), id="no-network"),
+        pytest.param(2, {"network": 77, "alias_ips": []}, (404, "not_found"), id="unknown-network"),
+        pytest.param(1, {"network": 5, "alias_ips": []}, (404, "not_found"), id="not-attached"),
+        pytest.param(2, {"network": 5, "alias_ips": ["10.0.1.5"]}, (422, "ip_not_available"), id="its-own-address"),
+        pytest.param(2, {"network": 5, "alias_ips": ["10.0.1.7"] * 2}, (422, "ip_not_available"), id="twice-the-same"),
+        pytest.param(2, {"network": 5, "alias_ips": ["10.0.9.1"]}, (422, "no_subnet_available"), id="in-no-subnet"),
+        pytest.param(
+            2,
+            {"network": 5, "alias_ips": [f"10.0.1.{n}" for n in range(20, 26)]},
+            (403, "resource_limit_exceeded"),
+            id="too-many",
+        ),
+    ],
+)
+def test_refused_aliases(server: int, body: dict[str, Any], expected: tuple[int, str]) -> None:
+    """A refused change leaves them as they were, and takes no lock."""
+    api = HetznerApi(WORLD)
+
+    assert api.refused("POST", f"/servers/{server}/actions/change_alias_ips", body) == expected
+    assert aliases(api) == ["10.0.1.6"]
+    api.done("POST", ATTACH, {"network": 5, "ip": "10.0.1.7"})
+
+
+def test_aliases_are_taken_from_the_start() -> None:
+    """A server that is created meanwhile, which locks no network, gets another address."""
+    api = HetznerApi(WORLD)
+    api.accepted("POST", ALIASES, {"network": 5, "alias_ips": ["10.0.1.1"]})
+    new = {"name": "web-4", "server_type": "cpx22", "image": "ubuntu-24.04", "networks": [5]}
+    server = api.accepted("POST", "/servers", new)["server"]
+    api.clock.advance(60)
+
+    [entry] = api.get(f"/servers/{server['id']}")["server"]["private_net"]
+    assert entry["ip"] == "10.0.1.2"
+
+
+def test_failed_change_of_aliases_frees_the_addresses() -> None:
+    """A change whose action fails leaves the old ones, and no reservation."""
+    api = HetznerApi(WORLD)
+    api.simulator.set_faults([{"kind": "action_fails"}])
+
+    assert api.done("POST", ALIASES, {"network": 5, "alias_ips": ["10.0.1.9"]})["status"] == "error"
+    assert aliases(api) == ["10.0.1.6"]
+    api.done("POST", ATTACH, {"network": 5, "ip": "10.0.1.9"})

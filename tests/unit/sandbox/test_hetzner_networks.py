@@ -169,6 +169,17 @@ def test_subnet_must_not_overlap_a_route() -> None:
     assert HetznerApi(world).refused("POST", "/networks/5/actions/add_subnet", wanted) == (422, "invalid_input")
 
 
+def test_subnet_beside_a_default_route() -> None:
+    """A default route is in nobody's way, though it contains everything; as for other routes."""
+    world = {"networks": [{"id": 5, "routes": [{"destination": "0.0.0.0/0", "gateway": "10.0.0.9"}]}]}
+    api = HetznerApi(world)
+
+    api.done("POST", "/networks/5/actions/add_subnet", SUBNET)
+    api.done("POST", "/networks/5/actions/add_subnet", {**SUBNET, "ip_range": "10.0.4.0/24"})
+
+    assert len(api.get("/networks/5")["network"]["subnets"]) == 3
+
+
 def test_subnet_limit() -> None:
     """A network has at most 50 subnets."""
     world = {"networks": [{"id": 5, "subnets": [{"ip_range": f"10.0.{n}.0/24"} for n in range(50)]}]}
@@ -208,6 +219,7 @@ def test_deleted_subnet() -> None:
         pytest.param("10.0.99.0/24", "10.0.16.2", id="inside-the-network"),
         pytest.param("0.0.0.0/0", "10.0.16.2", id="default-route"),
         pytest.param("10.200.0.7/32", "10.0.16.2", id="one-host"),
+        pytest.param("172.31.2.0/24", "10.0.255.255", id="beside-the-public-gateway-via-the-last-address"),
     ],
 )
 def test_added_route(destination: str, gateway: str) -> None:
@@ -235,18 +247,22 @@ OUTSIDE = "network route gateway not part of the network IP range (10.0.0.0/16)"
         pytest.param("10.100.1.0/24", "10.0.16.2", OVERLAP, id="same-destination"),
         pytest.param("10.100.0.0/16", "10.0.16.2", OVERLAP, id="wider-than-a-route"),
         pytest.param("10.0.16.128/25", "10.0.16.2", OVERLAP, id="in-a-subnet"),
+        pytest.param("10.0.0.0/16", "10.0.16.2", OVERLAP, id="wider-than-a-subnet"),
+        pytest.param("10.100.1.128/25", "10.0.16.2", OVERLAP, id="in-a-route"),
         pytest.param("172.31.0.0/16", "10.0.16.2", PUBLIC_GATEWAY, id="public-gateway"),
         pytest.param("10.244.1.0/24", "10.1.0.1", OUTSIDE, id="gateway-outside"),
         pytest.param("10.244.1.0/24", "10.0.0.1", "invalid gateway", id="gateway-is-first-address"),
         pytest.param("10.244.1.0/24", "10.0.17.9", "invalid gateway", id="gateway-behind-the-vswitch"),
         pytest.param("8.8.8.0/24", "10.0.16.2", None, id="public-destination"),
+        pytest.param("172.0.0.0/8", "10.0.16.2", None, id="more-than-private"),
         pytest.param("10.244.1.1/24", "10.0.16.2", None, id="host-bits"),
         pytest.param("fd00::/64", "10.0.16.2", None, id="ipv6-destination"),
         pytest.param("10.244.1.0/24", "fd00::1", None, id="ipv6-gateway"),
         pytest.param("10.244.1.0/24", None, None, id="no-gateway"),
+        pytest.param(None, "10.0.16.2", None, id="no-destination"),
     ],
 )
-def test_refused_routes(destination: str, gateway: str | None, message: str | None) -> None:
+def test_refused_routes(destination: str | None, gateway: str | None, message: str | None) -> None:
     """Routes overlap with nothing and have a gateway in the network; some messages are known."""
     refused = HetznerApi(WORLD).send(
         "POST", "/networks/5/actions/add_route", {"destination": destination, "gateway": gateway}
@@ -254,6 +270,26 @@ def test_refused_routes(destination: str, gateway: str | None, message: str | No
 
     assert (refused.status, refused.body["error"]["code"]) == (422, "invalid_input")
     assert message in {None, refused.body["error"]["message"]}
+
+
+def test_public_gateway_is_no_gateway_of_a_route() -> None:
+    """Not even in a network that contains it."""
+    api = HetznerApi({"networks": [{"id": 5, "ip_range": "172.31.0.0/16"}]})
+    refused = api.send(
+        "POST", "/networks/5/actions/add_route", {"destination": "10.244.1.0/24", "gateway": "172.31.1.1"}
+    )
+
+    assert (refused.status, refused.body["error"]["message"]) == (422, "invalid gateway")
+
+
+@pytest.mark.parametrize("action", ["add_route", "delete_route"])
+def test_routes_have_no_other_fields(action: str) -> None:
+    """Unknown fields are refused, and so are changes of a network that is not there."""
+    api = HetznerApi(WORLD)
+    route = WORLD["networks"][0]["routes"][0]
+
+    assert api.refused("POST", f"/networks/5/actions/{action}", {**route, "metric": 1}) == (422, "invalid_input")
+    assert api.refused("POST", f"/networks/77/actions/{action}", route) == (404, "not_found")
 
 
 def test_default_route_overlaps_only_with_itself() -> None:
