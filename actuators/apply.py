@@ -14,10 +14,10 @@ from graphlib import TopologicalSorter
 from queue import SimpleQueue
 
 from actuators.errors import ApiError, Busy, Conflict, Stopped, Throttled, Transient
-from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change
 from desired.kinds import Api
-from desired.lanes import forerunners
+from desired.lanes import forerunners, urgent
 from desired.snapshot import Snapshot
 
 _log = logging.getLogger("hcloud-reconciler.apply")
@@ -42,46 +42,61 @@ def apply(
     *,
     stop: threading.Event,
     done: Callable[[Change, Outcome], None] = lambda _change, _outcome: None,
+    yields: Callable[[Change, bool], bool] = lambda _change, _alone: False,
 ) -> Mapping[str, Outcome]:
     """Key → outcome of each change. ``done`` is called as each one ends, from this thread.
 
-    ``stop`` is looked at between changes: what was not begun by then is Skipped. Raises KeyError for a kind without an
-    actuator, and ValueError for changes that wait for each other in a circle, before anything is written: the plan and
-    the hands do not fit together.
+    ``stop`` is looked at between changes: what was not begun by then is Skipped. ``yields`` is asked before each change
+    of those that give way, but for the first, whether it does. It is told whether all that is urgent has ended.
+
+    Raises KeyError for a kind without an actuator, and ValueError for changes that wait for each other in a circle,
+    before anything is written: the plan and the hands do not fit together.
     """
     by_key = {change.key: change for change in changes}
     for change in changes:
         actuators[change.kind]
     waiting = TopologicalSorter(forerunners(changes))
     waiting.prepare()
+    pressing = set(urgent(changes))
+    has_begun = False  # one of those that give way: each call gets a step on with them, however often it is woken
     outcomes: dict[str, Outcome] = {}
-    ended: SimpleQueue[tuple[Change, Callable[[], Outcome]]] = SimpleQueue()
+    ended: SimpleQueue[tuple[Change, Future[Outcome]]] = SimpleQueue()
 
-    def tell(change: Change, future: "Future[Outcome]") -> None:
-        ended.put((change, future.result))
+    def end(change: Change, future: "Future[Outcome]") -> None:
+        ended.put((change, future))
 
     with ExitStack() as pools:
         workers = {api: pools.enter_context(ThreadPoolExecutor(PARALLEL_LANES[api], f"lane-{api}")) for api in Api}
         while waiting.is_active():
             for change in (by_key[key] for key in waiting.get_ready()):
-                why_not = STOPPED if stop.is_set() else _missing(change, outcomes)
-                if why_not is not None:
-                    ended.put((change, partial(Skipped, why_not)))
+                ending = Skipped(STOPPED) if stop.is_set() else _missing(change, outcomes)
+                if ending is None and change.row.gives_way:
+                    ending = GAVE_WAY if has_begun and yields(change, not pressing) else None
+                    has_begun = True
+                if ending is not None:
+                    end(change, _ended_with(ending))
                     continue
                 api = Api.HETZNER if change.row.writes_cloud else Api.KUBERNETES
                 future = workers[api].submit(_attempt, change, snapshot, actuators[change.kind], stop)
-                future.add_done_callback(partial(tell, change))
-            change, outcome_of = ended.get()
-            outcomes[change.key] = outcome_of()
+                future.add_done_callback(partial(end, change))
+            change, future = ended.get()
+            outcomes[change.key] = future.result()
+            pressing.discard(change.key)
             waiting.done(change.key)
             done(change, outcomes[change.key])
     return outcomes
 
 
-def _missing(change: Change, outcomes: Mapping[str, Outcome]) -> str | None:
-    """Why a change is not tried: the first that it depends on and that was not done. None when there is none."""
+def _ended_with(outcome: Outcome) -> "Future[Outcome]":
+    future: Future[Outcome] = Future()
+    future.set_result(outcome)
+    return future
+
+
+def _missing(change: Change, outcomes: Mapping[str, Outcome]) -> Outcome | None:
+    """What becomes of a change that is not tried, as one that it depends on was not done. None when all were."""
     undone = [key for key in change.depends_on if not isinstance(outcomes.get(key, Applied()), Applied)]
-    return f"comes after {undone[0]}, which was not done" if undone else None
+    return Skipped(f"comes after {undone[0]}, which was not done") if undone else None
 
 
 def _attempt(change: Change, snapshot: Snapshot, actuator: Actuator, stop: threading.Event) -> Outcome:

@@ -2,15 +2,17 @@
 Node has moved on since it was observed: then the change is planned again and never sent again."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
 from actuators.errors import Broken, Conflict, NotFound
 from actuators.misplanned import misplanned
 from desired.change import Change, LostNode, NodeIdentity
+from desired.route import CONDITION_NETWORK, NetworkCondition
 from desired.shutdown import with_shutdown_taint
 from desired.snapshot import Node, NodeAddress, Snapshot, Taint
 
@@ -89,6 +91,24 @@ def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Sna
     writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
 
 
+def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+    """Give the Node the condition ``NetworkUnavailable`` of ``after``; None takes it away (nodes-and-routes 6.6, W-32).
+
+    The patch is a strategic one: conditions are merged by type, so that the kubelet's stay byte for byte, and the uid
+    is enough. A time that the patch does not name stays, too, as long as the status does.
+    """
+    match change.before, change.after:
+        case (NetworkCondition() | None) as before, NetworkCondition() as after:
+            condition = _network_condition(before, after, snapshot.taken_at)
+        case NetworkCondition(), None:
+            condition = {"type": CONDITION_NETWORK, "$patch": "delete"}
+        case _:
+            raise misplanned(change)
+    node = _node(change, snapshot)
+    body = {"metadata": {"uid": node.uid}, "status": {"conditions": [condition]}}
+    writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+
+
 def delete(
     writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, change: Change, snapshot: Snapshot
 ) -> None:
@@ -157,6 +177,19 @@ def _version(answer: Answer) -> str:
         return msgspec.json.decode(answer.body, type=_Written).metadata.resource_version
     except ValueError as error:
         raise Broken(f"the API server's answer to a write of a Node could not be read: {error}") from error
+
+
+def _network_condition(before: NetworkCondition | None, after: NetworkCondition, now: datetime) -> dict[str, str]:
+    written = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    condition = {
+        "type": CONDITION_NETWORK,
+        "status": after.status,
+        "reason": after.reason,
+        "message": after.message,
+        "lastHeartbeatTime": written,
+    }
+    is_news = before is None or before.status != after.status
+    return condition | ({"lastTransitionTime": written} if is_news else {})
 
 
 def _addresses(addresses: tuple[NodeAddress, ...]) -> list[Mapping[str, str]]:

@@ -19,6 +19,10 @@ class Pending:
     retry_after_s: float = 0.0
 
 
+GAVE_WAY = Pending("gives way to what is more urgent, and goes on after it")
+"""What is said of a change of a long series that was stopped for something else. Nothing is wrong with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """Not tried: something before it did not happen, or the run was stopped."""

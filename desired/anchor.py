@@ -4,16 +4,18 @@ A token of another project looks like a healthy, empty project: HTTP 200 and an 
 names the project, so the cluster's own Nodes have to be found in it (design section 6, ``project-anchor``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from desired.announced import is_announced
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.ownership import cloud_nodes
+from desired.route import Route, route_key
+from desired.routes.pod_cidrs import destinations_of
 from desired.section import Absent, Present
 from desired.settings import Settings
-from desired.snapshot import Readiness, Snapshot
+from desired.snapshot import AddressType, Readiness, Snapshot
 
 
 class AnchorState(StrEnum):
@@ -78,8 +80,10 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 
-    A server of any of our Nodes, a load balancer with our cluster's label or a living Service's UID, or the configured
-    network when it was given by its id: a name may exist twice.
+    A server of any of our Nodes, a load balancer with our cluster's label or a living Service's UID, the configured
+    network when it was given by its id, as a name may exist twice, or a route in it to pods of one of our Nodes.
+    Clusters made from one template have the same pod CIDRs, so that its gateway has to be the Node's as well, if that
+    reports any.
     """
     seen: dict[str, str] = {}
     for node, server_id in cloud_nodes(snapshot, settings):
@@ -96,4 +100,18 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
         network_id = str(snapshot.network.value.id)
         if (settings.network or "").lstrip("0") == network_id:  # a number may also be a network's name
             seen[f"network/{network_id}"] = "network"
+        for route in _routes_to_pods(snapshot, settings):
+            seen[route_key(snapshot.network.value.id, route.destination)] = "route"
     return seen
+
+
+def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
+    gateways = {
+        destination: {address.address for address in node.addresses if address.type is AddressType.INTERNAL_IP}
+        for node, _ in cloud_nodes(snapshot, settings)
+        for destination in destinations_of(node)
+    }
+    for route in snapshot.routes or ():
+        known = gateways.get(route.destination)
+        if known is not None and (not known or str(route.gateway) in known):
+            yield route

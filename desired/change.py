@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from ipaddress import IPv4Address
 
 from desired.absence import AbsenceProof
 from desired.kinds import KINDS, Kind, Verb
@@ -18,6 +19,7 @@ from desired.load_balancer import (
     Owner,
     Target,
 )
+from desired.route import NetworkCondition
 from desired.service import Ingress, ServiceCondition
 from desired.snapshot import NodeAddress, Taint
 
@@ -67,6 +69,8 @@ State = (
     | Listener
     | Target
     | ManagedCertificate
+    | IPv4Address
+    | NetworkCondition
 )
 """Every type that the two sides of a change may have; which kind has which is in the table of design section 4."""
 
@@ -189,6 +193,12 @@ class NoteKind(StrEnum):
     """A Node that may get traffic and has no address for it, or no server."""
     NO_TARGETS = "no-targets"
     """A load balancer that no Node may get traffic from."""
+    UNROUTABLE = "unroutable"
+    """A Node whose pods no route leads to, until somebody mends what keeps it from being made."""
+    CLUSTER_CIDR = "cluster-cidr"
+    """The cluster's pod CIDR is not given, or is another one than the Nodes'."""
+    NO_POD_CIDR = "no-pod-cidr"
+    """Nodes that have no pod CIDR yet."""
     ORPHAN = "orphan"
     """A load balancer of this cluster that no Service wants."""
     PARTIAL = "partial"

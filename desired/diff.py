@@ -13,6 +13,7 @@ from desired.load_balancer import ServerTarget
 from desired.load_balancers.differences import leaving_changes, serving_changes
 from desired.load_balancers.serving import Serving
 from desired.nodes import DesiredNode
+from desired.routes.differences import condition_changes, route_changes
 from desired.section import Unmanaged
 from desired.settings import Settings
 from desired.settled import SettledNode
@@ -30,6 +31,8 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     ]
     for wish in desired.services.values():
         changes += serving_changes(wish, snapshot) if isinstance(wish, Serving) else leaving_changes(wish)
+    changes += route_changes(desired.routes)
+    changes += condition_changes(desired.routes, snapshot, tuple(changes))
     return Plan(_after_their_targets(changes), desired.notes)
 
 

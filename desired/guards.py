@@ -14,6 +14,7 @@ from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Verdi
 from desired.finding import Facts, Finding, Guard
 from desired.kinds import Verb
 from desired.ownership import Provider, provider_of
+from desired.route_guards import cluster_cidr, route_blast_radius
 from desired.section import Unknown
 from desired.settings import Controller, Policy, Settings
 from desired.snapshot import Snapshot
@@ -128,6 +129,8 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "ip-loss": ip_loss,
         "target-floor": target_floor,
         "certificate-issuance": certificate_issuance,
+        "route-blast-radius": route_blast_radius,
+        "cluster-cidr": cluster_cidr,
         "policy": policy,
     }
 )

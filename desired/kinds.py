@@ -59,6 +59,8 @@ class Kind:
     controller: Controller
     decided_from: tuple[str, ...]
     """Sections of the snapshot that the decision hangs on: the guard ``incomplete-snapshot`` looks here."""
+    gives_way: bool = False
+    """Whether a long series of these stops for what is more urgent, and goes on afterwards."""
 
     @property
     def creates_in_cloud(self) -> bool:
@@ -109,8 +111,9 @@ def _lb(
 
 
 def _route(name: str, verbs: frozenset[Verb], retry: Retry, *actions: str) -> Kind:
-    sections = ("nodes", "servers", "networks")
-    return Kind(name, verbs, _net_action(*actions), retry, ("network",), Controller.ROUTE, sections)
+    sections = ("nodes", "servers", "routes")
+    calls = _net_action(*actions)
+    return Kind(name, verbs, calls, retry, ("network",), Controller.ROUTE, sections, gives_way=True)
 
 
 _ROWS = (
@@ -150,5 +153,4 @@ _ROWS = (
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ROWS})
-"""Kind's name → its row, in the order of the design's table. Kinds that no rule plans yet are declared all the same:
-guards, approvals and the JSON schema have to know the whole world that they judge."""
+"""Kind's name → its row, in the order of the design's table."""

@@ -14,10 +14,11 @@ from desired.load_balancer import Attachment, LoadBalancer
 def lanes_of(change: Change) -> frozenset[str]:
     """The objects that a change occupies while it is carried out.
 
-    Its owner always: a Node, or a Service with its load balancer and certificate. Besides the network that it attaches
-    something to, detaches it from, or gives a route.
+    Its owner: a Node, or a Service with its load balancer and certificate. Besides the network that it attaches
+    something to or detaches it from. A route occupies the network alone: its Node need not wait for it.
     """
-    return frozenset({change.owner, *_networks(change)})
+    networks = _networks(change)
+    return frozenset(networks) if change.row.lanes == ("network",) else frozenset({change.owner, *networks})
 
 
 def _networks(change: Change) -> Iterator[str]:
@@ -74,6 +75,18 @@ def forerunners(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
         found[change.key] = frozenset({*named, *(last[lane] for lane in lanes if lane in last)})
         last |= dict.fromkeys(lanes, change.key)
     return found
+
+
+def urgent(changes: Sequence[Change]) -> frozenset[str]:
+    """Keys of the changes that neither give way to others nor come after one that does.
+
+    Raises ValueError when changes wait for each other in a circle.
+    """
+    patient = {change.key for change in changes if change.row.gives_way}
+    for key, before in forerunners(changes).items():
+        if not patient.isdisjoint(before):
+            patient.add(key)
+    return frozenset(change.key for change in changes if change.key not in patient)
 
 
 def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from ipaddress import IPv4Network
 
 from desired.annotations.options import Defaults
 from desired.selector import Selector
@@ -54,6 +55,10 @@ class Settings:
     """``HCLOUD_INSTANCES_ZONE_LABEL_ENABLED``: False leaves the zone labels of cloud servers away."""
     network: str | None = None
     """``HCLOUD_NETWORK`` as given, an id or a name; None when no private network is used."""
+    routes: bool = False
+    """``HCLOUD_NETWORK_ROUTES_ENABLED``, as far as there is a network: whether Nodes get pod routes in it."""
+    cluster_cidr: IPv4Network | None = None
+    """The IPv4 range of ``--cluster-cidr``; None when none is given: then routes are only created."""
     policy: Policy = Policy.SYNC
     controllers: frozenset[Controller] = frozenset(Controller)
     ignore_nodes: Selector | None = None

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from desired.load_balancer import BalancerType, Certificate, CloudBalancer
+from desired.route import Member, Route
 from desired.section import Absent, Present, Section, Unknown
 from desired.service import Service
 
@@ -88,6 +89,8 @@ class Node:
     """``metadata.deletionTimestamp``; None unless the Node is being deleted."""
     finalizers: tuple[str, ...] = ()
     """Who has to let go of the Node before the API server removes it."""
+    pod_cidrs: tuple[str, ...] = ()
+    """``spec.podCIDRs`` as it stands; empty while none is assigned."""
 
     @property
     def key(self) -> str:
@@ -107,7 +110,11 @@ class Node:
         return (found.since if found else None) or self.created_at
 
     def _ready_condition(self) -> Condition | None:
-        return next((condition for condition in self.conditions if condition.type == "Ready"), None)
+        return self.condition("Ready")
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of this type; None when nobody has written it."""
+        return next((condition for condition in self.conditions if condition.type == kind), None)
 
 
 _READINESS = {"True": Readiness.TRUE, "False": Readiness.FALSE, "Unknown": Readiness.UNKNOWN}
@@ -144,7 +151,9 @@ class Server:
     ipv6: IPv6Network | None = None
     """Public IPv6 network, a /64; None when the server has none."""
     private_ips: tuple[tuple[int, IPv4Address], ...] = ()
-    """(network id, main private address) of each attachment, in the order of the API; alias addresses are left out."""
+    """(network id, main private address) of each attachment, in the order of the API."""
+    alias_ips: tuple[tuple[int, IPv4Address], ...] = ()
+    """(network id, further address) of each attachment: what somebody routes by hand."""
     labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     """The server's labels in the project, for those who want them mirrored."""
     missing: frozenset[str] = frozenset()
@@ -184,6 +193,13 @@ class Snapshot:
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
     did find is unreadable in ``servers``: then the list cannot be right."""
+    routes: Section[str, Route] | None = None
+    """Those of the network, by their destination; None when there is no network. Its size is what counts towards the
+    limit: what could not be read, as a destination of another family, is among ``unreadable``."""
+    members: Section[int, Member] | None = None
+    """Who has an address in the network, by that address as a number; None when nothing hangs on it: nobody asked."""
+    failed: frozenset[str] = frozenset()
+    """Keys of the changes that were tried in this pass and refused: what hangs on them is not as it should be."""
     services: Section[str, Service] | None = None
     """By ``NAMESPACE/NAME``; None when the part that looks after Services is switched off."""
     load_balancers: Section[int, CloudBalancer] | None = None
@@ -203,6 +219,7 @@ class Snapshot:
         read: dict[str, Section[Any, Any] | None] = {
             "nodes": self.nodes,
             "servers": self.servers,
+            "routes": self.routes,
             "services": self.services,
             "load_balancers": self.load_balancers,
             "certificates": self.certificates,

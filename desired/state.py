@@ -8,6 +8,7 @@ from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.services import desired_services
 from desired.load_balancers.serving import Serving
 from desired.nodes import DesiredNode, desired_nodes
+from desired.routes.network import DesiredRoutes, desired_routes
 from desired.section import Present
 from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
@@ -20,6 +21,7 @@ class DesiredState:
     nodes: Mapping[str, DesiredNode]
     services: Mapping[str, Serving | Leaving] = field(default_factory=dict)
     """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to let go of one."""
+    routes: DesiredRoutes = field(default_factory=DesiredRoutes)
     notes: tuple[Note, ...] = ()
 
 
@@ -30,8 +32,9 @@ def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
-    services, why = desired_services(snapshot, settings, nodes)
-    return DesiredState(nodes, services, (*notes, *why))
+    services, of_services = desired_services(snapshot, settings, nodes)
+    routes, of_routes = desired_routes(snapshot, settings, nodes)
+    return DesiredState(nodes, services, routes, (*notes, *of_services, *of_routes))
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:

@@ -64,6 +64,15 @@ class Attempts:
         premature = {change.key for change in plan.changes if self._is_premature(change)}
         return ready_now(plan, applied, ended.keys() - applied | premature)
 
+    def has_more(self, plan: Plan) -> bool:
+        """Whether ``plan`` has changes that only a further round can carry out."""
+        return not not_ready(plan).keys() <= self._ended(plan).keys()
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """Keys of the changes that were tried and refused, the last time they were."""
+        return frozenset(key for key, tried in self.by_key.items() if isinstance(tried[-1].outcome, Failed))
+
     def tried(self) -> tuple[Line, ...]:
         """What was tried, with its last outcome, for a world that cannot be seen any more."""
         return _sorted(Line(attempts[-1].change, attempts[-1].outcome) for attempts in self.by_key.values())
@@ -111,10 +120,12 @@ class Attempts:
         final = self.final(change)
         if final is not None:
             return Line(change, NOT_SEEN) if isinstance(final.outcome, Applied) else Line(final.change, final.outcome)
+        if change.ruling.verdict is not Verdict.ALLOWED:
+            return Line(change)
         last = self.by_key[change.key][-1] if change.key in self.by_key else None
         if last is not None and last.is_of(change) and isinstance(last.outcome, Pending):
             return Line(last.change, last.outcome)
-        return Line(change, left(change) if change.ruling.verdict is Verdict.ALLOWED else None)
+        return Line(change, left(change))
 
     def _is_premature(self, change: Change) -> bool:
         """Whether a Service would be released for which this pass may have created a load balancer that no list shows

@@ -2,12 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from desired.annotations.options import defaults_of
+from desired.grammar import parse_bool
 from desired.names import LEASE_NAMESPACE
 from desired.settings import AddressFamily, Controller, Settings, Waits
 from reconciler.flags import Command, Output, read_flags, unknown_variables
@@ -16,6 +18,7 @@ from reconciler.variables import read_variables
 _TOKEN_LENGTH = 64
 """Length of every token that Hetzner hands out."""
 _DEFAULT_INTERVAL_S = 60.0
+_ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
 
 
 class Mode(StrEnum):
@@ -89,9 +92,10 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     if command in (Command.RUN, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS):
         variables = read_variables(environ, errors)
         errors += _check(variables, environ, needs_token=command is not Command.VALIDATE)
+        errors += _check_routes(flags, variables)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
-    return _config(command, flags, variables)
+    return _config(command, flags, variables, _warnings(variables, environ))
 
 
 def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -102,7 +106,9 @@ def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) 
     return flags
 
 
-def _config(command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Config:
+def _config(
+    command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any], warnings: tuple[str, ...]
+) -> Config:
     lists_only = command is Command.ORPHANS and not flags["--delete"]
     looks_only = command is Command.EXPLAIN or lists_only or flags["--dry-run"]
     mode = Mode.DRY_RUN if looks_only else Mode.ONCE if flags["--once"] or flags["--delete"] else Mode.LOOP
@@ -111,6 +117,8 @@ def _config(command: Command, flags: Mapping[str, Any], variables: Mapping[str, 
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
         zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
         network=variables.get("HCLOUD_NETWORK"),
+        routes=variables.get(_ROUTES, False),
+        cluster_cidr=_ipv4_of(flags["--cluster-cidr"]),
         policy=flags["--policy"],
         controllers=flags["--controllers"] - switched_off,
         ignore_nodes=flags["--ignore-nodes"],
@@ -134,7 +142,7 @@ def _config(command: Command, flags: Mapping[str, Any], variables: Mapping[str, 
         token=variables.get("HCLOUD_TOKEN") or "",
         endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
         debug=variables.get("HCLOUD_DEBUG", False),
-        warnings=_warnings(variables),
+        warnings=warnings,
     )
 
 
@@ -153,16 +161,42 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
     if variables["ROBOT_ENABLED"]:
         if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
             lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
-        if variables["HCLOUD_NETWORK_ROUTES_ENABLED"]:
-            lines.append("using Routes with Robot is not supported: set HCLOUD_NETWORK_ROUTES_ENABLED=false")
+        if variables[_ROUTES]:
+            lines.append(f"using Routes with Robot is not supported: set {_ROUTES}=false")
     return lines
 
 
-def _warnings(variables: Mapping[str, Any]) -> tuple[str, ...]:
+def _check_routes(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
+    """Pod routes that nobody could make, as private networks have IPv4 alone. HCCM starts all the same, and leaves the
+    Nodes unschedulable (nodes-and-routes W-8)."""
+    given = flags["--cluster-cidr"]
+    are_wanted = variables[_ROUTES] and Controller.ROUTE in flags["--controllers"]
+    if not are_wanted or not given or _ipv4_of(given) is not None:
+        return []
+    what = f"--cluster-cidr is {given[0]} alone, and pod routes are for IPv4"
+    return [f"{what}: add the pods' IPv4 range, or set {_ROUTES}=false"]
+
+
+def _ipv4_of(cidrs: Iterable[IPv4Network | IPv6Network]) -> IPv4Network | None:
+    """The IPv4 one of the cluster's ranges, of which there is at most one."""
+    return next((cidr for cidr in cidrs if isinstance(cidr, IPv4Network)), None)
+
+
+def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
     lines = []
     token = variables.get("HCLOUD_TOKEN")
     if token and len(token) != _TOKEN_LENGTH:
         lines.append(f"HCLOUD_TOKEN has {len(token)} characters where Hetzner's tokens have {_TOKEN_LENGTH}")
     if variables.get("ROBOT_ENABLED"):
         lines.append("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone")
+    if variables and not variables["HCLOUD_NETWORK"] and _is_true(environ.get(_ROUTES, "")):
+        lines.append(f"{_ROUTES} has no effect without HCLOUD_NETWORK: pod routes need a network")
     return tuple(lines)
+
+
+def _is_true(text: str) -> bool:
+    """Whether a boolean says yes that HCCM does not even parse, so that garbage is no error."""
+    try:
+        return parse_bool(text)
+    except ValueError:
+        return False

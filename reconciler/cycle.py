@@ -13,8 +13,10 @@ from desired.approval import Approval
 from desired.change import Change, Hold, Note, NoteKind, Plan
 from desired.diff import diff
 from desired.judgement import judge, restrict
+from desired.lanes import urgent
 from desired.load_balancers.wanted import matters
-from desired.section import Absent, Section
+from desired.route import route_key
+from desired.section import Absent, Present, Section
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import compute_desired
@@ -30,6 +32,8 @@ ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
 _NEEDED = ("servers", "network")
 """Parts of an observation that everything hangs on: without the others only their own rules do not act."""
+_PROOF = "members"
+"""A part that is asked only to prove that something may go: without it that stays, and nothing is wrong."""
 _OF_CLUSTER = "services"
 """The part that is not read from Hetzner."""
 
@@ -85,11 +89,12 @@ def converge(looking: Looking, acting: Acting) -> Report:
         observation = observe_world(looking.eyes, looking.settings)
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(looking, observation.snapshot)
-        for _ in range(ROUNDS):
-            if acting.stop.is_set() or fatal_errors(observation, judged.plan) or not attempts.todo(judged.plan):
+        for turn in range(ROUNDS):
+            if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
                 break
-            kinds = apply_round(judged, observation.snapshot, acting, attempts)
-            observation = observe_again(looking.eyes, observation, looking.settings, kinds)
+            kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=turn == ROUNDS - 1)
+            seen_again = observe_again(looking.eyes, observation, looking.settings, kinds)
+            observation = replace(seen_again, snapshot=replace(seen_again.snapshot, failed=attempts.failed))
             judged = _judge(looking, observation.snapshot)
         seen = _report(looking, observation, judged.plan)
         is_whole = not is_incomplete(seen)
@@ -100,6 +105,15 @@ def converge(looking: Looking, acting: Acting) -> Report:
         return replace(report, snapshot=observation.snapshot if observation else None)
     left = _left(attempts, observation, judged.plan, acting)
     return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(looking.eyes))
+
+
+def is_over(plan: Plan, attempts: Attempts, acting: Acting, turn: int) -> bool:
+    """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
+    it is called for elsewhere and only what gives way is left."""
+    if acting.stop.is_set():
+        return True
+    todo = attempts.todo(plan)
+    return not (urgent(todo) if turn and acting.is_called() else todo)
 
 
 def _tell(
@@ -151,7 +165,8 @@ def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
 
     The latter stops nothing but what would be decided from that part: Nodes join without a right to list Services.
     """
-    denied = {part: str(error) for part, error in observation.failures.items() if isinstance(error, Denied)}
+    failures = {part: error for part, error in observation.failures.items() if part != _PROOF}
+    denied = {part: str(error) for part, error in failures.items() if isinstance(error, Denied)}
     of_cluster = tuple(error for part, error in denied.items() if part == _OF_CLUSTER)
     of_cloud = tuple(error for part, error in denied.items() if part != _OF_CLUSTER)
     return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
@@ -178,6 +193,10 @@ def _judge(looking: Looking, snapshot: Snapshot) -> Judged:
 def _known_keys(snapshot: Snapshot) -> Iterator[str]:
     """Keys of all that was observed and may be changed, whatever is planned for it."""
     yield from (f"node/{name}" for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is not None:
+        yield f"network/{network.id}"
+        yield from (route_key(network.id, route.destination) for route in snapshot.routes or ())
     if snapshot.services is None:
         return
     yield from (service.key for service in snapshot.services)

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from actuators.outcome import Failed, Pending
+from actuators.outcome import GAVE_WAY, Failed, Pending
 from desired.change import Change, Note
 from reconciler.result import Report, Result, summary
 from reconciler.telemetry.logs import pairs
+from reconciler.wake import Wake
 
 _log = logging.getLogger("hcloud-reconciler.loop")
 
@@ -33,9 +34,9 @@ class Pace:
     def pause_s(self, report: Report, unlucky: int) -> float:
         """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong.
 
-        The interval, less up to a tenth; earlier when something that waits falls due, or after trouble: 1 s, doubled
-        with each unlucky pass up to a minute, or what an API asked for. Never less than half a second, unless the
-        interval is.
+        The interval, less up to a tenth; earlier when something that waits falls due, at once when a long series gave
+        way, or after trouble: 1 s, doubled with each unlucky pass up to a minute, or what an API asked for. Never less
+        than half a second, unless the interval is.
         """
         interval_s = self.interval_s * (1 - JITTER * self.draw())
         waits = [interval_s]
@@ -43,6 +44,8 @@ class Pace:
         if unlucky:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
+        elif any(line.outcome == GAVE_WAY for line in report.lines):
+            waits.append(0.0)
         return max(min(interval_s, _SHORTEST_S), min(waits))
 
 
@@ -68,24 +71,27 @@ def run_loop(
     pace: Callable[[Report], Pace],
     stop: threading.Event,
     publish: Callable[[Report], None],
+    wake: Wake,
 ) -> None:
     """Run passes until ``stop`` is set. ``publish`` gets the reports that say something new.
 
-    A pass that fails is followed by another: only a signal ends the loop.
+    A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
+    ``wake`` called.
     """
     unlucky = 0
     last: Said | None = None
+    interval_s: float | None = None
     while not stop.is_set():
-        last, pause_s, unlucky = _step(run_pass(), last, unlucky, pace, publish)
+        wake.begin(interval_s)
+        report = run_pass()
+        chosen = pace(report)
+        interval_s = chosen.interval_s
+        last, pause_s, unlucky = _step(report, last, unlucky, chosen, publish)
         stop.wait(pause_s)
 
 
 def _step(
-    report: Report,
-    last: Said | None,
-    unlucky: int,
-    pace: Callable[[Report], Pace],
-    publish: Callable[[Report], None],
+    report: Report, last: Said | None, unlucky: int, pace: Pace, publish: Callable[[Report], None]
 ) -> tuple[Said, float, int]:
     """What to remember of ``report``, how long to wait, and how many passes in a row went wrong."""
     unlucky = unlucky + 1 if went_wrong(report) else 0
@@ -93,7 +99,7 @@ def _step(
         publish(report)
         level = logging.INFO if not unlucky else logging.WARNING
         _log.log(level, "pass %s", pairs(result=report.result, errors=len(report.errors), **summary(report)))
-    return said(report), pace(report).pause_s(report, unlucky), unlucky
+    return said(report), pace.pause_s(report, unlucky), unlucky
 
 
 def went_wrong(report: Report) -> bool:
@@ -101,7 +107,7 @@ def went_wrong(report: Report) -> bool:
     return (
         report.result in (Result.ERROR, Result.INCOMPLETE)
         or bool(report.outcomes(Failed))
-        or bool(report.outcomes(Pending))
+        or any(line.outcome != GAVE_WAY for line in report.outcomes(Pending))
     )
 
 

@@ -40,9 +40,9 @@ _DETAILED = {
 
 _UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
 """Notes on an object of which could not be told what it needs."""
-_WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS})
+_WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE})
 """Notes on what nothing but a person mends."""
-_LOOKED_AFTER = ("node/", "service/", "load_balancer/")
+_LOOKED_AFTER = ("node/", "service/", "load_balancer/", "route/")
 """How the keys begin of the objects for which such a note is a gap."""
 
 
@@ -133,7 +133,7 @@ def is_incomplete(report: Report) -> bool:
 
 
 def _is_undecided(note: Note) -> bool:
-    """Whether a Node, a Service or a load balancer waits for something that could not be read.
+    """Whether a Node, a Service, a load balancer or a route waits for something that could not be read.
 
     Where the configured network is not there every Node waits for that, which is an error or the anchor's finding.
     """
@@ -141,7 +141,8 @@ def _is_undecided(note: Note) -> bool:
 
 
 def needing_a_person(report: Report) -> tuple[str, ...]:
-    """Keys of the Nodes and Services that do not get what they ask for until somebody corrects them, sorted.
+    """Keys of the Nodes and Services that do not get what they ask for, or whose pods nobody reaches, until somebody
+    corrects them, sorted.
 
     That is no difference that a pass could mend, so that the result may be ``no_changes``.
     """

@@ -11,6 +11,7 @@ from actuators.errors import ApiError
 from actuators.outcome import Outcome, Skipped
 from desired.approval import Approval
 from desired.change import Change, Plan
+from desired.kinds import Verb
 from desired.lanes import bridged
 from desired.snapshot import Snapshot
 from desired.state import DesiredState
@@ -61,6 +62,8 @@ class Acting:
     stop: threading.Event
     conditions: ConditionWriter | None = None
     """None: conditions only ride on writes of the status."""
+    is_called: Callable[[], bool] = lambda: False
+    """Whether something has come up meanwhile that another pass should see: then what gives way stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,13 @@ class Judged:
     """What the plan was made from; None where it is not at hand."""
 
 
-def apply_round(judged: Judged, snapshot: Snapshot, acting: Acting, attempts: Attempts) -> frozenset[str]:
+def apply_round(
+    judged: Judged, snapshot: Snapshot, acting: Acting, attempts: Attempts, *, is_last: bool = False
+) -> frozenset[str]:
     """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
 
-    An approval that lets something through is used up before, so that it counts once.
+    An approval that lets something through is used up before, so that it counts once. A long series of what gives way
+    stops when the pass is called for elsewhere, and when only that keeps the next round of this one from beginning.
     """
     _use_up_approvals(judged, snapshot, acting, attempts)
     todo = bridged(attempts.todo(judged.plan), judged.plan)
@@ -89,8 +95,14 @@ def apply_round(judged: Judged, snapshot: Snapshot, acting: Acting, attempts: At
         if event is not None:
             acting.events.send(event, snapshot.taken_at)
 
+    is_awaited = not is_last and attempts.has_more(judged.plan)
+
+    def yields(change: Change, alone: bool) -> bool:
+        # A new load balancer may have got the address to which a dead route leads: then it would not be ours any more.
+        return acting.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
+
     try:
-        outcomes = apply(todo, snapshot, acting.actuators, stop=acting.stop, done=done)
+        outcomes = apply(todo, snapshot, acting.actuators, stop=acting.stop, done=done, yields=yields)
     finally:
         acting.progress.end()
     for change in todo:

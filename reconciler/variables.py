@@ -70,7 +70,7 @@ _ROWS = (
     _text("HCLOUD_ENDPOINT", "base address of the Hetzner Cloud API", "https://api.hetzner.cloud/v1"),
     _bool("HCLOUD_DEBUG", False, "log every request"),
     _text("HCLOUD_NETWORK", "id or name of the private network of the Nodes"),
-    _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "HCCM asks the metadata service; the snapshot says it here"),
+    _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "accepted, without effect: each pass reads what is attached"),
     Variable(
         "HCLOUD_NETWORK_ROUTES_ENABLED",
         parse_bool,

@@ -15,8 +15,16 @@ from actuators.clients import hetzner, kubernetes
 from actuators.clients.hetzner_actions import Actions
 from actuators.hands import Hands
 from actuators.load_balancers import BALANCER_ACTUATORS
-from actuators.nodes import delete, initialise, write_addresses, write_labels, write_shutdown_taint
+from actuators.nodes import (
+    delete,
+    initialise,
+    write_addresses,
+    write_labels,
+    write_network_condition,
+    write_shutdown_taint,
+)
 from actuators.retry import Patience
+from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, write_conditions, write_status
 from reconciler import __version__
 from reconciler.config import Config, Mode
@@ -98,10 +106,11 @@ def actuators_with(
         "node.labels": partial(write_labels, writer),
         "node.addresses": partial(write_addresses, writer),
         "node.shutdown_taint": partial(write_shutdown_taint, writer),
+        "node.network_condition": partial(write_network_condition, writer),
         "node.delete": partial(delete, writer, cluster, hands.reader),
         "service.claim": partial(claim, writer),
         "service.status": partial(write_status, writer),
         "service.release": partial(release, writer, hands.reader),
         "certificate.create": partial(create_certificate, hands),
-        **{kind: partial(actuator, hands) for kind, actuator in BALANCER_ACTUATORS.items()},
+        **{kind: partial(actuator, hands) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
     }

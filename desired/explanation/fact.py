@@ -25,6 +25,8 @@ class Rule(StrEnum):
     """A taint of somebody who is about to remove the Node."""
     READY = "ready"
     """The condition that the Node's deletion hangs on."""
+    ROUTES = "routes"
+    """The condition that says whether the Node's pods can be reached: the routes to them decide."""
     BALANCER = "load-balancer"
     """Ours, and the load balancer says what it should be."""
     ASKED = "asked"

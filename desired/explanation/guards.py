@@ -24,6 +24,8 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "ip-loss": lambda change: change.kind == "lb.delete",
     "target-floor": lambda change: change.kind == "lb.target" and change.verb is Verb.REMOVE,
     "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
+    "route-blast-radius": lambda change: change.kind == "route.delete",
+    "cluster-cidr": lambda change: change.kind == "route.delete",
 }
 """Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not
 listed; other rules look at everything."""

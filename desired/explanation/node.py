@@ -16,6 +16,7 @@ from desired.explanation.fact import Fact
 from desired.explanation.guards import Word, guard_words, words_on_deletion
 from desired.explanation.labels import explain_labels
 from desired.explanation.match import ServerMatch, explain_match
+from desired.explanation.routes import NodeRoutes, explain_network_condition, explain_routes
 from desired.explanation.stage import Stage, stage_of, why_in, why_left
 from desired.explanation.taints import explain_conditions, explain_taints
 from desired.finding import Facts
@@ -39,6 +40,8 @@ class Explanation:
     match: ServerMatch
     labels: tuple[Fact, ...]
     addresses: tuple[Fact, ...]
+    routes: NodeRoutes | None
+    """None while routes are switched off."""
     taints: tuple[Fact, ...]
     conditions: tuple[Fact, ...]
     changes: tuple[Change, ...]
@@ -62,7 +65,9 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
     stage = stage_of(node, found, settings)
     disowned = why_left(stage, Controller.NODE, settings) if stage in (Stage.IGNORED, Stage.UNCLAIMED) else None
     match = explain_match(node, found, snapshot, disowned)
-    wanted = compute_desired(snapshot, settings).nodes.get(node.name)
+    desired = compute_desired(snapshot, settings)
+    wanted = desired.nodes.get(node.name)
+    network = explain_network_condition(node, desired.routes, plan, stage, snapshot, settings)
     left = why_left(stage, Controller.NODE, settings)
     changes = tuple(change for change in plan.changes if change.owner == node.key)
     part = restrict(plan, (node.key,), (node.key,))
@@ -75,8 +80,9 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
         match=match,
         labels=explain_labels(node, wanted, settings, left),
         addresses=explain_addresses(node, wanted, snapshot, settings, left),
+        routes=explain_routes(node, desired.routes, plan, snapshot, settings),
         taints=explain_taints(node, wanted, stage, settings),
-        conditions=explain_conditions(node, settings.waits, deletable=server_id is not None),
+        conditions=explain_conditions(node, settings.waits, deletable=server_id is not None, network=network),
         changes=changes,
         guards=guard_words(node.key, Facts(plan, snapshot, settings), part.holds),
         on_deletion=() if server_id is None or deletion else words_on_deletion(node, server_id, snapshot, settings),

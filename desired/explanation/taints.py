@@ -62,11 +62,15 @@ def _why_shutdown(wanted: DesiredNode | None, stage: Stage, settings: Settings) 
     return f"stays as it is: {state}" if isinstance(wanted.shut_down, Unmanaged) else state
 
 
-def explain_conditions(node: Node, waits: Waits, *, deletable: bool) -> tuple[Fact, ...]:
+def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fact | None = None) -> tuple[Fact, ...]:
     """Every condition of the Node in its order, and Ready in any case. ``deletable`` tells whether a Node like this one
-    is ever deleted: that hangs on Ready."""
+    is ever deleted: that hangs on Ready. ``network`` is the one that routes decide on; None when they do not."""
     hanging = _what_hangs_on_ready(node, waits) if deletable else "nothing that is done here hangs on it"
-    facts = tuple(_condition(condition, node, hanging) for condition in node.conditions)
+    told = {network.subject: network} if network else {}
+    facts = tuple(
+        told.pop(found.type) if found.type in told else _condition(found, node, hanging) for found in node.conditions
+    )
+    facts = (*facts, *told.values())
     if node.ready is Readiness.MISSING:
         why = f"not written yet, which counts as not Ready since the Node's creation; {hanging}"
         return (Fact("Ready", None, None, Rule.READY, why), *facts)
@@ -77,8 +81,6 @@ def _condition(condition: Condition, node: Node, hanging: str) -> Fact:
     rule, source = Rule.FOREIGN, NOT_OURS
     if condition.type == "Ready":
         rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC; {hanging}"
-    elif condition.type == "NetworkUnavailable":
-        source = f"{NOT_OURS}: this version keeps no routes"
     return Fact(condition.type, condition.status, condition.status, rule, source)
 
 

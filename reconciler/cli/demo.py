@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reconciler.cli.run import run
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.demo_world import demo_world
+from reconciler.sandbox.demo_world import CLUSTER_CIDR, demo_world
 from reconciler.sandbox.running import Sandbox, SandboxOptions
 
 _LATENCY_S = 0.05
@@ -18,8 +18,8 @@ _LATENCY_S = 0.05
 _INTRODUCTION = """\
 A small cluster on Hetzner, simulated on this machine. Two Nodes have just joined and carry the taint that keeps pods
 away until a cloud controller has initialised them; a third bears a mistyped name. Of those that have run for days,
-one's server has a larger type by now, and one is silent since somebody deleted its server. The Service shop is new and
-wants a load balancer; from the one of the Service api somebody took a target.
+one's server has a larger type by now, and one is silent since somebody deleted its server: the route to its pods leads
+nowhere. The Service shop is new and wants a load balancer; from the one of the Service api somebody took a target.
 """
 _FAREWELL = """\
 That was the whole way: a plan, the apply, and an empty plan that was observed. What to type next:
@@ -43,10 +43,10 @@ def demo(environ: Mapping[str, str]) -> int:
             name: value for name, value in environ.items() if not name.startswith(("HCLOUD", "ROBOT", "RECONC"))
         }
         surroundings = {**inherited, **sandbox.environment}
-        flags = {"--kubeconfig": sandbox.environment["KUBECONFIG"]}
+        flags = {"--kubeconfig": sandbox.environment["KUBECONFIG"], "--cluster-cidr": CLUSTER_CIDR}
         _tell(_INTRODUCTION)
         for step in ("--dry-run", "--once", "--dry-run"):
-            _tell(f"$ reconcile {step}\n")
+            _tell(f"$ reconcile {step} --cluster-cidr {CLUSTER_CIDR}\n")
             code = run({**flags, step: "true"}, surroundings)
             _tell("\n")
             if code != 0:

@@ -5,6 +5,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from actuators.clients.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import stop_on_signals
@@ -17,6 +18,7 @@ from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
+from reconciler.wake import Wake
 from reconciler.wiring import Wired, wire
 
 _log = logging.getLogger("hcloud-reconciler.run")
@@ -70,12 +72,15 @@ def _run(wired: Wired, config: Config, writer: Writer, stop: threading.Event) ->
     def publish_pass(report: Report) -> None:
         publish(writer, report, stream_of_passes=True)
 
+    wake = Wake()
+    attentive = replace(acting, is_called=wake.is_called)
     _log.info("started: no Lease is taken in this version, run one copy %s", pairs(policy=config.settings.policy))
     run_loop(
-        lambda: _guarded(lambda: converge(looking, acting)),
+        lambda: _guarded(lambda: converge(looking, attentive)),
         pace=_pace(config),
         stop=stop,
         publish=publish_pass,
+        wake=wake,
     )
     return 0
 

@@ -103,7 +103,14 @@ _ROWS = (
     Flag("--approve", parse_hashes, (), "let these holds pass in this --once run", "HASH[,HASH]"),
     Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
     Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST", _PLANS),
-    Flag("--cluster-cidr", parse_cidrs, (), "the cluster's pod CIDR; without effect in this version", "CIDR[,CIDR]"),
+    Flag(
+        "--cluster-cidr",
+        parse_cidrs,
+        (),
+        "the cluster's pod CIDR; without it routes are only created",
+        "CIDR[,CIDR]",
+        _PLANS,
+    ),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
     Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
     Flag(

@@ -29,6 +29,8 @@ class _PublicNet(msgspec.Struct, gc=False):
 class _PrivateNet(msgspec.Struct, gc=False):
     network: int
     ip: str
+    alias_ips: list[str] | None = None
+    """Without these a route through one leads to an address that nobody seems to have: the network's members tell."""
 
 
 class _Server(msgspec.Struct, gc=False):
@@ -71,6 +73,7 @@ def observe_server(reader: HetznerReader, server_id: int) -> Server:
 def _server(server: _Server) -> Server:
     ipv4, ipv6 = _ip_of(server.public_net.ipv4), _ip_of(server.public_net.ipv6)
     network = _given(ipv6)
+    attached = _given(server.private_net) or ()
     optional = {
         "public_net.ipv4": ipv4,
         "public_net.ipv6": ipv6,
@@ -85,7 +88,8 @@ def _server(server: _Server) -> Server:
         location=server.location.name if server.location else "",
         ipv4=_ipv4(_given(ipv4)),
         ipv6=IPv6Network(network, strict=False) if network else None,
-        private_ips=tuple((net.network, IPv4Address(net.ip)) for net in _given(server.private_net) or ()),
+        private_ips=tuple((net.network, IPv4Address(net.ip)) for net in attached),
+        alias_ips=tuple((net.network, IPv4Address(ip)) for net in attached for ip in net.alias_ips or ()),
         labels=_given(server.labels) or {},
         missing=frozenset(name for name, value in optional.items() if value is msgspec.UNSET) or _NONE,
     )

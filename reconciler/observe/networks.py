@@ -1,18 +1,25 @@
-"""The private network that is configured, as Hetzner says it."""
+"""The private network that is configured, and its routes, as Hetzner says them."""
 
-from ipaddress import IPv4Network, ip_network
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, ip_network
 
 import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import segment
 from actuators.errors import ApiError, Broken, NotFound
-from desired.section import Absent, Present, Unknown
+from desired.route import Route
+from desired.section import Absent, Present, Section, Unknown
 from desired.snapshot import Network
 
 
 class _Subnet(msgspec.Struct):
     ip_range: str | None = None
+
+
+class _Route(msgspec.Struct):
+    destination: str
+    gateway: str
 
 
 class _Network(msgspec.Struct):
@@ -21,6 +28,8 @@ class _Network(msgspec.Struct):
     ip_range: str | None = None
     subnets: list[_Subnet] | None = None
     """Only what load balancers ask for hangs on these two: without them the network is the network."""
+    routes: object = None
+    """Decoded one by one: Nodes need the network, whatever its routes are."""
 
 
 class _NetworkAnswer(msgspec.Struct):
@@ -39,24 +48,35 @@ class _NetworkList(msgspec.Struct):
         return self.networks[0] if self.networks else None
 
 
-def observe_network(
-    reader: HetznerReader, wanted: str | None
-) -> tuple[Present[Network | None] | Absent | Unknown, ApiError | None]:
-    """The network that ``HCLOUD_NETWORK`` names, by id when it is a number, else or failing that by name.
+@dataclass(frozen=True, slots=True)
+class FoundNetwork:
+    """What one reading of the network came to."""
 
-    Present with None when nothing is wanted, Absent when the project has no such network; with the error that made it
-    Unknown.
-    """
+    network: Present[Network | None] | Absent | Unknown
+    """Present with None when nothing is wanted, Absent when the project has no such network."""
+    routes: Section[str, Route] | None = None
+    """By destination; None when there is no network."""
+    error: ApiError | None = None
+    """What made the network Unknown."""
+
+
+def observe_network(reader: HetznerReader, wanted: str | None) -> FoundNetwork:
+    """The network that ``HCLOUD_NETWORK`` names, by id when it is a number, else or failing that by name; with its
+    routes, which cost no request of their own. Never raises an ApiError."""
     if wanted is None:
-        return Present(None), None
+        return FoundNetwork(Present(None))
     try:
         found = _by_id(reader, wanted) or _by_name(reader, wanted)
-        return (Present(found) if found else Absent()), None
     except ApiError as error:
-        return Unknown(f"network {wanted!r} could not be read: {error}"), error
+        why = f"network {wanted!r} could not be read: {error}"
+        return FoundNetwork(Unknown(why), Section.missing(why), error)
+    return FoundNetwork(Present(found[0]), found[1]) if found else FoundNetwork(Absent())
 
 
-def _by_id(reader: HetznerReader, wanted: str) -> Network | None:
+_Found = tuple[Network, Section[str, Route]]
+
+
+def _by_id(reader: HetznerReader, wanted: str) -> _Found | None:
     if not (wanted.isascii() and wanted.isdecimal()):
         return None
     try:
@@ -65,15 +85,15 @@ def _by_id(reader: HetznerReader, wanted: str) -> Network | None:
         return None
 
 
-def _by_name(reader: HetznerReader, wanted: str) -> Network | None:
+def _by_name(reader: HetznerReader, wanted: str) -> _Found | None:
     return _decode(reader.get(f"/networks?name={segment(wanted)}"), _NetworkList)
 
 
-def _decode(body: bytes, shape: type[_NetworkAnswer | _NetworkList]) -> Network | None:
-    """The network of an answer; None when there is none in it. Raises Broken."""
+def _decode(body: bytes, shape: type[_NetworkAnswer | _NetworkList]) -> _Found | None:
+    """The network of an answer, with its routes; None when there is none in it. Raises Broken."""
     try:
         found = msgspec.json.decode(body, type=shape).first
-        return _network(found) if found else None
+        return (_network(found), _routes(found.routes)) if found else None
     except ValueError as error:
         raise Broken(f"Hetzner GET /networks: the answer is no network ({error})") from error
 
@@ -89,3 +109,47 @@ def _ipv4_range(text: str | None) -> IPv4Network | None:
     """The range; None for one of IPv6, in which no load balancer is. Raises ValueError for what is none."""
     parsed = ip_network(text, strict=False) if text else None
     return parsed if isinstance(parsed, IPv4Network) else None
+
+
+def _routes(listed: object) -> Section[str, Route]:
+    """The routes of a network by their destination, which is a route's identity. What is no route of IPv4 is kept by
+    its text, as it takes one of the places in the network."""
+    if not isinstance(listed, list):
+        return Section.missing("the API did not say which routes the network has")
+    items: dict[str, Route] = {}
+    unreadable: dict[str, str] = {}
+    nameless = 0
+    for found in listed:
+        try:
+            route = _route(msgspec.convert(found, _Route))
+            items[str(route.destination)] = route
+        except ValueError as error:
+            key = _destination_of(found)
+            if key is None:
+                nameless += 1
+            else:
+                unreadable[key] = f"the route could not be read: {error}"
+    why = None
+    if nameless:
+        why = f"{nameless} routes of the network could not be read, not even their destinations"
+    elif len(items.keys() | unreadable.keys()) != len(listed):  # Hetzner takes no second one: it would be hidden
+        why = "the network has two routes to one destination"
+    return Section(items, why is None, why, len(listed), unreadable)
+
+
+def _route(found: _Route) -> Route:
+    """Bits of hosts in a destination mean nothing to routing, and two spellings of a range must not look like two
+    routes. Raises ValueError for what is no route of IPv4."""
+    return Route(IPv4Network(found.destination, strict=False), IPv4Address(found.gateway))
+
+
+def _destination_of(found: object) -> str | None:
+    """The destination of a route that cannot be read as a whole: as a range where it is one, else as it stands; None
+    when it is no text."""
+    text = found.get("destination") if isinstance(found, dict) else None
+    if not isinstance(text, str):
+        return None
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError:
+        return text

@@ -23,6 +23,8 @@ class _Spec(msgspec.Struct, gc=False):
     provider_id: str = msgspec.field(default="", name="providerID")
     unschedulable: bool = False
     taints: list[_Taint] | None = None
+    pod_cidrs: list[str] | None = msgspec.field(default=None, name="podCIDRs")
+    """The API server keeps ``podCIDR`` equal to the first of these, so that nothing is in it alone."""
 
 
 class _Condition(msgspec.Struct, rename="camel", gc=False):
@@ -69,6 +71,7 @@ def _node(node: _Node) -> Node:
         unschedulable=node.spec.unschedulable,
         deleted_at=meta.deletion_timestamp,
         finalizers=tuple(meta.finalizers or ()),
+        pod_cidrs=tuple(node.spec.pod_cidrs or ()),
     )
 
 

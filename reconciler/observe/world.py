@@ -11,7 +11,8 @@ from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import ApiError
 from desired.load_balancer import BalancerType
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
-from desired.section import Section, Unknown
+from desired.routes.holders import asks_for_members
+from desired.section import Present, Section, Unknown
 from desired.service import Service
 from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
@@ -21,6 +22,7 @@ from reconciler.observe.confirm import Confirmer
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import observe_cluster_uid
 from reconciler.observe.load_balancers import observe_load_balancers
+from reconciler.observe.members import observe_members
 from reconciler.observe.networks import observe_network
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
@@ -45,8 +47,8 @@ class Observation:
 
     snapshot: Snapshot
     failures: Mapping[str, ApiError] = field(default_factory=dict)
-    """Part (``servers``, ``network``, ``services``, ``load_balancers``, ``certificates``, ``load_balancer_types``) →
-    the error behind it."""
+    """Part (``servers``, ``network``, ``members``, ``services``, ``load_balancers``, ``certificates``,
+    ``load_balancer_types``) → the error behind it."""
 
 
 def observe_world(eyes: Eyes, settings: Settings) -> Observation:
@@ -67,17 +69,21 @@ def observe_world(eyes: Eyes, settings: Settings) -> Observation:
         reads = _begin(pool, eyes, services, settings)
     node_section, taken_at = nodes.result()
     server_section, servers_error = servers.result()
-    network_found, network_error = network.result()
-    snapshot = Snapshot(taken_at, uid.result(), node_section, server_section, network_found, services=services)
-    failures = _failures({}, {"servers": servers_error, "network": network_error, "services": error})
-    return _finish(eyes, settings, Observation(eyes.confirmer.confirm(snapshot, settings), failures), reads)
+    found = network.result()
+    snapshot = Snapshot(
+        taken_at, uid.result(), node_section, server_section, found.network, routes=found.routes, services=services
+    )
+    failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
+    observation = Observation(eyes.confirmer.confirm(snapshot, settings), failures)
+    return _with_members(eyes, settings, _finish(eyes, settings, observation, reads))
 
 
 def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
     """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
 
     Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
-    them. The time is that of the newest reading of the cluster.
+    them. Nor are servers read anew: what is changed in a network is in the network. The time is that of the newest
+    reading of the cluster.
     """
     old = before.snapshot
     touched = frozenset(kind.partition(".")[0] for kind in kinds)
@@ -85,6 +91,7 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
     moments: list[datetime] = []
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
         nodes = pool.submit(observe_nodes, eyes.kubernetes) if "node" in touched else None
+        network = pool.submit(observe_network, eyes.hetzner, settings.network) if "route" in touched else None
         # What is read again in any case does not wait for what the Services want by now.
         reads = dict(_begin(pool, eyes, None, settings, before=old, touched=touched))
         if "service" in touched and services is not None:
@@ -98,7 +105,13 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
     snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at)
-    return _finish(eyes, settings, Observation(snapshot, _failures(before.failures, {"services": error})), reads)
+    failures = _failures(before.failures, {"services": error})
+    if network is None:
+        return _finish(eyes, settings, Observation(snapshot, failures), reads)
+    found_network = network.result()
+    snapshot = replace(snapshot, network=found_network.network, routes=found_network.routes)
+    observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
+    return _with_members(eyes, settings, _finish(eyes, settings, observation, reads))
 
 
 def _services(eyes: Eyes) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
@@ -144,6 +157,21 @@ def _finish(eyes: Eyes, settings: Settings, observation: Observation, reads: Map
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
     types, error = _types(eyes, settings, snapshot, failures.get("load_balancers"))
     return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
+
+
+def _with_members(eyes: Eyes, settings: Settings, observation: Observation) -> Observation:
+    """``observation`` with who is in the network, as far as something hangs on it; else as it is.
+
+    It is asked anew each time, as the removal of a route has no other proof that nobody has its gateway.
+    """
+    snapshot, failures = observation.snapshot, observation.failures
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is None or not asks_for_members(snapshot, settings):
+        return observation
+    if "servers" in failures:  # an API that has just failed is not asked for more
+        return replace(observation, snapshot=replace(snapshot, members=Section.missing(str(failures["servers"]))))
+    members, error = observe_members(eyes.hetzner, network.id)
+    return Observation(replace(snapshot, members=members), _failures(failures, {"members": error}))
 
 
 def _types(

@@ -6,6 +6,7 @@ people and machines leaves it out, since it is no part of the wish.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from ipaddress import IPv4Address
 from typing import Any
 
 from desired.change import Change, Claimed, LostNode, NodeIdentity, State
@@ -23,13 +24,20 @@ from desired.load_balancer import (
     Target,
 )
 from desired.plain import plain
+from desired.route import CONDITION_NETWORK, NetworkCondition
 from desired.section import UNMANAGED, Unmanaged
 from desired.service import Ingress
 from desired.snapshot import NodeAddress
 
 Nested = dict[str, Any]
 
-_SINGLE = {"node.shutdown_taint": "shutdown", "service.claim": "finalizer", "service.status": "ingress"}
+_SINGLE = {
+    "node.shutdown_taint": "shutdown",
+    "node.network_condition": CONDITION_NETWORK,
+    "service.claim": "finalizer",
+    "service.status": "ingress",
+    **dict.fromkeys(("route.create", "route.replace", "route.delete"), "gateway"),
+}
 """Kind → its one field, where that is not the last word of the kind."""
 
 
@@ -95,8 +103,8 @@ def _canonical(state: State | None, field: str) -> Nested:
     match state:
         case None:
             return {}
-        case str() | bool() | KnownAfterApply():
-            return {field: plain(state)}
+        case str() | bool() | KnownAfterApply() | IPv4Address() | NetworkCondition():
+            return {field: _leaf(state)}
         case ServerTarget() | IpTarget() | SelectorTarget():
             return {field: _target(state)}
         case NodeIdentity():
@@ -122,6 +130,13 @@ def _canonical(state: State | None, field: str) -> Nested:
             return _known_by(state, field)
         case _:
             return {"labels": plain(state)}
+
+
+def _leaf(state: str | bool | KnownAfterApply | IPv4Address | NetworkCondition) -> Any:
+    """``False (RouteCreated)`` for a condition: its message follows from these."""
+    if not isinstance(state, NetworkCondition):
+        return plain(state)
+    return f"{state.status} ({state.reason})" if state.reason else state.status
 
 
 def _known_by(state: State | None, field: str) -> Nested:

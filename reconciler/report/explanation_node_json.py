@@ -6,9 +6,11 @@ from typing import Any
 from desired.blast_radius import NodeLosses
 from desired.explanation.match import ServerMatch
 from desired.explanation.node import Explanation
+from desired.explanation.routes import NodeRoutes, RouteFact
 from desired.snapshot import Server
 from reconciler.report.explanation_members import anchor_as_json, fact_as_json, word_as_json
 from reconciler.report.json_report import change_as_json, note_as_json
+from reconciler.report.limits import LIMITS
 from reconciler.result import Line
 
 NO_NODE: Mapping[str, Any] = {
@@ -17,6 +19,7 @@ NO_NODE: Mapping[str, Any] = {
     "match": None,
     "labels": [],
     "addresses": [],
+    "routes": None,
     "taints": [],
     "conditions": [],
     "changes": [],
@@ -37,6 +40,7 @@ def node_as_json(explanation: Explanation, approve_flags: str) -> Mapping[str, A
         "match": _match(explanation.match),
         "labels": [fact_as_json(fact) for fact in explanation.labels],
         "addresses": [fact_as_json(fact) for fact in explanation.addresses],
+        "routes": _routes(explanation.routes) if explanation.routes else None,
         "taints": [fact_as_json(fact) for fact in explanation.taints],
         "conditions": [fact_as_json(fact) for fact in explanation.conditions],
         "changes": [change_as_json(Line(change)) for change in explanation.changes],
@@ -71,6 +75,29 @@ def _server(server: Server) -> Mapping[str, Any]:
         "status": server.status.value,
         "type": server.type,
         "location": server.location,
+    }
+
+
+def _routes(routes: NodeRoutes) -> Mapping[str, Any]:
+    return {
+        "network": routes.network_id,
+        "used": routes.used,
+        "limit": LIMITS["routes"],
+        "cluster_cidr": str(routes.cluster_cidr) if routes.cluster_cidr else None,
+        "mismatch": routes.mismatch,
+        "why": routes.why or None,
+        "destinations": [_route(fact) for fact in routes.facts],
+    }
+
+
+def _route(fact: RouteFact) -> Mapping[str, Any]:
+    return {
+        "destination": fact.destination,
+        "standing": fact.standing.value if fact.standing else None,
+        "fate": fact.fate.value if fact.fate else None,
+        "value": str(fact.value) if fact.value else None,
+        "wanted": str(fact.wanted) if fact.wanted else None,
+        "why": fact.why,
     }
 
 

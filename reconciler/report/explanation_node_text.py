@@ -4,8 +4,21 @@ from collections.abc import Iterator
 
 from desired.explanation.match import ServerMatch
 from desired.explanation.node import Explanation
+from desired.explanation.routes import NodeRoutes, RouteFact
 from desired.explanation.stage import Stage
-from reconciler.report.explanation_lines import anchor_line, facts, note_lines, section, words
+from desired.routes.claims import FAILING, Standing
+from reconciler.report.explanation_lines import (
+    Row,
+    anchor_line,
+    facts,
+    mark,
+    note_lines,
+    section,
+    sides,
+    table,
+    words,
+)
+from reconciler.report.limits import LIMITS
 from reconciler.report.text_report import TextLine, Tone, change_lines
 from reconciler.result import Line
 
@@ -24,11 +37,19 @@ def node_lines(explanation: Explanation, approve_flags: str) -> Iterator[TextLin
     yield from section("Server", _server(explanation.match))
     yield from section("Changes", _changes(explanation))
     yield from section("Guards", _guards(explanation, approve_flags))
-    yield from note_lines(explanation.notes, [explanation.why])
+    yield from note_lines(explanation.notes, _told(explanation))
     yield from section("Labels", facts(explanation.labels))
     yield from section("Addresses", facts(explanation.addresses))
+    if explanation.routes:
+        yield from section("Routes", _routes(explanation.routes))
     yield from section("Taints", facts(explanation.taints))
     yield from section("Conditions", facts(explanation.conditions))
+
+
+def _told(explanation: Explanation) -> Iterator[str]:
+    """What is told elsewhere, so that it is no note as well."""
+    yield explanation.why
+    yield from (fact.why for fact in (explanation.routes.facts if explanation.routes else ()))
 
 
 def _server(match: ServerMatch) -> Iterator[TextLine]:
@@ -73,3 +94,31 @@ def _measures(explanation: Explanation) -> Iterator[TextLine]:
     lost = f"{len(losses.lost)} of {losses.nodes} Nodes, limit {losses.limit}"
     yield TextLine(f"  unannounced losses: {lost}", tone)
     yield TextLine(f"  announced to go: {explanation.announced or 'no'}")
+
+
+def _routes(routes: NodeRoutes) -> Iterator[TextLine]:
+    if routes.network_id is None:
+        yield TextLine(f"  none: {routes.why}", Tone.WARNING)
+        return
+    use = "an unknown number of" if routes.used is None else f"{routes.used}/{LIMITS['routes']}"
+    cidr = routes.cluster_cidr or "no --cluster-cidr, so that routes are only created"
+    yield TextLine(f"  network {routes.network_id}, {use} routes; cluster CIDR: {cidr}")
+    if routes.mismatch:
+        yield TextLine(f"  {routes.mismatch}", Tone.WARNING)
+    if routes.why:
+        yield TextLine(f"  none: {routes.why}", Tone.DETAIL)
+    yield from table(map(_route, routes.facts))
+
+
+def _route(fact: RouteFact) -> Row:
+    """What is wrong and stays so is marked as what guards hold."""
+    value, wanted = (None if side is None else str(side) for side in (fact.value, fact.wanted))
+    sign, tone = mark(value, wanted)
+    if sign == " " and fact.standing in FAILING:
+        sign, tone = "!", Tone.BAD
+    elif sign == " " and fact.standing is Standing.WAITING:
+        sign, tone = "?", Tone.WARNING
+    elif fact.standing is None and sign == " ":
+        tone = Tone.DETAIL
+    word = fact.standing or fact.fate or "-"
+    return Row(sign, tone, (fact.destination, word, sides(value, wanted), fact.why))

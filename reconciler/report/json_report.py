@@ -13,6 +13,7 @@ from desired.section import Present, Section
 from reconciler import __version__
 from reconciler.report.canonical import as_json
 from reconciler.report.fields import field_changes
+from reconciler.report.limits import LIMITS
 from reconciler.result import Line, Report, approve_command, summary
 
 FORMAT_VERSION = "1.0"
@@ -23,13 +24,14 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
     """The report in JSON values, keys in the order in which people read them."""
     snapshot = report.snapshot
     uid = snapshot.cluster_uid.value if snapshot and isinstance(snapshot.cluster_uid, Present) else None
+    sections = snapshot.sections() if snapshot else {}
     return {
         "format_version": FORMAT_VERSION,
         "result": report.result.value,
         "tool_version": __version__,
         "taken_at": snapshot.taken_at.isoformat() if snapshot else None,
         "cluster": {"uid": uid},
-        "sections": {name: _section(section) for name, section in snapshot.sections().items()} if snapshot else {},
+        "sections": {name: _section(name, section) for name, section in sections.items()},
         "changes": [change_as_json(line) for line in report.lines],
         "notes": [note_as_json(note) for note in report.notes],
         "holds": [hold_as_json(hold, report.approve_flags) for hold in report.holds],
@@ -51,12 +53,14 @@ def schema() -> Mapping[str, Any]:
     return loaded
 
 
-def _section(section: Section[Any, Any]) -> Mapping[str, Any]:
+def _section(name: str, section: Section[Any, Any]) -> Mapping[str, Any]:
+    """``limit`` only where one is known."""
     return {
         "complete": section.complete,
         "count": len(section),
         "expected": section.expected,
         "why_incomplete": section.why_incomplete,
+        **({"limit": LIMITS[name]} if name in LIMITS else {}),
     }
 
 

@@ -12,8 +12,10 @@ from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.change import Change, Hold, NoteKind, Verdict
 from desired.kinds import Verb
 from desired.section import Present, Section
+from desired.snapshot import Snapshot
 from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
+from reconciler.report.limits import LIMITS, shown_use
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
 
 
@@ -42,6 +44,8 @@ class TextLine:
 _SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
 _LONGEST = 8
 """How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
+_ALIKE = 3
+"""How many objects are named of those that all have the same note, once they are more than the longest list."""
 _LEGEND = {
     "+": "add",
     "~": "modify",
@@ -73,7 +77,7 @@ def _lines(report: Report) -> Iterator[TextLine]:
         yield TextLine("Symbols: " + ", ".join(f"{symbol} {_LEGEND[symbol]}" for symbol in symbols), Tone.DETAIL)
     for section, lines in groupby(sorted(report.lines, key=_place), key=_section):
         yield TextLine("")
-        yield TextLine(_HEADINGS.get(section, section), Tone.HEADING)
+        yield TextLine(_heading(section, report.snapshot), Tone.HEADING)
         for line in lines:
             yield from change_lines(line)
     yield from _holds(report)
@@ -87,6 +91,13 @@ def _lines(report: Report) -> Iterator[TextLine]:
 def _section(line: Line) -> str:
     """The first part of a change's key."""
     return line.change.key.split("/", 1)[0]
+
+
+def _heading(section: str, snapshot: Snapshot | None) -> str:
+    """What stands above such changes, with what is used of a limit before them: ``routes, 97/100 used``."""
+    heading = _HEADINGS.get(section, section)
+    counted = snapshot.sections().get(heading) if snapshot and heading in LIMITS else None
+    return f"{heading}, {shown_use(heading, counted)} used" if counted is not None else heading
 
 
 def _place(line: Line) -> int:
@@ -191,10 +202,15 @@ def _notes(report: Report) -> Iterator[TextLine]:
     if report.notes:
         yield TextLine("")
         yield TextLine("Notes", Tone.HEADING)
+    keys: dict[tuple[NoteKind, str], list[str]] = {}
     # The anchor explains most of the others, so it comes first.
     for note in sorted(report.notes, key=lambda note: note.kind is not NoteKind.ANCHOR):
-        tone = Tone.BAD if note.kind is NoteKind.ANCHOR else Tone.PLAIN
-        yield TextLine(f"  {note.key}  {note.kind}: {note.text}", tone)
+        keys.setdefault((note.kind, note.text), []).append(note.key)
+    for (kind, text), alike in keys.items():
+        tone = Tone.BAD if kind is NoteKind.ANCHOR else Tone.PLAIN
+        # A network may have a hundred routes that are somebody else's.
+        shown = [f"{', '.join(alike[:_ALIKE])} and {len(alike) - _ALIKE} more"] if len(alike) > _LONGEST else alike
+        yield from (TextLine(f"  {key}  {kind}: {text}", tone) for key in shown)
 
 
 def _footer(report: Report) -> Iterator[TextLine]:
@@ -203,7 +219,7 @@ def _footer(report: Report) -> Iterator[TextLine]:
     snapshot = report.snapshot
     if result is Result.NO_CHANGES and snapshot is not None:
         sections = snapshot.sections().items()
-        seen = ", ".join(_count(len(section), _worded(name).removesuffix("s")) for name, section in sections)
+        seen = ", ".join(_seen(name, section) for name, section in sections)
         done = f"Applied {_count(counts['applied'], 'change')}. " if counts["applied"] else ""
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
@@ -220,6 +236,13 @@ def _footer(report: Report) -> Iterator[TextLine]:
         yield TextLine(f"Plan: {', '.join(words)}.")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
     yield TextLine(f"Result: {result}{_EXPLANATION[result]}", tone)
+
+
+def _seen(name: str, section: Section[Any, Any]) -> str:
+    """``3 servers``, ``7/100 routes``."""
+    if name in LIMITS:
+        return f"{shown_use(name, section)} {_worded(name)}"
+    return _count(len(section), _worded(name).removesuffix("s"))
 
 
 _EXPLANATION = {

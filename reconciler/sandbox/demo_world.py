@@ -1,6 +1,7 @@
 """The small cluster of ``reconcile demo`` and of a sandbox without a world file: of four Nodes that ran, one server was
 resized and one deleted; two Nodes have just joined, and one has a name that no server has. One Service has just been
-created, and of another's load balancer somebody took a target out."""
+created, and of another's load balancer somebody took a target out. The network has routes to the pods of the Nodes that
+ran: the deleted server's leads nowhere by now. The Nodes that join have none yet, and one route is somebody else's."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +11,10 @@ _UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
 _REASONS = {"True": "KubeletReady", "False": "KubeletNotReady", "Unknown": "NodeStatusUnknown"}
 """Status of the Ready condition → its reason."""
 _NETWORK = 4711
+CLUSTER_CIDR = "10.244.0.0/16"
+"""What ``--cluster-cidr`` has to be for this cluster."""
+_VPN = {"destination": "10.8.0.0/24", "gateway": "10.0.0.254"}
+"""A route to an office: none of the cluster's."""
 _ANNOTATION = "load-balancer.hetzner.cloud"
 _API_UID = "6a1f4d3e-2b7c-4c1a-9d55-0c2f1b7a8e90"
 _SERVERS = (
@@ -26,6 +31,9 @@ _TYPE_BEFORE = {"worker-1": "cpx32"}
 """Server's name → its type when its Node joined."""
 _GONE = "worker-3"
 """The server that somebody deleted while its Node stayed."""
+_ADDRESSES = {_GONE: "10.0.0.50"}
+"""Server's name → its address in the network, where that is not the one that follows from its id. That of a server that
+is gone is free for whatever comes next, and then the route to it leads there."""
 _CONTROL_PLANE = {
     "node-role.kubernetes.io/control-plane": "",
     "node.kubernetes.io/exclude-from-external-load-balancers": "",
@@ -45,6 +53,7 @@ def demo_world(now: datetime) -> dict[str, Any]:
         "name": "cluster",
         "ip_range": "10.0.0.0/16",
         "subnets": [{"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}],
+        "routes": [*(_route(server) for server in servers if server["name"] not in _JOINING), _VPN],
     }
     return {
         "format_version": "1.0",
@@ -66,8 +75,18 @@ def _server(name: str, server_id: int, kind: str, location: str) -> dict[str, An
         "server_type": kind,
         "location": location,
         "public_net": {"ipv4": {"ip": f"203.0.113.{host}"}, "ipv6": {"ip": f"2001:db8:{host:x}::/64"}},
-        "private_net": [{"network": _NETWORK, "ip": f"10.0.0.{host + 1}"}],
+        "private_net": [{"network": _NETWORK, "ip": _ADDRESSES.get(name, f"10.0.0.{host + 1}")}],
     }
+
+
+def _pod_cidr(server: dict[str, Any]) -> str:
+    """What kube-controller-manager gave the server's Node."""
+    return f"10.244.{server['id'] - 101}.0/24"
+
+
+def _route(server: dict[str, Any]) -> dict[str, Any]:
+    """The one to the pods on the server."""
+    return {"destination": _pod_cidr(server), "gateway": server["private_net"][0]["ip"]}
 
 
 def _node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
@@ -86,7 +105,7 @@ def _joining_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
             "creationTimestamp": _time(now - timedelta(seconds=40)),
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
         },
-        "spec": {"taints": [_UNINITIALIZED]},
+        "spec": {"podCIDR": _pod_cidr(server), "podCIDRs": [_pod_cidr(server)], "taints": [_UNINITIALIZED]},
         "status": {
             "addresses": [{"type": "Hostname", "address": name}],
             "conditions": [_ready("False", now - timedelta(seconds=40))],
@@ -116,14 +135,18 @@ def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
                 **(_CONTROL_PLANE if name.startswith("control-plane") else {}),
             },
         },
-        "spec": {"providerID": f"hcloud://{server['id']}"},
+        "spec": {
+            "podCIDR": _pod_cidr(server),
+            "podCIDRs": [_pod_cidr(server)],
+            "providerID": f"hcloud://{server['id']}",
+        },
         "status": {
             "addresses": [
                 {"type": "Hostname", "address": name},
                 {"type": "ExternalIP", "address": server["public_net"]["ipv4"]["ip"]},
                 {"type": "InternalIP", "address": server["private_net"][0]["ip"]},
             ],
-            "conditions": [_ready("True", now - timedelta(days=3))],
+            "conditions": [_ready("True", now - timedelta(days=3)), _routed(now - timedelta(days=3))],
         },
     }
 
@@ -131,7 +154,7 @@ def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
 def _silenced(node: dict[str, Any], now: datetime) -> dict[str, Any]:
     """The same Node after its kubelet has said nothing for a while: what the cluster's own controllers make of it."""
     node["spec"]["taints"] = [_UNREACHABLE]
-    node["status"]["conditions"] = [_ready("Unknown", now - timedelta(minutes=5))]
+    node["status"]["conditions"][0] = _ready("Unknown", now - timedelta(minutes=5))
     return node
 
 
@@ -169,6 +192,17 @@ def _balancer() -> dict[str, Any]:
         "private_net": [{"network": _NETWORK, "ip": "10.0.0.100"}],
         "services": [{"listen_port": 443, "destination_port": 30443}],
         "targets": [{"type": "server", "server": {"id": 102}, "use_private_ip": True}],
+    }
+
+
+def _routed(since: datetime) -> dict[str, Any]:
+    return {
+        "type": "NetworkUnavailable",
+        "status": "False",
+        "reason": "RouteCreated",
+        "message": "RouteController created a route",
+        "lastHeartbeatTime": _time(since),
+        "lastTransitionTime": _time(since),
     }
 
 

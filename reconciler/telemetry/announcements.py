@@ -10,6 +10,7 @@ from desired.snapshot import Snapshot
 from desired.state import DesiredState
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import Event, EventType, Subject, subject_of
+from reconciler.telemetry.route_events import refusal, warnings_on_routes
 from reconciler.telemetry.service_events import done, failures, warnings_on_services
 from reconciler.telemetry.target_events import warnings_on_targets
 
@@ -29,7 +30,7 @@ server that is not found is none of them, as that is how every Node begins to go
 
 def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
     """HCCM's event for a Node that was initialised with all its writes, or deleted; a warning for one where that
-    failed; else None. What is done for a Service is said once, at the end of the pass."""
+    failed, or the route to its pods; else None. What is done for a Service is said once, at the end of the pass."""
     node = snapshot.node(change.owner)
     if node is None:
         return None
@@ -44,7 +45,7 @@ def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | 
         case "node.delete", Failed(error):
             why = f"Failed deleting node {node.name}: {error}"
             return Event(subject_of(node), EventType.WARNING, "DeletingNodeFailed", why)
-    return None
+    return refusal(change, outcome, snapshot)
 
 
 def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
@@ -61,8 +62,8 @@ def warnings(
     desired: DesiredState | None = None,
 ) -> Iterator[Event]:
     """What holds after a pass and a person should know: a warning with the cause for each joining Node that cannot be
-    initialised, each settled one that cannot be kept true, each Service that does not get what it asks for, and each
-    object of which a change is held; and what was ``tried`` and failed for a Service.
+    initialised, each settled one that cannot be kept true or whose pods no route leads to, each Service that does not
+    get what it asks for, and each object of which a change is held; and what was ``tried`` and failed for a Service.
 
     ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from
     (None: it is computed anew where it is needed). While the token seems to be another project's, what was not found
@@ -70,6 +71,7 @@ def warnings(
     """
     if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
         yield from _warnings_on_nodes(plan, snapshot)
+        yield from warnings_on_routes(plan, snapshot)
         yield from warnings_on_services(plan, snapshot)
         yield from warnings_on_targets(plan, snapshot, settings, desired)
     yield from failures(tried, snapshot)

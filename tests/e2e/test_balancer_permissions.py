@@ -1,4 +1,5 @@
-"""Every mode with load balancers works with what HCCM may do in a cluster, and is shipped with no more than it uses."""
+"""Every mode with load balancers and routes works with what HCCM may do in a cluster, and is shipped with no more than
+it uses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,16 +10,15 @@ from reconciler.cli.approve import approve
 from reconciler.sandbox.exchange import Exchange
 from tests.support.apiserver import OwnApiServer
 from tests.support.balancer_cluster import (
-    IN_NETWORK,
     a_server_of,
     a_service,
     annotate,
     balancers,
     delete_service,
     finalizers,
-    have_nodes,
     have_services,
     ingress,
+    private_ip,
     said_of,
     service_in,
     services,
@@ -27,6 +27,7 @@ from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.lifecycle import ago
 from tests.support.objects import joining_node, settled_node
 from tests.support.permissions import Role, grant, granted, shipped, used
+from tests.support.routed_cluster import ROUTED, a_route_to, all_say, have_pods, pods_of, routes
 from tests.support.stage import Stage
 
 _RBAC = "rbac.authorization.k8s.io/v1"
@@ -69,11 +70,13 @@ OF_HCCM: list[Role] = [
 @pytest.fixture
 def eventful(a_stage: Callable[..., Stage]) -> Stage:
     """A stage with something to do of every sort: a Node that joins and one that has to go; Services that want a load
-    balancer, that may take over one when a person says so, and that ask for what they cannot have."""
+    balancer, that may take over one when a person says so, and that ask for what they cannot have; routes that are
+    missing, lead elsewhere or nowhere."""
     stage = a_stage(action_s=0.0)
-    stage.environment |= IN_NETWORK
     stray = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
-    have_nodes(stage, 3, load_balancers=[{"id": 70, "name": "shop", "services": [stray]}])
+    have_pods(
+        stage, 3, a_route_to(2, 1), a_route_to(9), load_balancers=[{"id": 70, "name": "shop", "services": [stray]}]
+    )
     world = stage.project.world()["hetzner"]
     stage.project.replace_world({**world, "servers": [*world["servers"], a_server_of(4)]})
     stage.register(joining_node("web-4"), settled_node("lost", 9, "Unknown", since=ago(minutes=5)))
@@ -86,12 +89,14 @@ def _as_user(stage: Stage, cluster: OwnApiServer, user: str) -> None:
 
 
 def _everything(stage: Stage, cluster: OwnApiServer, user: str) -> list[Exchange]:
-    """What the user's passes sent: Services served, adopted, changed and let go, Nodes initialised and deleted, an
-    approval used up, and an event that is said once more. That all of it was done is asserted here."""
+    """What the user's passes sent: Services served, adopted, changed and let go, Nodes initialised, routed and deleted,
+    an approval used up, and an event that is said once more. That all of it was done is asserted here."""
     _as_user(stage, cluster, user)
     first = one_pass(stage, ONCE_AT_ANY_AGE)
     sent = stage.proxy.journal.entries()
     (hold,) = first["holds"]
+    assert routes(stage) == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
+    assert all_say(stage) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
     assert approve(hold["hash"], {"--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
     stage.forget()
 

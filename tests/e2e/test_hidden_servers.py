@@ -12,6 +12,7 @@ import pytest
 from reconciler.cycle import converge
 from reconciler.loop import Pace, run_loop
 from reconciler.result import Report
+from reconciler.wake import Wake
 from tests.support.fault_scripts import NETWORK, Mode, Pass, Script, random_script
 from tests.support.in_process import one_pass, wired
 from tests.support.lifecycle import (
@@ -111,7 +112,7 @@ def _loop(stage: Stage, passes: Sequence[Pass]) -> int:
                 stop.set()
             return reports[-1]
 
-        run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None)
+        run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None, wake=Wake())
     return len(reports)
 
 

@@ -37,7 +37,7 @@ def test_the_demo_runs_from_an_empty_folder_without_the_checkout(installed: Path
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith(str(installed))
-    plan, applied, empty = (ran.stdout.index(text) for text in ("7 to add", "Applied 10 changes", "What to type next"))
+    plan, applied, empty = (ran.stdout.index(text) for text in ("9 to add", "Applied 15 changes", "What to type next"))
     assert plan < applied < empty
     assert ran.stdout[applied:].count("No changes. Observed 6 nodes, 6 servers, 2 services, 2 load balancers.") == 2
 

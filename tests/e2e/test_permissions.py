@@ -1,5 +1,6 @@
 """The shipped roles suffice: each mode works with exactly the RBAC under ``deploy/rbac``, and no more."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.apiserver import OwnApiServer
+from tests.support.balancer_cluster import private_ip
 from tests.support.lifecycle import AT_ANY_AGE, ago
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.permissions import grant, granted, shipped, used
+from tests.support.routed_cluster import all_say, have_pods, pods_of, routes
 from tests.support.stage import Stage, is_initialised
 
 READ_ONLY_TOKEN = "r" * 64
@@ -123,6 +126,24 @@ def test_without_the_right_to_delete(losing: Stage, real_cluster: OwnApiServer) 
     assert (reason, others) == ("DeletingNodeFailed", [])
     assert text.startswith("Failed deleting node lost: ")
     assert 'cannot delete resource "nodes"' in text
+
+
+def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
+    a_stage: Callable[..., Stage], real_cluster: OwnApiServer
+) -> None:
+    """Pods are reached all the same, and the report names the verb that is missing."""
+    stage = a_stage(action_s=0.0)
+    have_pods(stage, 1)
+    grant(real_cluster, "observer", shipped("observe.yaml"))
+    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("observer"), server=stage.proxy.url))
+
+    ran = stage.reconcile("--once", "--output", "json", KUBECONFIG=kubeconfig)
+
+    outcomes = {change["kind"]: change["outcome"] for change in ran.report["changes"]}
+    assert (ran.code, ran.report["result"]) == (1, "partial")
+    assert outcomes["route.create"]["state"] == "applied"
+    assert 'cannot patch resource "nodes/status"' in outcomes["node.network_condition"]["why"]
+    assert (routes(stage), all_say(stage)) == ({pods_of(1): private_ip(1)}, {"web-1": None})
 
 
 def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiServer) -> None:

@@ -28,30 +28,43 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_demo_plans_what_it_applies(shown: str) -> None:
-    """Nodes join, labels follow a resize, the Node of a deleted server goes, Services get what they lack: first as a
-    plan, then as done."""
-    plan, applied = shown.index("Plan: 7 to add, 2 to modify, 1 to remove."), shown.index("Applied 10 changes.")
+    """Nodes join and get routes, labels follow a resize, the Node of a deleted server goes with its route, Services get
+    what they lack: first as a plan, then as done."""
+    plan, applied = shown.index("Plan: 9 to add, 4 to modify, 2 to remove."), shown.index("Applied 15 changes.")
     changes = [
         "+ node/worker-4  node.initialise",
         "+ node/worker-5  node.initialise",
         "~ node/worker-1/labels  node.labels",
+        "~ node/worker-4/network  node.network_condition",
+        "~ node/worker-5/network  node.network_condition",
         "- node/worker-3  node.delete",
         *(f"+ load_balancer/default/api/target/server:{number}  lb.target" for number in (103, 105, 106)),
         "+ load_balancer/default/shop  lb.create",
         "+ service/default/shop/finalizer  service.claim",
         "~ service/default/shop/status  service.status",
+        "+ route/4711/10.244.4.0/24  route.create",
+        "+ route/4711/10.244.5.0/24  route.create",
+        "- route/4711/10.244.3.0/24  route.delete",
     ]
 
     assert re.findall(r"^  ([-+~] .*)$", shown[:plan], re.MULTILINE) == changes
     assert re.findall(r"^  ([-+~] .*)$", shown[plan:applied], re.MULTILINE) == [f"{line}  applied" for line in changes]
     assert "labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42" in shown[:plan]
+    assert "NetworkUnavailable: (none) -> False (RouteCreated)" in shown[:plan]
+
+
+def test_the_demo_leaves_alone_what_is_somebody_elses(shown: str) -> None:
+    """Each of its three reports says so of the one route that is none of the cluster's, and of no other."""
+    foreign = "  route/4711/10.8.0.0/24  foreign: left alone: it is not within the cluster CIDR 10.244.0.0/16\n"
+
+    assert shown.count(foreign) == shown.count("foreign: ") == 3
 
 
 def test_the_demo_ends_with_an_observed_world_that_needs_no_changes(shown: str) -> None:
     """Twice: by the run that applied, and by another one that looked."""
-    after = shown[shown.index("Applied 10 changes.") :]
+    after = shown[shown.index("Applied 15 changes.") :]
 
-    assert after.count("No changes. Observed 6 nodes, 6 servers, 2 services, 2 load balancers.") == 2
+    assert after.count("No changes. Observed 6 nodes, 6 servers, 6/100 routes, 2 services, 2 load balancers.") == 2
     assert re.findall(r"^  [-+~!?] ", after, re.MULTILINE) == []
     assert after.index("No changes.") < after.index("What to type next")
 

@@ -13,7 +13,8 @@ from tests.support.stage import DEADLINE_S
 
 
 def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
-    """Nothing has to be added: the Nodes' private addresses are known, so that none is to go away."""
+    """Nothing has to be added: the Nodes' private addresses are known, so that none is to go away, and new ones get
+    routes. What the cluster's pods have is for its owner to say."""
     with running() as exports:
         ran = subprocess.run(
             [*COMMAND, "--dry-run", "--output", "json"],
@@ -30,13 +31,19 @@ def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
         ("node/worker-4", "node.initialise", "allowed"),
         ("node/worker-5", "node.initialise", "allowed"),
         ("node/worker-1/labels", "node.labels", "allowed"),
+        *((f"node/worker-{number}/network", "node.network_condition", "allowed") for number in (4, 5)),
+        *((f"route/4711/10.244.{number}.0/24", "route.create", "allowed") for number in (4, 5)),
         ("node/worker-3", "node.delete", "allowed"),
         *((f"load_balancer/default/api/target/server:{server}", "lb.target", "allowed") for server in (103, 105, 106)),
         ("load_balancer/default/shop", "lb.create", "allowed"),
         ("service/default/shop/finalizer", "service.claim", "allowed"),
         ("service/default/shop/status", "service.status", "allowed"),
     }
-    assert [(note["key"], note["kind"]) for note in report["notes"]] == [("node/worker6", "unmatched")]
+    assert [(note["key"], note["kind"]) for note in report["notes"]] == [
+        ("network/4711", "cluster-cidr"),
+        ("node/worker6", "unmatched"),
+        ("route/4711/10.8.0.0/24", "foreign"),
+    ]
 
 
 @pytest.mark.parametrize(

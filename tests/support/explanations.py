@@ -25,6 +25,7 @@ from tests.builders import (
     a_snapshot,
     servers_of,
 )
+from tests.support.route_explanations import ROUTED_WORLDS
 
 COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 BORN = NOW - timedelta(days=30)
@@ -57,7 +58,7 @@ def _settled() -> Explained:
         conditions=(
             Condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
             Condition("Ready", "True", "KubeletReady", NOW - timedelta(days=3)),
-            Condition("NetworkUnavailable", "False", "RouteCreated"),
+            Condition("NetworkUnavailable", "False", "CalicoIsUp"),
         ),
     )
     return explained(a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]))
@@ -167,6 +168,7 @@ EXPLANATIONS: Mapping[str, Explained] = {
     ),
     "elsewhere": explained(a_snapshot([CONTROL, a_joining_node()], [a_server()])),
     "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), name="web-2"),
+    **{name: explained(*world) for name, world in ROUTED_WORLDS.items()},
     "no_api": Explained("node/web-1", Report(errors=(NO_API,), cost=Cost(kubernetes=5))),
 }
 """Name → explanation; the golden files are named ``explain_<name>``."""

@@ -75,6 +75,7 @@ class Run:
     approve_flags: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
     ears: Ears = field(default_factory=Ears)
+    is_called: Callable[[], bool] = lambda: False
     eyes: Eyes = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -100,7 +101,8 @@ class Run:
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
         actuators = actuators_with(writer, self.eyes.kubernetes, Hands(reader, self.writer, actions))
         conditions = ConditionSink(partial(write_conditions, writer))
-        acting = Acting(actuators, partial(use_up, writer, NAMESPACE), self.ears, self.ears, self.stop, conditions)
+        use = partial(use_up, writer, NAMESPACE)
+        acting = Acting(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         return converge(self.looking, acting)
 
     def approve(self, hold_hash: str) -> None:

@@ -25,6 +25,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.balancer_scenarios import BALANCER_SCENARIOS
+from tests.support.route_scenarios import ROUTE_SCENARIOS
 
 _COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)
@@ -160,5 +161,6 @@ SCENARIOS: Mapping[str, Report] = {
     ),
     "error": Report(errors=(_REFUSED,)),
     **BALANCER_SCENARIOS,
+    **ROUTE_SCENARIOS,
 }
 """Name → report; the golden files have the same names."""

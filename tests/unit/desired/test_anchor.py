@@ -13,7 +13,7 @@ from desired.section import Absent, Present, Section, Unknown
 from desired.selector import parse_selector
 from desired.service import Service
 from desired.settings import Settings, Waits
-from desired.snapshot import Network, Readiness, Server, Snapshot
+from desired.snapshot import AddressType, Network, NodeAddress, Readiness, Server, Snapshot
 from tests.balancers import a_balancer, a_service, a_world
 from tests.builders import (
     NOW,
@@ -26,6 +26,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.routes import a_route, routes_of
 from tests.support.reference_rules import covers
 
 
@@ -281,6 +282,43 @@ def test_witnesses_that_cannot_be_told(world: dict[str, Any], expected: Mapping[
     nobodys = a_balancer(8, service_uid=None, cluster_uid=None)
     snapshot = a_world([ALIVE], [a_balancer(7), nobodys, a_balancer(9, cluster_uid=None)], nodes=[], servers=[])
     assert witnesses(replace(snapshot, **world), Settings()) == expected
+
+
+def _internal(address: str) -> NodeAddress:
+    return NodeAddress(AddressType.INTERNAL_IP, address)
+
+
+ROUTE = {"route/4/10.244.1.0/24": "route"}
+TO_PODS, TO_OTHERS = routes_of(a_route()), routes_of(a_route(2), a_route("10.244.0.0/16"), a_route("0.0.0.0/0"))
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("node", "world", "expected"),
+    [
+        pytest.param({}, {}, ROUTE, id="to-our-pods"),
+        pytest.param({"ready": Readiness.FALSE, "unschedulable": True}, {}, ROUTE, id="whatever-the-node-says"),
+        pytest.param({"pod_cidrs": ("fd00::/64", "10.244.1.9/24")}, {}, ROUTE, id="by-other-words"),
+        pytest.param({}, {"routes": incomplete(TO_PODS)}, ROUTE, id="beside-a-gap"),
+        pytest.param({}, {"routes": TO_OTHERS}, {}, id="to-others"),
+        pytest.param({}, {"routes": routes_of(unreadable={"10.244.1.0/24": "odd"})}, {}, id="unreadable-is-no-proof"),
+        pytest.param({}, {"routes": None}, {}, id="not-read"),
+        pytest.param({}, {"network": Present(None)}, {}, id="no-network"),
+        pytest.param({}, {"network": Absent()}, {}, id="network-not-there"),
+        pytest.param({}, {"network": Unknown("429")}, {}, id="network-unknown"),
+        pytest.param({"pod_cidrs": ()}, {}, {}, id="no-pods"),
+        pytest.param({"provider_id": "aws://1"}, {}, {}, id="to-another-clouds-pods"),
+        pytest.param({"provider_id": None}, {}, {}, id="to-an-unclaimed-nodes-pods"),
+        pytest.param({"labels": SPARE}, {}, {}, id="to-an-ignored-nodes-pods"),
+        pytest.param({"addresses": (_internal("10.0.0.9"), _internal("10.0.0.2"))}, {}, ROUTE, id="by-its-address"),
+        pytest.param({"addresses": (_internal("10.0.0.3"),)}, {}, {}, id="by-anothers-as-in-a-twin-of-the-cluster"),
+    ],
+)
+def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expected: Mapping[str, str]) -> None:
+    """A route to the pods of one of our Nodes proves the project, whatever became of the Node's server."""
+    pods = {"pod_cidrs": ("10.244.1.0/24",)}
+    snapshot = a_snapshot([a_settled_node(**pods | node)], network=Present(a_network(4)), routes=TO_PODS)
+    assert witnesses(replace(snapshot, **world), SPARED) == expected
 
 
 @covers("W-2")

@@ -116,7 +116,7 @@ def test_incomplete_snapshot(change: Change, snapshot: Snapshot, expected: list[
         pytest.param(
             a_change("certificate/ns/a", "certificate.create"), ("services", "certificates"), id="certificate"
         ),
-        pytest.param(a_change("route/4/10.0.0.0_24", "route.create"), ("networks",), id="route-create"),
+        pytest.param(a_change("route/4/10.0.0.0/24", "route.create"), ("routes",), id="route-create"),
         pytest.param(a_change(LB, "lb.delete"), ("services", "load balancers"), id="lb-delete"),
         pytest.param(a_change("service/ns/a/release", "service.release"), ("services", "load balancers"), id="release"),
         pytest.param(
@@ -135,9 +135,9 @@ def test_sections_that_were_not_read(change: Change, sections: tuple[str, ...]) 
 
 def test_unread_and_unknown_at_once() -> None:
     """A removal in the cloud says all that it waits for."""
-    change = a_change("route/4/10.0.0.0_24", "route.delete")
+    change = a_change("route/4/10.0.0.0/24", "route.delete")
     findings = list(incomplete_snapshot(facts([change], a_snapshot(cluster_uid=Unknown("403")))))
-    assert findings == [waits(change, "the cluster's identity could not be read: 403"), *unread(change, "networks")]
+    assert findings == [waits(change, "the cluster's identity could not be read: 403"), *unread(change, "routes")]
 
 
 def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) -> Snapshot:
@@ -339,6 +339,8 @@ def test_guards_by_name() -> None:
         "ip-loss",
         "target-floor",
         "certificate-issuance",
+        "route-blast-radius",
+        "cluster-cidr",
         "policy",
     ]
 

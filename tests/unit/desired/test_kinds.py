@@ -80,7 +80,7 @@ def test_cloud_writes(name: str) -> None:
         pytest.param(["lb.target"], ("services", "load_balancers", "nodes", "servers"), id="targets"),
         pytest.param(["certificate.create"], ("services", "certificates"), id="certificates"),
         pytest.param(
-            [name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "networks"), id="routes"
+            [name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes"), id="routes"
         ),
     ],
 )
@@ -104,3 +104,8 @@ def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...])
 def test_controllers(controller: Controller, names: set[str]) -> None:
     """Each kind belongs to the controller that does it in HCCM, so that switching one off means the same."""
     assert {name for name, kind in KINDS.items() if kind.controller is controller} == names
+
+
+def test_kinds_that_give_way() -> None:
+    """Only routes come in series so long that what is more urgent cannot wait for their end."""
+    assert {name for name, kind in KINDS.items() if kind.gives_way} == {"route.create", "route.replace", "route.delete"}

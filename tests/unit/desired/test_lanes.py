@@ -9,7 +9,7 @@ import pytest
 
 from desired.change import Change, Plan
 from desired.kinds import KINDS, Verb
-from desired.lanes import bridged, forerunners, in_order, lanes_of
+from desired.lanes import bridged, forerunners, in_order, lanes_of, urgent
 from desired.load_balancer import Attachment, LoadBalancer
 from desired.section import UNMANAGED
 from tests.builders import a_change
@@ -53,7 +53,7 @@ def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -
         ),
         pytest.param(
             a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"),
-            {"node/web-1", "network/7"},
+            {"network/7"},
             id="a route",
         ),
     ],
@@ -147,6 +147,9 @@ def test_two_lanes_at_once() -> None:
     }
 
 
+ROUTE = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1")
+
+
 def test_a_claim_in_a_late_place_keeps_load_balancers_before_routes() -> None:
     """A load balancer that waits for its claim goes before routes of its network all the same (design section 2)."""
     create = replace(creating(PLACE), depends_on=(f"{SERVICE}/finalizer",))
@@ -156,6 +159,29 @@ def test_a_claim_in_a_late_place_keeps_load_balancers_before_routes() -> None:
     ordered = in_order(Plan((create, route, claim)).changes)
 
     assert [change.kind for change in ordered] == ["service.claim", "lb.create", "route.create"]
+
+
+def test_routes_occupy_the_network_alone() -> None:
+    """Load balancers of a network go first, and its routes then, one by one; a Node's own changes wait for neither."""
+    routes = [a_change(f"route/7/10.244.{n}.0/24", "route.create", owner="node/web-1") for n in (1, 2)]
+    replaced = a_change("route/7/10.244.3.0/24", "route.replace", owner="node/web-1")
+    gone = a_change("route/7/10.244.0.0/24", "route.delete", owner="network/7")
+    elsewhere = a_change("route/8/10.244.1.0/24", "route.create", owner="node/web-1")
+    labels = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
+    create, attach = creating(PLACE), attaching(Verb.ADD, None, PLACE)
+
+    plan = Plan((gone, replaced, *routes, elsewhere, labels, attach, create))
+
+    assert forerunners(plan.changes) == {
+        create.key: frozenset(),
+        attach.key: {create.key},
+        labels.key: frozenset(),
+        routes[0].key: {attach.key},
+        routes[1].key: {routes[0].key},
+        replaced.key: {routes[1].key},
+        gone.key: {replaced.key},
+        elsewhere.key: frozenset(),
+    }
 
 
 CHAINS = [
@@ -184,3 +210,19 @@ def test_a_bridge_over_several() -> None:
     first, second, last = (plan.by_key[key] for key in ("000", "zzz", "399"))
 
     assert bridged([first, second, last], plan) == (first, second, replace(last, follows=("000", "zzz")))
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        pytest.param([ROUTE], [], id="a route gives way"),
+        pytest.param([ROUTE, a_change()], ["node/web-1"], id="a Node does not"),
+        pytest.param([ROUTE, replace(a_change(), depends_on=(ROUTE.key,))], [], id="what depends on one comes with it"),
+        pytest.param([ROUTE, replace(a_change(), follows=(ROUTE.key,))], [], id="as does what follows it"),
+        pytest.param([replace(ROUTE, depends_on=("node/web-1",)), a_change()], ["node/web-1"], id="what it waits for"),
+        pytest.param([creating(PLACE), ROUTE], [BALANCER], id="what goes before it in its lane"),
+    ],
+)
+def test_what_is_urgent(changes: Sequence[Change], keys: Sequence[str]) -> None:
+    """All that neither gives way nor waits for what does."""
+    assert urgent(changes) == set(keys)

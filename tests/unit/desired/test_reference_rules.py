@@ -1,4 +1,4 @@
-"""Every rule of the reference that concerns Nodes has a case in this folder (see ``tests/support/reference_rules``)."""
+"""Every rule of the reference on Nodes and routes has a case in this folder (see ``tests/support/reference_rules``)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +10,11 @@ from tests.support.rule_marks import Rules
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
-SECTIONS = ["1.1", "2.1", "2.2", "3.1", "3.2", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "5.1", "5.2", "5.3", "5.4"]
+NODES = ["1.1", "2.1", "2.2", "3.1", "3.2", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "5.1", "5.2", "5.3", "5.4"]
+ROUTES = ["6.3", "6.4", "6.6", "6.7"]
 SERIES = {"ST": 11, "I": 6, "SC": 8, "G": 7, "W": 32}
-ALL = {*SECTIONS, *(f"{series}-{number}" for series, last in SERIES.items() for number in range(1, last + 1))}
-"""Every id of nodes-and-routes.md, and the sections on Nodes whose rules have none."""
+ALL = {*NODES, *ROUTES, *(f"{series}-{number}" for series, last in SERIES.items() for number in range(1, last + 1))}
+"""Every id of nodes-and-routes.md, and the sections on Nodes and routes whose rules have none."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def test_every_rule_has_its_place() -> None:
 
 @pytest.mark.parametrize("rule", HERE)
 def test_rule_has_a_case(rule: str, covered: Mapping[str, tuple[str, ...]]) -> None:
-    """A rule about Nodes has at least one case."""
+    """A rule about Nodes or routes has at least one case."""
     assert covered.get(rule), f"{rule}, {HERE[rule]}: no test in tests/unit/desired has the mark @covers({rule!r})"
 
 

@@ -82,7 +82,10 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.DELETING, None, None),
     (NoteKind.ANCHOR, None, None),
     (NoteKind.APPROVAL, None, None),
-    (NoteKind.LIMIT, None, None),
+    (NoteKind.LIMIT, None, "FailedToCreateRoute"),
+    (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
+    (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
+    (NoteKind.NO_POD_CIDR, None, None),
     (NoteKind.DEPRECATED, None, None),
     (NoteKind.CERTIFICATE, None, None),
     (NoteKind.UNUSABLE_TARGET, None, None),
@@ -105,10 +108,11 @@ def test_notes(kind: NoteKind, joining: str | None, settled: str | None) -> None
     ]
 
 
-@pytest.mark.parametrize("key", ["node/gone", "project/cloud", "plan"])
-def test_notes_on_others(key: str) -> None:
+@pytest.mark.parametrize("kind", [NoteKind.MALFORMED, NoteKind.LIMIT, NoteKind.CLUSTER_CIDR])
+@pytest.mark.parametrize("key", ["node/gone", "project/cloud", "plan", "network/4"])
+def test_notes_on_others(key: str, kind: NoteKind) -> None:
     """A note on anything but a Node that was observed has nothing to attach an event to."""
-    plan = Plan(notes=(Note(key, NoteKind.MALFORMED, "the cause"),))
+    plan = Plan(notes=(Note(key, kind, "the cause"),))
 
     assert list(warnings(plan, WORLD, Settings())) == []
 

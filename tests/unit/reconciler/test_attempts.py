@@ -210,12 +210,13 @@ def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
 def test_what_is_withheld_is_said_to_be_that(verdict: Verdict) -> None:
-    """A change that a guard withholds has no outcome, tried before or not; one that was overtaken keeps its own."""
+    """A change that a guard withholds has no outcome, whether an earlier round tried it or not: a person may have to
+    decide on it as it is planned now."""
     ruling = Ruling(verdict, "some-rule")
     plan = Plan((FIRST.ruled(ruling), SECOND.ruled(ruling), THIRD.ruled(ruling)))
 
     assert said(Attempts(), plan) == {A: None, B: None, C: None}
-    assert said(after({A: OVERTAKEN, B: AFTER_A}), plan) == {A: OVERTAKEN, B: None, C: None}
+    assert said(after({A: OVERTAKEN, B: AFTER_A}), plan) == {A: None, B: None, C: None}
 
 
 def test_a_new_end_that_was_overtaken_by_nothing() -> None:
@@ -273,3 +274,31 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
 
     assert keys(attempts.todo(plan)) == ([] if waits else [release.key])
     assert (said(attempts, plan).get(release.key) == NOT_LISTED) is waits
+
+
+@pytest.mark.parametrize(
+    ("rounds", "failed"),
+    [
+        pytest.param([{A: REFUSED, B: Applied(), C: THROTTLED}], {A}, id="only what was refused"),
+        pytest.param([{A: LOST}], {A}, id="an answer that got lost as well"),
+        pytest.param([{A: OVERTAKEN}, {A: REFUSED}], {A}, id="at last"),
+        pytest.param([{A: REFUSED}, {A: Applied()}], set(), id="not any more"),
+    ],
+)
+def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:
+    """The last attempt counts: what a Node is told of its routes hangs on it."""
+    assert after(*rounds).failed == failed
+
+
+@pytest.mark.parametrize(
+    ("plan", "rounds", "has_more"),
+    [
+        pytest.param(Plan((FIRST, SECOND)), [], False, id="all of it can be done now"),
+        pytest.param(Plan((FIRST, replace(STATUS, after=KNOWN_AFTER_APPLY))), [], True, id="a value is not known yet"),
+    ],
+)
+def test_whether_another_round_is_waited_for(
+    plan: Plan, rounds: Sequence[Mapping[str, Outcome]], has_more: bool
+) -> None:
+    """What is known only after this round is what the next one is for."""
+    assert after(*rounds, plan=plan).has_more(plan) is has_more

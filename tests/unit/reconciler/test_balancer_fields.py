@@ -26,6 +26,7 @@ from desired.load_balancer import (
     ServerTarget,
 )
 from desired.plain import plain
+from desired.route import ROUTED
 from desired.section import UNMANAGED
 from desired.service import Ingress
 from desired.snapshot import NodeAddress
@@ -287,6 +288,7 @@ def test_every_type_of_a_side_is_told() -> None:
     """A new type of a side has to be decided on: it would else look like labels."""
     sides = [side for case in BALANCER_CASES for side in case.values[1:3]]
     sides += [an_identity(), a_loss(), {"a": "b"}, (NodeAddress("Hostname", "web-1"),)]
+    sides += [IPv4Address("10.0.0.2"), ROUTED]
     types = {get_origin(kind) or kind for kind in get_args(State)}
 
     assert {kind for kind in types if not any(isinstance(side, kind) for side in sides)} == set()

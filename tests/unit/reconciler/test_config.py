@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ HASH = "sha256:0123456789abcdef"
 REQUIRED = 'environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it'
 MALFORMED = "HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again"
 SECRET = "p4ssw0rd"
+PODS = IPv4Network("10.244.0.0/16")
+NETWORK = {"HCLOUD_NETWORK": "net"}
+OFF = {**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
 
 
 def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
@@ -58,6 +62,7 @@ def test_everything_set() -> None:
         "--approve": HASH,
         "--only": "node/web-1",
         "--controllers": "cloud-node",
+        "--cluster-cidr": "10.244.0.0/16",
         "--kubeconfig": "/some/file",
         "--interval": "2m",
         "--policy": "upsert",
@@ -89,6 +94,8 @@ def test_everything_set() -> None:
             address_family=AddressFamily.DUALSTACK,
             zone_labels=False,
             network="net",
+            routes=True,
+            cluster_cidr=PODS,
             policy=Policy.UPSERT,
             controllers=frozenset({Controller.NODE}),
             ignore_nodes=parse_selector("team=x"),
@@ -128,6 +135,92 @@ def test_load_balancers_switched_off(controllers: str, enabled: str, left: froze
     config = load({"--controllers": controllers}, HCLOUD_LOAD_BALANCERS_ENABLED=enabled)
 
     assert config.settings.controllers == left
+
+
+@pytest.mark.parametrize(
+    ("environ", "on"),
+    [
+        pytest.param({}, False, id="no network"),
+        pytest.param({"HCLOUD_NETWORK": ""}, False, id="empty network"),
+        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, False, id="asked for without a network"),
+        pytest.param(NETWORK, True, id="a network"),
+        pytest.param({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, True, id="asked for"),
+        pytest.param(OFF, False, id="switched off"),
+        pytest.param({**NETWORK, "HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK": "true"}, True, id="HCCM's check is off"),
+    ],
+)
+@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS])
+def test_routes(environ: dict[str, str], on: bool, command: Command) -> None:
+    """Every command that looks at the project has routes on as soon as there is a network (nodes-and-routes 1.5)."""
+    assert load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, **environ}).settings.routes is on
+
+
+@pytest.mark.parametrize(
+    ("text", "cluster_cidr"),
+    [
+        pytest.param("10.244.0.0/16", PODS, id="IPv4"),
+        pytest.param("10.244.0.0/16,fd00::/48", PODS, id="IPv4 first"),
+        pytest.param("fd00::/48,10.244.0.0/16", PODS, id="IPv6 first"),
+        pytest.param("100.64.0.0/10", IPv4Network("100.64.0.0/10"), id="outside of RFC 1918"),
+    ],
+)
+@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
+def test_the_cluster_cidr(text: str, cluster_cidr: IPv4Network, command: Command) -> None:
+    """The IPv4 range counts, in whatever place; a flag and its variable mean the same to all that plan (W-8)."""
+    flag = load_config(command, {"--cluster-cidr": text}, {"HCLOUD_TOKEN": TOKEN, **NETWORK})
+    variable = load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, **NETWORK, "RECONCILER_CLUSTER_CIDR": text})
+
+    assert flag.settings.cluster_cidr == variable.settings.cluster_cidr == cluster_cidr
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("10.244.0.0/16,10.245.0.0/16", "expect one CIDR, or one of each family", id="two of a family"),
+        pytest.param(
+            "10.244.0.1/16",
+            "expect a CIDR such as 10.244.0.0/16, or one of each family (10.244.0.1/16 has host bits set)",
+            id="host bits",
+        ),
+        pytest.param(
+            "pods",
+            "expect a CIDR such as 10.244.0.0/16, or one of each family ('pods' is no address with the length of a"
+            " prefix)",
+            id="garbage",
+        ),
+    ],
+)
+def test_no_cluster_cidr(text: str, why: str) -> None:
+    """What is no cluster CIDR is one problem, whether or not there are routes."""
+    assert refused({"--cluster-cidr": text}, HCLOUD_TOKEN=TOKEN).lines == (f"--cluster-cidr is {text!r}: {why}",)
+
+
+@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
+def test_routes_that_nobody_could_make(command: Command) -> None:
+    """A cluster CIDR of IPv6 alone is an error while routes are on, and no silence (W-8)."""
+    with pytest.raises(ConfigurationError) as raised:
+        load_config(command, {"--cluster-cidr": "fd00::/48"}, {"HCLOUD_TOKEN": TOKEN, **NETWORK})
+
+    assert str(raised.value) == (
+        "--cluster-cidr is fd00::/48 alone, and pod routes are for IPv4: add the pods' IPv4 range, or set"
+        " HCLOUD_NETWORK_ROUTES_ENABLED=false"
+    )
+    assert not raised.value.usage
+
+
+@pytest.mark.parametrize(
+    ("controllers", "environ"),
+    [
+        pytest.param("*", OFF, id="switched off"),
+        pytest.param("*", {}, id="no network"),
+        pytest.param("*,-route", NETWORK, id="not among the controllers"),
+    ],
+)
+def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) -> None:
+    """Where there are no routes the range harms nobody, and none is kept."""
+    config = load({"--cluster-cidr": "fd00::/48", "--controllers": controllers}, **environ)
+
+    assert config.settings.cluster_cidr is None
 
 
 @pytest.mark.parametrize(
@@ -290,6 +383,14 @@ def test_a_missing_token_file_is_one_problem() -> None:
             ("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone",),
             id="Robot",
         ),
+        pytest.param(
+            {"HCLOUD_NETWORK_ROUTES_ENABLED": "true"},
+            ("HCLOUD_NETWORK_ROUTES_ENABLED has no effect without HCLOUD_NETWORK: pod routes need a network",),
+            id="routes without a network",
+        ),
+        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, (), id="no routes and no network"),
+        pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "yes"}, (), id="not even parsed without a network"),
+        pytest.param({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, (), id="routes with a network"),
     ],
 )
 def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:

@@ -115,7 +115,7 @@ def test_explaining_looks_only() -> None:
     config = load_config(Command.EXPLAIN, {"--output": "json"}, environ)
 
     assert (config.mode, config.output, config.token) == (Mode.DRY_RUN, Output.JSON, TOKEN)
-    assert config.settings == Settings(network="net", waits=Waits(age=timedelta(seconds=5)))
+    assert config.settings == Settings(network="net", routes=True, waits=Waits(age=timedelta(seconds=5)))
 
 
 def test_explaining_needs_a_token() -> None:

@@ -18,6 +18,7 @@ SOURCES_OF_REASONS = (
     "reconciler/telemetry/conditions.py",
     "desired/load_balancers/conditions.py",
 )
+SOURCES_OF_REASONS_ON_NODES = ("reconciler/telemetry/announcements.py", "reconciler/telemetry/route_events.py")
 
 INTRODUCTION = """\
 # Configuration
@@ -40,6 +41,11 @@ VARIABLES_INTRODUCTION = """
 They keep their names and grammar. Where "file" is said, `<NAME>_FILE` may name a file with the value; the plain
 variable wins, even when it is empty. A variable that is set to nothing counts as not set, except where "not empty" is
 said.
+
+`HCLOUD_NETWORK` switches pod routes on, unless `HCLOUD_NETWORK_ROUTES_ENABLED` is false, as it has to be together with
+`ROBOT_ENABLED`. Where it is true and there is no network, a warning says that it has no effect. Of `--cluster-cidr` the
+IPv4 range counts, given alone or with an IPv6 one in any order. IPv6 alone is an error while routes are on, as private
+networks do not have it.
 """
 
 
@@ -146,6 +152,17 @@ def test_events_and_conditions_are_documented() -> None:
     assert len(reasons) > 20
 
     page = (DOCS / "load-balancers.md").read_text()
+
+    assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
+
+
+def test_events_on_nodes_are_documented() -> None:
+    """docs/nodes.md names every reason of an event on a Node."""
+    written = "".join((ROOT / source).read_text() for source in SOURCES_OF_REASONS_ON_NODES)
+    reasons = set(re.findall(r'"(Synced|[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*)"', written))
+    assert {"Synced", "ClusterCIDRMisconfigured", "InvalidProviderID"} < reasons
+
+    page = (DOCS / "nodes.md").read_text()
 
     assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
 

@@ -14,11 +14,14 @@ from desired.explanation.stage import Stage
 from desired.kinds import Verb
 from desired.load_balancer import Health
 from desired.load_balancers.targets import Membership
+from desired.routes.claims import Standing
+from desired.routes.fates import Fate
 from reconciler import __version__
 from reconciler.report.explanation_json import explanation_schema, render_explanation_json
 from reconciler.report.json_report import schema
 from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import golden, invalid
+from tests.support.route_explanations import ROUTED_WORLDS
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 ALL = {**EXPLANATIONS, **SERVICE_EXPLANATIONS}
@@ -81,6 +84,19 @@ def test_a_load_balancer_has_the_members_of_the_schema(name: str) -> None:
         assert seen is None or seen.keys() == DEFINITIONS["load_balancer"]["properties"].keys()
 
 
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_routes_have_the_members_of_the_schema(name: str) -> None:
+    """What is told of routes is exactly what the schema describes; nothing is, where there are none."""
+    found = document(name)["routes"]
+    _, description = DEFINITIONS["node"]["properties"]["routes"]["oneOf"]
+
+    assert (found is not None) is (name in ROUTED_WORLDS)
+    if found is not None:
+        assert found.keys() == description["properties"].keys()
+        for row in found["destinations"]:
+            assert row.keys() == description["properties"]["destinations"]["items"]["properties"].keys()
+
+
 @pytest.mark.parametrize("part", ["changes", "notes", "errors", "requests", "cluster", "taken_at", "format_version"])
 def test_the_shape_of_a_report(part: str) -> None:
     """What reports have as well is described in the same words, so that one reader does for both."""
@@ -98,7 +114,10 @@ def test_the_schema_names_all_words() -> None:
     """Each word that an explanation may have is one that the schema knows."""
     service = described("service")
     members = service["targets"]["items"]["properties"]
+    route = described("node")["routes"]["oneOf"][1]["properties"]["destinations"]["items"]["properties"]
 
+    assert route["standing"]["enum"] == [*Standing, None]
+    assert route["fate"]["enum"] == [*Fate, None]
     assert described("node")["stage"]["enum"] == [*Stage, None]
     assert service["stage"]["enum"] == [*ServiceStage, None]
     assert DEFINITIONS["fact"]["properties"]["rule"]["enum"] == list(Rule)
@@ -121,6 +140,9 @@ def test_the_schema_names_all_words() -> None:
         ("settled", ("guards", 0, "verdict"), "maybe"),
         ("settled", ("guards", 0, "concerns"), "all"),
         ("settled", ("anchor", "found"), -1),
+        ("routed", ("routes", "used"), -1),
+        ("routed", ("routes", "destinations", 0, "standing"), "lost"),
+        ("routed", ("routes", "destinations", 0, "fate"), "sealed"),
         ("service_served", ("stage",), "settled"),
         ("service_served", ("load_balancer", "by"), "luck"),
         ("service_served", ("load_balancer", "found", "id"), 0),

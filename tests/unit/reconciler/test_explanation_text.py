@@ -12,9 +12,12 @@ import pytest
 from desired.change import Note, NoteKind
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.node import Explanation
+from desired.explanation.routes import NodeRoutes, RouteFact
 from desired.explanation.service_stage import ServiceStage
 from desired.explanation.stage import Stage
 from desired.load_balancers.targets import Membership
+from desired.routes.claims import Standing
+from desired.routes.fates import Fate
 from reconciler.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
@@ -22,6 +25,7 @@ from reconciler.report.text_report import Tone
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import ESCAPES, Terminal, golden, written
+from tests.support.route_explanations import ROUTED_WORLDS
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explain.md"
@@ -55,11 +59,11 @@ def test_the_page_shows_what_is_printed() -> None:
 
 
 def test_the_page_names_every_word() -> None:
-    """The tables of docs/explain.md have a row for each stage, rule and membership, and none for what does not
-    exist."""
+    """The tables of docs/explain.md have a row for each stage, rule, standing, fate and membership, and none for what
+    does not exist."""
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
-    assert rows == [*Stage, *Rule, *ServiceStage, *Membership]
+    assert rows == [*Stage, *Rule, *Standing, *Fate, *ServiceStage, *Membership]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -120,6 +124,43 @@ def test_text_tells_all_of_a_service(name: str) -> None:
         assert all(problem in text for problem in option["problems"])
     assert all(remark["text"] in text for remark in document["remarks"])
     assert all(note["text"] in text for note in document["notes"])
+
+
+@pytest.mark.parametrize("name", ROUTED_WORLDS)
+def test_text_tells_all_of_the_routes(name: str) -> None:
+    """Every range, word and sentence that machines get, people get as well."""
+    routes, text = explanation_as_json(ALL[name])["routes"], written(ALL[name])
+    for row in routes["destinations"]:
+        word = row["standing"] or row["fate"] or "-"
+        line = rf" {re.escape(row['destination'])} +{word} .*{re.escape(row['why'])}$"
+        assert re.search(line, text, re.MULTILINE), row
+    for said in (routes["why"], routes["mismatch"], routes["cluster_cidr"]):
+        assert said is None or said in text
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        pytest.param("unroutable", "!", id="a person has to act"),
+        pytest.param("over_limit", "!", id="there is no room"),
+        pytest.param("rerouted", "~", id="it is changed"),
+        pytest.param("routes_dead", "-", id="it goes, whatever waits"),
+        pytest.param("routes_joining", "+", id="it comes"),
+        pytest.param("routed", " ", id="all is well"),
+    ],
+)
+def test_marks_of_routes(name: str, mark: str) -> None:
+    """What changes has the mark of a plan, and what is wrong and stays so that of what is held."""
+    assert re.search(rf"^  {re.escape(mark)} 10\.244\.1\.0/24  ", written(ALL[name]), re.MULTILINE)
+
+
+def test_a_route_that_waits_is_marked_so() -> None:
+    """Where too little is known all stays as it is, and that is no good news."""
+    fact = RouteFact("10.244.1.0/24", Standing.WAITING, None, None, None, "why")
+    text = written(changed(EXPLANATIONS["routed"], routes=NodeRoutes((fact,), "", 4, None)))
+
+    assert "  ? 10.244.1.0/24  waiting  (none)  why\n" in text
+    assert "  network 4, an unknown number of routes; cluster CIDR: no --cluster-cidr" in text
 
 
 def test_what_is_set_stands_first() -> None:

@@ -1,16 +1,20 @@
 """Differences field by field: every path reads like the object's own, and nothing shifts in lists."""
 
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 
+from desired.route import ROUTED, UNROUTED, NetworkCondition
 from desired.snapshot import NodeAddress, Taint
+from reconciler.report.canonical import as_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity
 
 HOSTNAME = NodeAddress("Hostname", "web-1")
 EXTERNAL = NodeAddress("ExternalIP", "203.0.113.1")
 INTERNAL = NodeAddress("InternalIP", "10.0.0.2")
+VIA = IPv4Address("10.0.0.2")
 
 
 def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
@@ -157,6 +161,50 @@ def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any
         pytest.param("node.addresses", (), (HOSTNAME,), [("addresses[Hostname]", None, "web-1")], id="a first address"),
         pytest.param("node.shutdown_taint", False, True, [("shutdown", False, True)], id="the shutdown taint comes"),
         pytest.param("node.shutdown_taint", True, False, [("shutdown", True, False)], id="and goes"),
+        pytest.param("route.create", None, VIA, [("gateway", None, "10.0.0.2")], id="a route comes"),
+        pytest.param(
+            "route.replace",
+            IPv4Address("10.0.0.9"),
+            VIA,
+            [("gateway", "10.0.0.9", "10.0.0.2")],
+            id="a route gets another gateway",
+        ),
+        pytest.param("route.delete", VIA, None, [("gateway", "10.0.0.2", None)], id="a route goes"),
+        pytest.param(
+            "node.network_condition",
+            None,
+            ROUTED,
+            [("NetworkUnavailable", None, "False (RouteCreated)")],
+            id="a first condition",
+        ),
+        pytest.param(
+            "node.network_condition",
+            UNROUTED,
+            ROUTED,
+            [("NetworkUnavailable", "True (NoRouteCreated)", "False (RouteCreated)")],
+            id="a condition changes",
+        ),
+        pytest.param(
+            "node.network_condition",
+            NetworkCondition("False", "CalicoIsUp"),
+            ROUTED,
+            [("NetworkUnavailable", "False (CalicoIsUp)", "False (RouteCreated)")],
+            id="a condition gets our reason",
+        ),
+        pytest.param(
+            "node.network_condition",
+            NetworkCondition("Unknown", ""),
+            ROUTED,
+            [("NetworkUnavailable", "Unknown", "False (RouteCreated)")],
+            id="a condition that gave no reason",
+        ),
+        pytest.param(
+            "node.network_condition",
+            ROUTED,
+            None,
+            [("NetworkUnavailable", "False (RouteCreated)", None)],
+            id="a condition goes",
+        ),
         pytest.param(
             "node.delete",
             a_loss(),
@@ -197,3 +245,10 @@ def test_all_parts_at_once() -> None:
         FieldChange("provider_id", None, "hcloud://1"),
         FieldChange("taints[t:NoSchedule]", "true", None),
     )
+
+
+def test_routes_and_conditions_whole() -> None:
+    """What machines get besides the fields: a gateway as text, and of a condition what is compared."""
+    assert as_json(VIA) == "10.0.0.2"
+    assert as_json(UNROUTED) == {"status": "True", "reason": "NoRouteCreated"}
+    assert as_json(None) is None

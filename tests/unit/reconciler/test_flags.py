@@ -85,6 +85,11 @@ def test_defaults() -> None:
         (["--controllers=*", "--controllers=-route"], "--controllers", frozenset(Controller) - {Controller.ROUTE}),
         (["--controllers=-route,*"], "--controllers", frozenset(Controller) - {Controller.ROUTE}),
         (["--cluster-cidr", "10.244.0.0/16"], "--cluster-cidr", (ip_network("10.244.0.0/16"),)),
+        (
+            ["--cluster-cidr", "fd00::/48", "--cluster-cidr", "10.244.0.0/16"],
+            "--cluster-cidr",
+            (ip_network("fd00::/48"), ip_network("10.244.0.0/16")),
+        ),
         (["--kubeconfig", "/some/file"], "--kubeconfig", "/some/file"),
         (["--interval", "1m30s"], "--interval", 90.0),
         (["--policy", "upsert"], "--policy", Policy.UPSERT),

@@ -127,3 +127,49 @@ def test_a_value_that_is_known_after_apply() -> None:
 
     assert (status["before"], status["after"]) == ([], "(known after apply)")
     assert status["fields"] == [{"path": "ingress", "before": None, "after": "(known after apply)"}]
+
+
+def test_a_limit_is_told_where_one_is_known() -> None:
+    """A network takes a hundred routes; of everything else nobody knows."""
+    sections = report_as_json(SCENARIOS["routes_settled"])["sections"]
+
+    assert {name: section.get("limit") for name, section in sections.items()} == {
+        "nodes": None,
+        "servers": None,
+        "routes": 100,
+    }
+
+
+def test_routes_and_conditions_by_their_values() -> None:
+    """A route is known by its gateway, a condition by status and reason; what is not there is null."""
+    changes = {change["key"]: change for change in report_as_json(SCENARIOS["routes_drifted"])["changes"]}
+    sides = {key: (change["before"], change["after"]) for key, change in changes.items()}
+
+    assert sides["route/4/10.244.2.0/24"] == (None, "10.0.0.3")
+    assert sides["route/4/10.244.3.0/24"] == ("10.0.0.5", "10.0.0.4")
+    assert sides["route/4/10.244.9.0/24"] == ("10.0.0.99", None)
+    assert sides["node/web-2/network"] == (None, {"status": "False", "reason": "RouteCreated"})
+
+
+@pytest.mark.parametrize(
+    ("key", "part", "value"),
+    [
+        ("route/4/10.244.3.0/24", "key", "route/private/10.244.3.0/24"),
+        ("route/4/10.244.3.0/24", "key", "route/4/fd00::/64"),
+        ("route/4/10.244.3.0/24", "kind", "route.adopt"),
+        ("route/4/10.244.3.0/24", "before", 5),
+        ("route/4/10.244.3.0/24", "after", "10.0.0"),
+        ("node/web-2/network", "key", "node/web-2"),
+        ("node/web-2/network", "before", "False"),
+        ("node/web-2/network", "after", {"status": "False"}),
+        ("node/web-2/network", "after", {"status": "Maybe", "reason": "RouteCreated"}),
+        ("node/web-2/network", "after", {"status": "False", "reason": "CalicoIsUp"}),
+    ],
+)
+def test_the_schema_knows_routes(key: str, part: str, value: object) -> None:
+    """Keys, kinds and values of routes and conditions are those that there are."""
+    document = copy.deepcopy(json.loads(render_json(SCENARIOS["routes_drifted"])))
+    change = next(change for change in document["changes"] if change["key"] == key)
+    change[part] = value
+
+    assert len(invalid(document, schema())) == 1

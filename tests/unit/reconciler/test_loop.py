@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from actuators.outcome import Applied, Failed, Pending, Skipped
+from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
 from desired.change import Note, NoteKind, Ruling, Verdict
 from reconciler.loop import Pace, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
+from reconciler.wake import Wake
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 
 QUIET = Report(snapshot=a_snapshot())
@@ -19,6 +20,7 @@ APPLIED = replace(QUIET, lines=(Line(a_change(), Applied()),))
 FAILED = replace(QUIET, lines=(Line(a_change(), Failed("no")),))
 PENDING = replace(QUIET, lines=(Line(a_change(), Pending("conflict")),))
 THROTTLED = replace(QUIET, lines=(Line(a_change(), Pending("429", retry_after_s=12.0)),))
+GIVING_WAY = replace(QUIET, lines=(Line(a_change(), GAVE_WAY),))
 ERROR = Report(errors=("no connection",))
 
 
@@ -49,6 +51,7 @@ def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict
         pytest.param(ERROR, 7, 0.0, 60.0, id="up to a minute"),
         pytest.param(ERROR, 100, 0.999999, 54.0, id="never later than the interval"),
         pytest.param(ERROR, 5000, 0.0, 60.0, id="a night of trouble costs no more than quiet ones"),
+        pytest.param(GIVING_WAY, 0, 0.0, 0.5, id="at once after a series gave way"),
         pytest.param(THROTTLED, 1, 0.0, 12.0, id="not before the time that an API asked for"),
     ],
 )
@@ -68,6 +71,7 @@ def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> N
         pytest.param(GAP, True, id="incomplete"),
         pytest.param(FAILED, True, id="failed"),
         pytest.param(PENDING, True, id="pending"),
+        pytest.param(GIVING_WAY, False, id="gave way"),
     ],
 )
 def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
@@ -133,7 +137,13 @@ class Told:
                 stop.set()
             return next(left)
 
-        run_loop(one_pass, pace=lambda _report: Pace(60.0, draw=lambda: 0.0), stop=stop, publish=self.published.append)
+        run_loop(
+            one_pass,
+            pace=lambda _report: Pace(60.0, draw=lambda: 0.0),
+            stop=stop,
+            publish=self.published.append,
+            wake=Wake(),
+        )
         assert passes == len(self.reports)
         return self.published
 
@@ -168,7 +178,7 @@ def test_a_loop_that_is_stopped_beforehand() -> None:
     def never() -> Report:
         raise AssertionError
 
-    run_loop(never, pace=lambda _report: Pace(60.0), stop=stop, publish=lambda _report: None)
+    run_loop(never, pace=lambda _report: Pace(60.0), stop=stop, publish=lambda _report: None, wake=Wake())
 
 
 def test_a_pause_ends_with_the_stop_event() -> None:
@@ -182,7 +192,7 @@ def test_a_pause_ends_with_the_stop_event() -> None:
         threading.Timer(0.01, stop.set).start()
         return QUIET
 
-    run_loop(one_pass, pace=lambda _report: Pace(3600.0), stop=stop, publish=lambda _report: None)
+    run_loop(one_pass, pace=lambda _report: Pace(3600.0), stop=stop, publish=lambda _report: None, wake=Wake())
 
     assert passes == 1
 
@@ -206,6 +216,6 @@ def test_the_rate_limit_decides_each_pause() -> None:
             stop.set()
         return Pace(60.0)
 
-    run_loop(lambda: next(reports), pace=pace, stop=stop, publish=lambda _report: None)
+    run_loop(lambda: next(reports), pace=pace, stop=stop, publish=lambda _report: None, wake=Wake())
 
     assert asked == [QUIET, PLANNED]

@@ -66,7 +66,7 @@ def changed(path: tuple[Any, ...], value: Any = GONE, server_id: int = 42) -> di
 
 
 def test_a_real_server() -> None:
-    """Everything that some rule looks at arrives; alias addresses and the rest are ignored."""
+    """Everything that some rule looks at arrives; the rest is ignored."""
     decoded = decode_servers(page(REAL))
 
     assert decoded.items == {
@@ -79,6 +79,7 @@ def test_a_real_server() -> None:
             ipv4=IPv4Address("203.0.113.42"),
             ipv6=IPv6Network("2001:db8:1::/64"),
             private_ips=((7, IPv4Address("10.0.0.2")),),
+            alias_ips=((7, IPv4Address("10.0.0.9")),),
             labels={"role": "worker"},
         )
     }
@@ -129,6 +130,23 @@ def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     assert decode_servers(page(changed(path, None))).items == {42: replace(whole, **none)}
 
 
+@pytest.mark.parametrize(
+    ("aliases", "found"),
+    [
+        pytest.param(["10.0.0.9", "10.0.0.8"], ("10.0.0.9", "10.0.0.8"), id="two"),
+        pytest.param([], (), id="none"),
+        pytest.param(None, (), id="null"),
+        pytest.param(GONE, (), id="not told"),
+    ],
+)
+def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
+    """Each is there with its network, and with none of them the server is as good as any."""
+    server_found = decode_servers(page(changed(("private_net", 0, "alias_ips"), aliases))).items[42]
+
+    assert server_found.alias_ips == tuple((7, IPv4Address(ip)) for ip in found)
+    assert server_found.private_ips == ((7, IPv4Address("10.0.0.2")),)
+
+
 @pytest.mark.parametrize("path", sorted(NEEDED - {("id",)}, key=str), ids=str)
 def test_needed_fields(path: tuple[Any, ...]) -> None:
     """A server without a field that rules rest on is unreadable, and the others are read."""
@@ -157,6 +175,7 @@ def test_any_field_may_be_nonsense(value: Any) -> None:
         (("public_net", "ipv4", "ip"), "not an address"),
         (("public_net", "ipv6", "ip"), "2001:db8::/200"),
         (("private_net", 0, "ip"), "10.0.0.256"),
+        (("private_net", 0, "alias_ips", 0), "fd00::9"),
     ],
     ids=str,
 )

@@ -31,7 +31,7 @@ REAL: dict[str, Any] = {
     },
     "spec": {
         "podCIDR": "10.244.0.0/24",
-        "podCIDRs": ["10.244.0.0/24"],
+        "podCIDRs": ["10.244.0.0/24", "fd00:244::/64"],
         "providerID": "hcloud://1",
         "unschedulable": True,
         "taints": [
@@ -58,6 +58,8 @@ OPTIONAL = [
     ("metadata", "managedFields"),
     ("spec",),
     ("spec", "providerID"),
+    ("spec", "podCIDR"),
+    ("spec", "podCIDRs"),
     ("spec", "unschedulable"),
     ("spec", "taints"),
     ("spec", "taints", 0, "value"),
@@ -75,6 +77,7 @@ NULLABLE = [
     ("metadata", "annotations"),
     ("metadata", "finalizers"),
     ("spec", "taints"),
+    ("spec", "podCIDRs"),
     ("status", "conditions"),
     ("status", "conditions", 1, "lastTransitionTime"),
     ("status", "addresses"),
@@ -138,6 +141,7 @@ def test_a_real_node() -> None:
             unschedulable=True,
             deleted_at=datetime(2026, 1, 2, tzinfo=UTC),
             finalizers=("example.com/drain",),
+            pod_cidrs=("10.244.0.0/24", "fd00:244::/64"),
         )
     }
     assert section.complete
@@ -167,6 +171,15 @@ def test_needed_fields(path: tuple[Any, ...]) -> None:
     assert isinstance(section.find("web-1"), Unknown)
     assert isinstance(section.find("web-2"), Present)
     assert isinstance(section.find("web-3"), Absent)
+
+
+@pytest.mark.parametrize("value", [5, "10.244.0.0/24", {}, [5], [None]], ids=repr)
+def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
+    """Nobody knows then which pods a Node has: it is unreadable, and no route of its own looks superfluous."""
+    section = section_of(page(changed(("spec", "podCIDRs"), value), changed(("spec", "unschedulable"), name="web-2")))
+
+    assert isinstance(section.find("web-1"), Unknown)
+    assert isinstance(section.find("web-2"), Present)
 
 
 @pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)

@@ -1,13 +1,15 @@
-"""The private network that is configured: found by id or name, with the ranges in which load balancers may be."""
+"""The private network that is configured: found by id or name, with the ranges in which load balancers may be, and its
+routes."""
 
 from collections.abc import Callable
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
 
 from actuators.errors import ApiError, Broken
-from desired.section import Absent, Present, Unknown
+from desired.route import Route
+from desired.section import Absent, Present, Section, Unknown
 from desired.snapshot import Network
 from reconciler.observe.networks import observe_network
 from tests.support.payloads import GONE, replaced
@@ -56,7 +58,10 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 )
 def test_networks(sim: Simulation, wanted: str | None, found: object, requests: int) -> None:
     """The network is found by id or by name, and only a reading says that there is none."""
-    assert observe_network(sim.hetzner_reader(), wanted) == (found, None)
+    read = observe_network(sim.hetzner_reader(), wanted)
+
+    assert (read.network, read.error) == (found, None)
+    assert read.routes == (Section(expected=0) if isinstance(found, Present) and found.value else None)
     assert len(sim.sent_to_hetzner()) == requests
 
 
@@ -71,11 +76,12 @@ def test_a_network_that_cannot_be_read(
     """Trouble of any kind makes the network Unknown, never Absent."""
     sim.spoil_hetzner("status", **fault, count=None)
 
-    found, error = observe_network(sim.hetzner_reader(), wanted)
+    found = observe_network(sim.hetzner_reader(), wanted)
 
-    assert isinstance(found, Unknown)
-    assert type(error) is expected
-    assert found.why == f"network {wanted!r} could not be read: {error}"
+    assert isinstance(found.network, Unknown)
+    assert type(found.error) is expected
+    assert found.network.why == f"network {wanted!r} could not be read: {found.error}"
+    assert found.routes == Section.missing(found.network.why)
 
 
 PAYLOAD: dict[str, Any] = {
@@ -106,10 +112,107 @@ def test_ranges(sim: Simulation, path: tuple[Any, ...], value: Any, found: Netwo
     """Nodes need the network and no range of it: it is there without any. What is no range makes it Unknown."""
     sim.spoil_hetzner("status", code=200, body={"network": replaced(PAYLOAD, path, value)}, count=None)
 
-    read, error = observe_network(sim.hetzner_reader(), "7")
+    read = observe_network(sim.hetzner_reader(), "7")
 
     if found is not None:
-        assert (read, error) == (Present(found), None)
+        assert (read.network, read.error) == (Present(found), None)
     else:
-        assert isinstance(read, Unknown)
-        assert type(error) is Broken
+        assert isinstance(read.network, Unknown)
+        assert type(read.error) is Broken
+
+
+def route(destination: Any, gateway: Any = "10.0.1.2") -> dict[str, Any]:
+    """A route as the API writes it."""
+    return {"destination": destination, "gateway": gateway}
+
+
+def read_routes(sim: Simulation, routes: Any) -> Section[str, Route]:
+    """What becomes of a network's routes; the network itself is whole whatever they are."""
+    body = {"network": replaced({**PAYLOAD, "routes": []}, ("routes",), routes)}
+    sim.spoil_hetzner("status", code=200, body=body, count=None)
+    read = observe_network(sim.hetzner_reader(), "7")
+    assert (read.network, read.error) == (Present(FOUND), None)
+    assert read.routes is not None
+    return read.routes
+
+
+@pytest.mark.parametrize("wanted", ["7", "net"])
+def test_routes(sim: Simulation, wanted: str) -> None:
+    """They come with the network, by id and by name, and cost no request."""
+    listed = [route("10.244.1.0/24"), route("0.0.0.0/0", "10.0.1.3"), route("10.244.0.0/24", "10.0.1.3")]
+    sim.hetzner.replace_world({"networks": [{**PAYLOAD, "subnets": [], "routes": listed}]})
+
+    found = observe_network(sim.hetzner_reader(), wanted).routes
+
+    assert found is not None
+    assert (found.complete, found.expected, found.unreadable) == (True, 3, {})
+    assert dict(found.items) == {
+        text: Route(IPv4Network(text), IPv4Address(gateway))
+        for text, gateway in (
+            ("10.244.1.0/24", "10.0.1.2"),
+            ("0.0.0.0/0", "10.0.1.3"),
+            ("10.244.0.0/24", "10.0.1.3"),
+        )
+    }
+    assert len(sim.sent_to_hetzner()) == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "unreadable"),
+    [
+        pytest.param(route("fd00:244::/64", "fd00::1"), "fd00:244::/64", id="IPv6"),
+        pytest.param(route("nonsense"), "nonsense", id="no range"),
+        pytest.param(route("10.244.2.0/40"), "10.244.2.0/40", id="a range that is none"),
+        pytest.param(route(""), "", id="empty"),
+        pytest.param(route("10.244.2.0/24", "web-1"), "10.244.2.0/24", id="a gateway that is none"),
+        pytest.param(route("10.244.2.0/24", None), "10.244.2.0/24", id="null for the gateway"),
+        pytest.param({"destination": "10.244.2.0/24"}, "10.244.2.0/24", id="no gateway"),
+        pytest.param(route("10.244.2.5/24", 5), "10.244.2.0/24", id="host bits, and a gateway that is none"),
+    ],
+)
+def test_a_route_that_cannot_be_read(sim: Simulation, bad: Any, unreadable: str) -> None:
+    """It is Unknown under its destination, and the others are read."""
+    found = read_routes(sim, [bad, route("10.244.1.0/24")])
+
+    assert (found.complete, found.expected, list(found.items)) == (True, 2, ["10.244.1.0/24"])
+    assert list(found.unreadable) == [unreadable]
+    assert found.unreadable[unreadable].startswith("the route could not be read: ")
+
+
+def test_host_bits_of_a_destination(sim: Simulation) -> None:
+    """A destination is a range, however it is written."""
+    found = read_routes(sim, [route("10.244.1.5/24")])
+
+    assert dict(found.items) == {"10.244.1.0/24": Route(IPv4Network("10.244.1.0/24"), IPv4Address("10.0.1.2"))}
+
+
+HIDDEN = "the network has two routes to one destination"
+NAMELESS: tuple[Any, ...] = (None, 5, "10.244.1.0/24", [], {}, route(None), route(5))
+
+
+@pytest.mark.parametrize(
+    ("listed", "why", "readable"),
+    [
+        pytest.param(GONE, "the API did not say which routes the network has", 0, id="not told"),
+        pytest.param(None, "the API did not say which routes the network has", 0, id="null"),
+        pytest.param({}, "the API did not say which routes the network has", 0, id="no list"),
+        pytest.param([route("10.244.1.0/24"), route("10.244.1.0/24", "10.0.1.3")], HIDDEN, 1, id="one twice"),
+        pytest.param([route("10.244.1.0/24"), route("10.244.1.9/24")], HIDDEN, 1, id="one in two spellings"),
+        pytest.param([route("10.244.1.0/24"), route("10.244.1.0/24", "x")], HIDDEN, 1, id="one of them unreadable"),
+        pytest.param([route("x"), route("x")], HIDDEN, 0, id="both unreadable"),
+        *(
+            pytest.param(
+                [bad, route("10.244.1.0/24")],
+                "1 routes of the network could not be read, not even their destinations",
+                1,
+                id=f"nameless, {bad}",
+            )
+            for bad in NAMELESS
+        ),
+    ],
+)
+def test_routes_with_a_gap(sim: Simulation, listed: Any, why: str, readable: int) -> None:
+    """Where a route may be hidden none is said to be absent."""
+    found = read_routes(sim, listed)
+
+    assert (found.complete, found.why_incomplete, len(found)) == (False, why, readable)

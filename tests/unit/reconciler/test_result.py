@@ -131,7 +131,16 @@ def test_results(told: Report, result: Result, plain: int, detailed: int) -> Non
 
 
 @pytest.mark.parametrize("kind", NoteKind)
-@pytest.mark.parametrize("key", ["node/web-1", "service/default/web", "load_balancer/default/web", "load_balancer/#42"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "node/web-1",
+        "service/default/web",
+        "load_balancer/default/web",
+        "load_balancer/#42",
+        "route/7/10.244.1.0/24",
+    ],
+)
 def test_which_notes_are_gaps(key: str, kind: NoteKind) -> None:
     """An object whose need could not be told is a gap; one of which it is known that nothing is done is none."""
     told = report(notes=(Note(key, kind, "why"),))
@@ -213,8 +222,10 @@ def test_who_needs_a_person() -> None:
         Note("node/a", NoteKind.MALFORMED, "no providerID of ours"),
         Note("node/a", NoteKind.MALFORMED, "and a second thing"),
         Note("node/c", NoteKind.KEPT, "set by hand"),
+        Note("node/d", NoteKind.UNROUTABLE, "its server is not in the network"),
+        Note("network/7", NoteKind.UNROUTABLE, "on nothing that wants pods"),
         Note("load_balancer/#42", NoteKind.MALFORMED, "on nothing that a person applied"),
     )
 
-    assert needing_a_person(report(notes=notes)) == ("node/a", "service/ns/b")
+    assert needing_a_person(report(notes=notes)) == ("node/a", "node/d", "service/ns/b")
     assert report(notes=notes).result is Result.NO_CHANGES

@@ -13,6 +13,7 @@ from desired.approval import Approval
 from desired.change import Change, Hold, Plan
 from desired.load_balancer import KNOWN_AFTER_APPLY
 from desired.snapshot import Snapshot
+from reconciler import cycle
 from reconciler.attempts import Attempts
 from reconciler.rounds import Acting, Judged, apply_round
 from tests.builders import NOW, a_change, a_snapshot
@@ -34,16 +35,19 @@ class Stage:
     done: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     attempts: Attempts = field(default_factory=Attempts)
+    is_called: bool = False
+    """Whether something else has come up."""
 
-    def run(self, *changes: Change, held: Collection[str] = ()) -> frozenset[str]:
+    def run(self, *changes: Change, held: Collection[str] = (), is_last: bool = False) -> frozenset[str]:
         """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
         hold = Hold(HASH, "some-rule", "2", "1", tuple(held), "too many", approved=True)
         approvals = {HASH: Approval(HASH, "somebody", NOW)}
         judged = Judged(Plan(changes, holds=(hold,) if held else ()), approvals)
         ears = Ears()
         actuators = dict.fromkeys((change.kind for change in changes), self._carry_out)
-        acting = Acting(actuators, self._use_up, ears, ears, threading.Event())
-        return apply_round(judged, a_snapshot(), acting, self.attempts)
+        stop = threading.Event()
+        acting = Acting(actuators, self._use_up, ears, ears, stop, is_called=lambda: self.is_called)
+        return apply_round(judged, a_snapshot(), acting, self.attempts, is_last=is_last)
 
     def _carry_out(self, change: Change, _snapshot: Snapshot) -> None:
         if change.key in self.refused:
@@ -117,3 +121,46 @@ def test_an_approval_that_cannot_be_used() -> None:
     assert (stage.done, kinds) == (["node/c"], frozenset({"node.initialise"}))
     assert stage.attempts.by_key["node/a"][0].outcome == Skipped("its approval could not be marked as used: 403")
     assert "node/b" not in stage.attempts.by_key
+
+
+ROUTES = tuple(
+    a_change(f"route/7/10.244.{number}.0/24", "route.create", owner=f"node/web-{number}") for number in range(4)
+)
+
+
+@pytest.mark.parametrize(
+    ("others", "is_called", "is_last", "done"),
+    [
+        pytest.param((), False, False, 4, id="nothing else to do: all of them"),
+        pytest.param((), True, False, 1, id="called for elsewhere"),
+        pytest.param((), True, True, 1, id="called for elsewhere in the last round"),
+        pytest.param((UNKNOWN,), False, False, 1, id="another round is waited for"),
+        pytest.param((UNKNOWN,), False, True, 4, id="there is no other round"),
+    ],
+)
+def test_how_far_a_series_of_routes_goes(others: tuple[Change, ...], is_called: bool, is_last: bool, done: int) -> None:
+    """A status that is known only in the next round is not kept from Services by a hundred routes."""
+    stage = Stage(is_called=is_called)
+
+    stage.run(*others, *ROUTES, is_last=is_last)
+
+    assert stage.done == [route.key for route in ROUTES[:done]]
+    assert stage.attempts.todo(Plan(ROUTES)) == ROUTES[done:]
+
+
+@pytest.mark.parametrize(
+    ("is_called", "turn", "left", "is_over"),
+    [
+        pytest.param(False, 1, ROUTES, False, id="routes are left, and nobody calls"),
+        pytest.param(True, 0, ROUTES, False, id="the first round is always begun"),
+        pytest.param(True, 1, ROUTES, True, id="called for elsewhere"),
+        pytest.param(True, 1, (*ROUTES, a_change()), False, id="what is urgent goes on"),
+        pytest.param(False, 1, (), True, id="nothing is left"),
+    ],
+)
+def test_when_a_pass_is_over(is_called: bool, turn: int, left: tuple[Change, ...], is_over: bool) -> None:
+    """Called for elsewhere, a pass leaves routes to the next one."""
+    ears = Ears()
+    acting = Acting({}, lambda _approval, _now: None, ears, ears, threading.Event(), is_called=lambda: is_called)
+
+    assert cycle.is_over(Plan(left), Attempts(), acting, turn) is is_over

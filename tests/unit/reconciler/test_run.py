@@ -16,6 +16,7 @@ from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import Writer
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry import logs
+from reconciler.wake import Wake
 from tests.builders import a_change
 from tests.support.simulators import ImpatientStop
 
@@ -115,7 +116,9 @@ def test_a_bug_ends_no_loop() -> None:
             return Report()
         return stumble()
 
-    run_loop(lambda: _guarded(run_pass), pace=lambda _report: Pace(1.0), stop=stop, publish=published.append)
+    run_loop(
+        lambda: _guarded(run_pass), pace=lambda _report: Pace(1.0), stop=stop, publish=published.append, wake=Wake()
+    )
 
     assert {report.errors for report in published} >= {(BUG,)}
     assert next(passes) == 4

@@ -167,6 +167,9 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.DELETING, None),
     (NoteKind.APPROVAL, None),
     (NoteKind.PARTIAL, None),
+    (NoteKind.UNROUTABLE, None),
+    (NoteKind.CLUSTER_CIDR, None),
+    (NoteKind.NO_POD_CIDR, None),
     (NoteKind.ORPHAN, None),
     (NoteKind.ANCHOR, None),
 ]

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from reconciler.report.text_report import Tone, change_lines, render_lines
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_certificate, a_service, a_world
 from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete
+from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.balancer_changes import a_creation, a_difference, a_wish
 from tests.support.rendering import ESCAPES, Terminal, golden, written
 from tests.support.scenarios import SCENARIOS
@@ -379,3 +381,42 @@ def test_an_incomplete_section_has_a_name_that_people_use() -> None:
     world = a_world(load_balancers=incomplete(Section({42: a_balancer()}, expected=3)))
 
     assert "  load balancers: 1 of 3 read, INCOMPLETE: page 2 timed out\n" in written(Report(snapshot=world))
+
+
+def test_what_is_used_of_a_limit() -> None:
+    """A network takes a hundred routes: what is there, readable or not, is told with that, above routes that change and
+    where a report counts what it saw."""
+    section = routes_of(a_route(), a_route(2, 2), unreadable={"fd00::/64": "its destination is of IPv6"})
+    full = Report(snapshot=replace(a_routed_world(), routes=section))
+    create = a_change("route/4/10.244.3.0/24", "route.create", after=IPv4Address("10.0.0.4"))
+
+    assert "No changes. Observed 1 node, 1 server, 3/100 routes." in written(full)
+    assert "\nroutes, 3/100 used\n  + route/4/10.244.3.0/24  route.create\n" in written(
+        replace(full, lines=(Line(create),))
+    )
+    assert "\nroutes\n" in "\n".join(told(create))
+
+
+def test_routes_that_could_not_be_read() -> None:
+    """The header says so, as of every other section."""
+    world = replace(a_routed_world(), routes=Section.missing("page 2 timed out"))
+
+    assert "  routes: 0 read, INCOMPLETE: page 2 timed out\n" in written(Report(snapshot=world))
+
+
+@pytest.mark.parametrize(
+    ("number", "lines"),
+    [
+        pytest.param(1, ["  route/4/0  foreign: left alone"], id="one"),
+        pytest.param(8, [f"  route/4/{n}  foreign: left alone" for n in range(8)], id="as many as are shown"),
+        pytest.param(97, ["  route/4/0, route/4/1, route/4/2 and 94 more  foreign: left alone"], id="far too many"),
+    ],
+)
+def test_notes_that_say_the_same(number: int, lines: list[str]) -> None:
+    """Notes on many objects with the same text are one line for people, so that no other drowns; machines get all."""
+    notes = tuple(Note(f"route/4/{n}", NoteKind.FOREIGN, "left alone") for n in range(number))
+    report = Report(snapshot=a_snapshot(), notes=(*notes, Note("node/web-1", NoteKind.FOREIGN, "another's")))
+    shown = [line.text for line in render_lines(report) if "foreign: " in line.text]
+
+    assert shown == [*lines, "  node/web-1  foreign: another's"]
+    assert len(report_as_json(report)["notes"]) == number + 1

@@ -17,9 +17,6 @@ from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
 from tests.support.simulators import Simulation
 
-NOT_PLANNED = {"node.network_condition", "route.create", "route.replace", "route.delete"}
-"""Kinds that no rule plans yet."""
-
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
@@ -42,11 +39,11 @@ def connection_of(wired: Wired) -> HetznerConnection:
 
 @pytest.mark.parametrize("modes", [pytest.param((), id="loop"), pytest.param(("--once",), id="once")])
 def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tuple[str, ...]) -> None:
-    """Every kind of change has its actuator, but for those that no rule plans yet."""
+    """Every kind of change has its actuator."""
     built = wired(sim, Command.RUN, *modes)
 
     assert built.acting is not None
-    assert set(built.acting.actuators) == KINDS.keys() - NOT_PLANNED
+    assert set(built.acting.actuators) == KINDS.keys()
 
 
 def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:

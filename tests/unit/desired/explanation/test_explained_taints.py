@@ -267,13 +267,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "not written yet, which counts as not Ready since the Node's creation; nothing that is done here"
                     " hangs on it",
                 ),
-                Fact(
-                    "NetworkUnavailable",
-                    "True",
-                    "True",
-                    Rule.FOREIGN,
-                    "not ours, left alone: this version keeps no routes",
-                ),
+                Fact("NetworkUnavailable", "True", "True", Rule.FOREIGN, "not ours, left alone"),
                 Fact("DiskPressure", "False", "False", Rule.FOREIGN, "not ours, left alone"),
             ],
             id="somebody-elses",
@@ -283,6 +277,20 @@ FIVE_AGO = NOW - timedelta(minutes=5)
 def test_conditions(node: Node, deletable: bool, expected: list[Fact]) -> None:
     """Ready is told with what hangs on it, whether it is there or not; every other condition is somebody else's."""
     assert list(explain_conditions(node, Waits(), deletable=deletable)) == expected
+
+
+def test_what_routes_decide_on_takes_its_place() -> None:
+    """The condition that follows from routes stands where it is, and comes last where nobody has written it."""
+    network = Fact("NetworkUnavailable", "True", "False (RouteCreated)", Rule.ROUTES, "why")
+    node = a_node(conditions=(Condition("NetworkUnavailable", "True"), Condition("Ready", "True")))
+    bare = a_node()
+
+    there = explain_conditions(node, Waits(), deletable=True, network=network)
+    comes = explain_conditions(bare, Waits(), deletable=True, network=network)
+
+    assert [fact.subject for fact in there] == ["NetworkUnavailable", "Ready"]
+    assert [fact.subject for fact in comes] == ["Ready", "NetworkUnavailable"]
+    assert there[0] == comes[1] == network
 
 
 def test_the_waits_are_those_that_were_set() -> None:

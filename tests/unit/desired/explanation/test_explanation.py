@@ -19,6 +19,8 @@ from desired.explanation.stage import Stage
 from desired.guards import GUARDS
 from desired.judgement import judge
 from desired.load_balancers.targets import Membership
+from desired.routes.claims import Standing
+from desired.routes.fates import Fate
 from desired.section import Section
 from desired.selector import parse_selector
 from desired.settings import Controller, Settings
@@ -95,7 +97,11 @@ def test_everything_that_can_be_said_has_a_case() -> None:
     words = [word for found in FOUND.values() for word in (*found.guards, *found.on_deletion)]
     words += [word for found in OF_SERVICES for word in found.guards]
 
+    routes = [fact for found in FOUND.values() if found.routes for fact in found.routes.facts]
+
     assert {found.stage for found in FOUND.values()} == set(Stage)
+    assert {fact.standing for fact in routes} == {*Standing, None}
+    assert {fact.fate for fact in routes} == {*Fate, None} - {Fate.STRANGER, Fate.UNCERTAIN}  # never a Node's own
     assert {found.stage for found in OF_SERVICES} == set(ServiceStage)
     assert {member.membership for found in OF_SERVICES for member in found.targets} >= set(Membership)
     assert {option.origin for found in OF_SERVICES for option in found.options} == set(Origin)

@@ -1,0 +1,167 @@
+"""Routes of a private network: adding one, removing one, and letting one lead elsewhere (W-10 of nodes-and-routes).
+
+Hetzner takes a destination once and knows no change of its gateway: another one means to remove and to add. Every
+action locks the network, so that the order of these is the lane's business.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address
+
+import msgspec
+
+from actuators.clients.wording import one_line
+from actuators.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient
+from actuators.hands import Hands
+from actuators.misplanned import misplanned
+from desired.change import Change
+from desired.route import Route, parse_route_key
+from desired.snapshot import Snapshot
+
+_log = logging.getLogger("hcloud-reconciler.actuators")
+
+
+class _Route(msgspec.Struct):
+    destination: str
+    gateway: str
+
+
+class _Network(msgspec.Struct):
+    routes: list[_Route]
+
+
+class _One(msgspec.Struct):
+    network: _Network
+
+
+def create(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
+    """Add the route. One that somebody has made meanwhile is done; Conflict when it leads elsewhere.
+
+    Raises an ApiError: NotFound when the network is gone.
+    """
+    match change.before, change.after:
+        case None, IPv4Address() as gateway:
+            network_id, destination = parse_route_key(change.key)
+        case _:
+            raise misplanned(change)
+    _add(hands, network_id, Route(destination, gateway))
+
+
+def delete(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
+    """Remove the route. One that is gone already is done; Conflict when it leads elsewhere by now.
+
+    Raises an ApiError: NotFound when the network is gone.
+    """
+    match change.before, change.after:
+        case IPv4Address() as gateway, None:
+            network_id, destination = parse_route_key(change.key)
+        case _:
+            raise misplanned(change)
+    route = Route(destination, gateway)
+    if (other := _remove(hands, network_id, route)) is not None:
+        raise _leads_elsewhere(network_id, route, other)
+
+
+def replace(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
+    """Let the route lead to the gateway of ``after``; one that does so already is done, and it is a Conflict when it
+    leads to a third one by now.
+
+    Nothing but the two actions happens between the removal and the addition, as nobody reaches the destination then.
+    When the addition is refused, the old route is put back, and the refusal raised. What may work in a moment is left
+    to the next plan, which adds what is missing. Raises an ApiError: NotFound when the network is gone.
+    """
+    match change.before, change.after:
+        case IPv4Address() as before, IPv4Address() as after:
+            network_id, destination = parse_route_key(change.key)
+        case _:
+            raise misplanned(change)
+    old = Route(destination, before)
+    other = _remove(hands, network_id, old)
+    if other == after:
+        return
+    if other is not None:
+        raise _leads_elsewhere(network_id, old, other)
+    try:
+        _add(hands, network_id, Route(destination, after))
+    except (Conflict, Throttled, Transient):  # there is another one by now, or the old one could not be added either
+        raise
+    except ApiError:
+        _put_back(hands, network_id, old)
+        raise
+
+
+def _add(hands: Hands, network_id: int, route: Route) -> None:
+    """Add the route, unless it is there already. Raises Conflict when its destination has another gateway."""
+
+    def happened() -> bool:
+        return _gateway_now(hands, network_id, route) == route.gateway
+
+    try:
+        hands.act_once(
+            _path(network_id, "add_route"), _body(route), f"addition of {_named(network_id, route)}", happened
+        )
+    except Invalid as error:
+        now = _gateway_now(hands, network_id, route)
+        if now is None:
+            raise
+        if now != route.gateway:
+            raise _leads_elsewhere(network_id, route, now) from error
+
+
+def _remove(hands: Hands, network_id: int, route: Route) -> IPv4Address | None:
+    """Remove the route, unless it is gone already. Both its halves have to match, so that one that was changed stays
+    (hetzner-api 6): then this is the gateway it has by now, and None otherwise."""
+
+    def happened() -> bool:
+        return _gateway_now(hands, network_id, route) != route.gateway
+
+    try:
+        hands.act(_path(network_id, "delete_route"), _body(route), f"removal of {_named(network_id, route)}", happened)
+    except (NotFound, Invalid):  # also out of an action, which knows no class of errors
+        now = _gateway_now(hands, network_id, route)
+        if now == route.gateway:
+            raise
+        return now
+    return None
+
+
+def _put_back(hands: Hands, network_id: int, route: Route) -> None:
+    try:
+        _add(hands, network_id, route)
+    except ApiError as error:
+        _log.warning("%s may be missing until the next pass: %s", _named(network_id, route), error)
+
+
+def _gateway_now(hands: Hands, network_id: int, route: Route) -> IPv4Address | None:
+    """Where the destination of the route leads at this moment; None when it leads nowhere. Raises an ApiError."""
+    body = hands.reader.get(f"/networks/{network_id}")
+    try:
+        routes = msgspec.json.decode(body, type=_One).network.routes
+        return next((IPv4Address(each.gateway) for each in routes if each.destination == str(route.destination)), None)
+    except ValueError as error:
+        raise Broken(f"Hetzner's network {network_id} could not be read: {one_line(error)}") from error
+
+
+def _leads_elsewhere(network_id: int, route: Route, gateway: IPv4Address) -> Conflict:
+    return Conflict(f"the {_named(network_id, route)} has another gateway by now, {gateway}")
+
+
+def _path(network_id: int, action: str) -> str:
+    return f"/networks/{network_id}/actions/{action}"
+
+
+def _body(route: Route) -> Mapping[str, str]:
+    return {"destination": str(route.destination), "gateway": str(route.gateway)}
+
+
+def _named(network_id: int, route: Route) -> str:
+    return f"route to {route.destination} via {route.gateway} in network {network_id}"
+
+
+ROUTE_ACTUATORS: Mapping[str, Callable[[Hands, Change, Snapshot], None]] = {
+    "route.create": create,
+    "route.replace": replace,
+    "route.delete": delete,
+}
+"""Kind → its actuator, in the order of the table of kinds. Each raises an ApiError when it could not, and TypeError for
+sides that are not of its kind."""

@@ -1,0 +1,190 @@
+"""The routes to a Node's pods, those that lead to its server besides, and what the Node is told of its own. What should
+be there is the desired state's, and not decided again here."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
+
+from desired.change import Change, Plan
+from desired.explanation.fact import Fact, Rule
+from desired.explanation.fate import if_withheld
+from desired.explanation.stage import Stage, why_left
+from desired.route import CONDITION_NETWORK, NetworkCondition, route_key
+from desired.routes.claims import UNDECIDED, Claim, Standing
+from desired.routes.conditions import condition_of
+from desired.routes.fates import GOING, Decided, Fate
+from desired.routes.network import DesiredRoutes
+from desired.routes.places import Place, Reach
+from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
+from desired.section import Absent, Unknown
+from desired.settings import Controller, Settings
+from desired.snapshot import Node, Snapshot
+
+_NOT_OURS = frozenset({Reach.ELSEWHERE, Reach.IGNORED})
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFact:
+    """One pod CIDR of the Node with the route to it, or a route to other pods that leads to the Node's server."""
+
+    destination: str
+    """As routes have it; as the Node has it, where that is no range."""
+    standing: Standing | None
+    """None for what is no pod CIDR of the Node, or none that a route could lead to."""
+    fate: Fate | None
+    """What becomes of the route that is there; None when there is none."""
+    value: IPv4Address | None
+    """The gateway of the route that is there."""
+    wanted: IPv4Address | None
+    """The gateway once the planned changes are made; None when there should be no route."""
+    why: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRoutes:
+    """What there is to say of a Node's routes."""
+
+    facts: tuple[RouteFact, ...]
+    """Its pod CIDRs in their order, then the other routes that lead to its server, by destination."""
+    why: str
+    """Why nothing is looked after, one sentence; "" when it is."""
+    network_id: int | None = None
+    used: int | None = None
+    """How many routes the network has; None while that is not known."""
+    cluster_cidr: IPv4Network | None = None
+    """The one that is given."""
+    mismatch: str | None = None
+    """Why it cannot be the cluster's; None when it may be."""
+
+
+def explain_routes(
+    node: Node, desired: DesiredRoutes, plan: Plan, snapshot: Snapshot, settings: Settings
+) -> NodeRoutes | None:
+    """What there is to say; None while routes are switched off and the Node bears no trace of them."""
+    there = condition_of(node)
+    if not settings.routes and not (there and there.is_ours):
+        return None
+    place = next((place for place in desired.places if place.node.name == node.name), None)
+    if desired.network is None or place is None:
+        return NodeRoutes((), _why_nothing(snapshot, settings))
+    routes = _Routes(place, desired, plan.by_key, desired.network.id)
+    section = snapshot.routes
+    used = len(section) + len(section.unreadable) if section is not None and section.complete else None
+    why = place.why if place.reach in _NOT_OURS else "" if node.pod_cidrs else "the Node has no pod CIDR yet"
+    facts = (*routes.to_pods(), *routes.besides())
+    return NodeRoutes(facts, why, desired.network.id, used, settings.cluster_cidr, desired.mismatch)
+
+
+def explain_network_condition(
+    node: Node, desired: DesiredRoutes, plan: Plan, stage: Stage, snapshot: Snapshot, settings: Settings
+) -> Fact | None:
+    """The Node's condition ``NetworkUnavailable``; None when it is nobody's business here."""
+    there, wanted = condition_of(node), desired.conditions.get(node.name)
+    value = _shown(there)
+    if wanted is not None:
+        change = plan.by_key.get(f"{node.key}/network")
+        later = "; written once the routes are there" if wanted.after and change else ""
+        why = wanted.why + later + (if_withheld(change) if change else "")
+        return Fact(CONDITION_NETWORK, value, _shown(wanted.condition), Rule.ROUTES, why)
+    place = next((place for place in desired.places if place.node.name == node.name), None)
+    if there is None and place is not None and place.reach not in _NOT_OURS:
+        source = f"not written: {_why_undecided(place, desired)}"
+    elif there is not None and there.is_ours:
+        why = why_left(stage, Controller.ROUTE, settings) or _why_nothing(snapshot, settings)
+        source = f"stays as it is: {_why_undecided(place, desired) if place else why}"
+    else:
+        return None
+    return Fact(CONDITION_NETWORK, value, value, Rule.UNTOUCHED, source)
+
+
+def _shown(condition: NetworkCondition | None) -> str | None:
+    """``False (RouteCreated)``."""
+    if condition is None:
+        return None
+    return f"{condition.status} ({condition.reason})" if condition.reason else condition.status
+
+
+def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
+    """Why no route is looked after at all."""
+    if not settings.routes:
+        return "routes are switched off"
+    if Controller.ROUTE not in settings.controllers:
+        return f"--controllers leaves {Controller.ROUTE} out"
+    match snapshot.network:
+        case Unknown(why):
+            return why
+        case Absent():
+            return f"the project has no network {settings.network!r}"
+    return "the routes of the network were not read"
+
+
+def _why_undecided(place: Place, desired: DesiredRoutes) -> str:
+    """Why nothing is said of the Node's network."""
+    waiting = (claim.why for claim in _claims(place, desired).values() if claim.standing in UNDECIDED)
+    bare = "the Node has no pod CIDR yet"
+    if place.node.pod_cidrs:
+        bare = "its pods have IPv6 addresses alone, for which there are no routes"
+    return place.why or next(waiting, bare)
+
+
+def _claims(place: Place, desired: DesiredRoutes) -> Mapping[IPv4Network, Claim]:
+    return {claim.destination: claim for claim in desired.claims if claim.place.node.name == place.node.name}
+
+
+@dataclass(frozen=True, slots=True)
+class _Routes:
+    """What is there, and what is planned."""
+
+    place: Place
+    desired: DesiredRoutes
+    changes: Mapping[str, Change]
+    network_id: int
+
+    def to_pods(self) -> Iterator[RouteFact]:
+        claims = _claims(self.place, self.desired)
+        for cidr in dict.fromkeys(parse_pod_cidr(text) or text for text in self.place.node.pod_cidrs):
+            match cidr:
+                case str():
+                    why = f"pod CIDR {cidr!r} is none, and gets no route"
+                    yield RouteFact(cidr, Standing.UNROUTABLE, None, None, None, why)
+                case IPv4Network() as destination:
+                    yield self._to_pod_cidr(destination, claims.get(destination))
+                case IPv6Network():
+                    why = "private networks have IPv4 alone, so that there is no route to it; nothing hangs on that"
+                    yield RouteFact(str(cidr), None, None, None, None, why)
+
+    def besides(self) -> Iterator[RouteFact]:
+        own = destinations_of(self.place.node)
+        addresses = (*self.place.addresses, *self.place.aliases)
+        for destination, decided in self.desired.decided.items():
+            if destination not in own and decided.route.gateway in addresses:
+                yield self._fact(destination, None, self._why_besides(decided))
+
+    def _to_pod_cidr(self, destination: IPv4Network, claim: Claim | None) -> RouteFact:
+        if claim is None:
+            return self._fact(destination, None, f"left alone: {self.place.why}")
+        why = claim.why
+        found = self.desired.decided.get(destination)
+        if found is not None and found.fate in GOING:
+            why += f", and the route goes: {found.why}"
+        if claim.standing is Standing.MISSING and claim.after:
+            why += f"; comes once the route to {', '.join(map(str, claim.after))} is gone"
+        return self._fact(destination, claim, why)
+
+    def _why_besides(self, decided: Decided) -> str:
+        names = [c.place.node.name for c in self.desired.claims if c.destination == decided.route.destination]
+        if decided.fate is Fate.CLAIMED and names:
+            return f"the pods are those of Node {', '.join(names)}, which decides on the route"
+        return decided.why if decided.fate in GOING else f"left alone: {decided.why}"
+
+    def _fact(self, destination: IPv4Network, claim: Claim | None, why: str) -> RouteFact:
+        found = self.desired.decided.get(destination)
+        value = found.route.gateway if found else None
+        change = self.changes.get(route_key(self.network_id, destination))
+        wanted = value
+        if change is not None:
+            wanted = change.after if isinstance(change.after, IPv4Address) else None
+            why += if_withheld(change)
+        standing = claim.standing if claim else None
+        return RouteFact(str(destination), standing, found.fate if found else None, value, wanted, why)

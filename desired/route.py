@@ -1,0 +1,86 @@
+"""Routes of a private network, who has which address in it, and what a Node says of its own (nodes-and-routes 6)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network
+from types import MappingProxyType
+
+MOST_ROUTES = 100
+"""Routes that a network takes (hetzner-api 6)."""
+
+DEFAULT_ROUTE = IPv4Network("0.0.0.0/0")
+"""The destination that overlaps with no other one, and never leads to pods."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Route:
+    """One route of a network: the destination is its identity, and there is one gateway to it."""
+
+    destination: IPv4Network
+    gateway: IPv4Address
+
+
+def route_key(network_id: int, destination: IPv4Network) -> str:
+    """A route's key in plans, ``route/4711/10.244.1.0/24``."""
+    return f"route/{network_id}/{destination}"
+
+
+def parse_route_key(key: str) -> tuple[int, IPv4Network]:
+    """Network id and destination of a route's key. Raises ValueError for a key that is no route's."""
+    kind, network_id, destination = key.split("/", 2)
+    if kind != "route":
+        raise ValueError(f"{key} is no route")
+    return int(network_id), IPv4Network(destination)
+
+
+class MemberKind(StrEnum):
+    """What may be attached to a network (Hetzner Cloud API, network members)."""
+
+    SERVER = "server"
+    LOAD_BALANCER = "load_balancer"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Something that has addresses in a network, or is just getting or losing them."""
+
+    kind: MemberKind
+    id: int
+    ip: IPv4Address
+    alias_ips: tuple[IPv4Address, ...] = ()
+
+
+CONDITION_NETWORK = "NetworkUnavailable"
+"""Type of the Node condition that keeps pods away from a Node without a route: kube-controller-manager makes a taint
+of it (Kubernetes core/v1 NodeNetworkUnavailable)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkCondition:
+    """The condition ``NetworkUnavailable`` of a Node, as far as it says anything."""
+
+    status: str
+    reason: str
+
+    @property
+    def message(self) -> str:
+        """HCCM's sentence for the reasons that are ours; "" for those of others."""
+        return _MESSAGES.get(self.reason, "")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a route controller wrote it, and no network plug-in."""
+        return self.reason in _MESSAGES
+
+
+ROUTED = NetworkCondition("False", "RouteCreated")
+"""There is a route for each IPv4 pod CIDR of the Node."""
+UNROUTED = NetworkCondition("True", "NoRouteCreated")
+"""There is one for which none could be made."""
+_MESSAGES: Mapping[str, str] = MappingProxyType(
+    {
+        ROUTED.reason: "RouteController created a route",
+        UNROUTED.reason: "RouteController failed to create a route",
+    }
+)

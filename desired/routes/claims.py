@@ -1,0 +1,239 @@
+"""Which route each pod CIDR of a Node needs, and what keeps it from having one (nodes-and-routes 6.3, 6.4)."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network
+
+from desired.route import DEFAULT_ROUTE, MOST_ROUTES
+from desired.routes.fates import GOING, Decided, Fate
+from desired.routes.holders import Holders, Holding
+from desired.routes.places import Place, Reach
+from desired.routes.pod_cidrs import destinations_of
+from desired.routes.ranges import Ranges
+from desired.settings import Settings
+from desired.snapshot import Network, Snapshot
+
+_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_RESERVED = IPv4Address("172.31.1.1")
+
+
+class Standing(StrEnum):
+    """How it stands with the route to one pod CIDR."""
+
+    SERVED = "served"
+    MISSING = "missing"
+    """It has to be created."""
+    MISLED = "misled"
+    """It has to get another gateway."""
+    WAITING = "waiting"
+    """The Node has not joined, or too little is known of it: all stays as it is."""
+    UNKNOWN = "unknown"
+    """Too little is known of the routes that are there: all stays as it is."""
+    UNROUTABLE = "unroutable"
+    """There cannot be one until a person mends what is wrong."""
+    OUTSIDE = "outside"
+    """There shall be none: the pod CIDR is not in the cluster's."""
+    OVER_LIMIT = "over-limit"
+    """The network takes no more."""
+
+
+UNDECIDED = frozenset({Standing.WAITING, Standing.UNKNOWN})
+"""Standings of which nothing follows yet."""
+FAILING = frozenset({Standing.UNROUTABLE, Standing.OUTSIDE, Standing.OVER_LIMIT})
+"""Standings of a Node's pods that nobody reaches, and will not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One IPv4 pod CIDR of one Node."""
+
+    place: Place
+    destination: IPv4Network
+    standing: Standing
+    why: str
+    """One sentence for people. It names no Node."""
+    present: IPv4Address | None = None
+    """The gateway of the route to it that is there; None when there is none."""
+    after: tuple[IPv4Network, ...] = ()
+    """Destinations of the routes that have to go first."""
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """Where the route should lead. Raises IndexError for a Node that is not reached."""
+        return self.place.addresses[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Terrain:
+    """What decides on claims besides their Nodes."""
+
+    network_id: int
+    cluster_cidr: IPv4Network | None
+    fates: Mapping[IPv4Network, Decided]
+    taken: Ranges
+    """The destinations of these, but for the default route, which is in nobody's way."""
+    subnets: Ranges
+    holders: Holders
+    rivals: Mapping[tuple[str, IPv4Network], str]
+    """Node and destination → name of a Node with other pods in that range: another one, or the same."""
+    unreadable: Mapping[str, str]
+    """Destinations of routes that could not be read → why."""
+    has_hidden_nodes: bool
+    """Whether there are Nodes that could not be read: any route may be theirs."""
+
+
+def claims_of(
+    snapshot: Snapshot,
+    settings: Settings,
+    network: Network,
+    places: Sequence[Place],
+    fates: Mapping[IPv4Network, Decided],
+    holders: Holders,
+) -> tuple[Claim, ...]:
+    """A claim for each IPv4 pod CIDR of each Node that is ours, older Nodes first: that is the order in which they get
+    what room the network has."""
+    unreadable = {} if snapshot.routes is None else snapshot.routes.unreadable
+    hidden = bool(snapshot.nodes.unreadable)
+    terrain = Terrain(
+        network_id=network.id,
+        cluster_cidr=settings.cluster_cidr,
+        fates=fates,
+        taken=Ranges(fates.keys() - {DEFAULT_ROUTE}),
+        subnets=Ranges(network.subnets),
+        holders=holders,
+        rivals=_rivals(places),
+        unreadable=unreadable,
+        has_hidden_nodes=hidden,
+    )
+    ours = [place for place in places if place.reach not in (Reach.ELSEWHERE, Reach.IGNORED)]
+    ours.sort(key=lambda place: (place.node.created_at, place.node.name))
+    claims = [_claim(place, destination, terrain) for place in ours for destination in destinations_of(place.node)]
+    taken = len(snapshot.routes or ()) + len(unreadable)
+    return _within_limit(claims, fates, MOST_ROUTES - taken)
+
+
+def _claim(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:
+    found = terrain.fates.get(destination)
+    present = found.route.gateway if found else None
+
+    def stands(standing: Standing, why: str, after: tuple[IPv4Network, ...] = ()) -> Claim:
+        return Claim(place, destination, standing, why, present, after)
+
+    if place.reach in (Reach.WAITING, Reach.GONE):
+        return stands(Standing.WAITING, place.why)
+    if place.reach is Reach.UNATTACHED:
+        return stands(Standing.UNROUTABLE, place.why)
+    if present in (*place.addresses, *place.aliases):
+        return stands(Standing.SERVED, f"the route leads to {present}, an address of server {place.server_id}")
+    if terrain.cluster_cidr is not None and not destination.subnet_of(terrain.cluster_cidr):
+        return stands(
+            Standing.OUTSIDE,
+            f"route CIDR {destination} is not contained within cluster CIDR {terrain.cluster_cidr}",
+        )
+    rival = terrain.rivals.get((place.node.name, destination))
+    if rival is not None:
+        return stands(Standing.UNROUTABLE, f"pod CIDR {destination} overlaps with one of Node {rival}")
+    impossible = why_impossible(destination, terrain.subnets, terrain.network_id)
+    if impossible is not None:
+        return stands(Standing.UNROUTABLE, impossible)
+    unreadable = terrain.unreadable.get(str(destination))
+    if unreadable is not None:
+        return stands(Standing.UNKNOWN, f"the route to it could not be read: {unreadable}")
+    if found is not None:
+        return _on_taken(place, found, terrain)
+    return _on_free(place, destination, terrain)
+
+
+def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -> str | None:
+    """Why Hetzner takes no route to a range, in a network with these subnets (hetzner-api 6); None when it may."""
+    if not any(destination.subnet_of(private) for private in _PRIVATE):
+        return f"pod CIDR {destination} is no private range of RFC 1918, and networks route no other"
+    if _RESERVED in destination:
+        return f"pod CIDR {destination} has the address {_RESERVED} in it, which Hetzner keeps for itself"
+    overlapping = subnets.overlapping(destination)
+    if overlapping:
+        return f"pod CIDR {destination} overlaps with subnet {overlapping[0]} of network {network_id}"
+    return None
+
+
+def _on_taken(place: Place, found: Decided, terrain: Terrain) -> Claim:
+    """There is a route to the pods, and it leads elsewhere."""
+    route = found.route
+    holder = found.holder or terrain.holders.of(route.gateway)
+
+    def stands(standing: Standing, why: str) -> Claim:
+        return Claim(place, route.destination, standing, why, route.gateway)
+
+    if terrain.cluster_cidr is None:
+        return stands(
+            Standing.UNROUTABLE,
+            f"the route to {route.destination} leads to {route.gateway}, and without --cluster-cidr none is changed",
+        )
+    if holder.holding is Holding.UNKNOWN:
+        return stands(Standing.UNKNOWN, holder.what)
+    if terrain.has_hidden_nodes and holder.holding is not Holding.NOBODY:
+        return stands(Standing.UNKNOWN, "some Node could not be read, and the route may be its own")
+    if holder.holding in (Holding.NODE, Holding.SERVER, Holding.NOBODY):
+        return stands(Standing.MISLED, f"it leads to {holder.what}")
+    why = f"the route to {route.destination} leads to {holder.what}, and is left alone"
+    return stands(Standing.UNROUTABLE, why)
+
+
+def _on_free(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:
+    """There is no route to the pods; some other one may stand in the way of theirs."""
+    in_the_way = [terrain.fates[other] for other in terrain.taken.overlapping(destination)]
+    stays = next((decided for decided in in_the_way if decided.fate not in GOING), None)
+    if stays is None:
+        after = tuple(decided.route.destination for decided in in_the_way)
+        why = f"server {place.server_id} has the pods"
+        return Claim(place, destination, Standing.MISSING, why, after=after)
+    other = f"pod CIDR {destination} overlaps with the route to {stays.route.destination} by {stays.route.gateway}"
+    if stays.fate is Fate.UNCERTAIN:
+        return Claim(place, destination, Standing.UNKNOWN, f"{other}: {stays.why}")
+    return Claim(place, destination, Standing.UNROUTABLE, f"{other}, which stays: {stays.why}")
+
+
+def _within_limit(claims: Sequence[Claim], fates: Mapping[IPv4Network, Decided], room: int) -> tuple[Claim, ...]:
+    """``claims`` as far as the network has ``room``: then each creation waits for a route that goes, dead ones first,
+    and what has none to wait for is over the limit. One that takes the place of a route in its way needs no other."""
+    places = deque[IPv4Network | None]([None] * max(0, room))  # None is free already, the others once a route has gone
+    in_the_way = {destination for claim in claims for destination in claim.after}
+    for fate in (Fate.DEAD, Fate.SUPERFLUOUS, Fate.STRANGER):
+        places += (gone for gone, decided in fates.items() if decided.fate is fate and gone not in in_the_way)
+    # Of a network that has more than fit, some go before anything comes.
+    surplus = [places.popleft() for _ in range(min(-room, len(places)))]
+
+    def placed(claim: Claim) -> Claim:
+        own = next((destination for destination in claim.after if destination in in_the_way), None)
+        if own is not None:
+            in_the_way.remove(own)
+            taken: tuple[IPv4Network | None, ...] = ()
+        elif places:
+            taken = (places.popleft(),)
+        else:
+            why = f"the network has {MOST_ROUTES} of {MOST_ROUTES} routes, and takes no more"
+            return replace(claim, standing=Standing.OVER_LIMIT, why=why, after=())
+        gone = (destination for destination in (*surplus, *taken) if destination is not None)
+        return replace(claim, after=(*claim.after, *gone))
+
+    return tuple(placed(claim) if claim.standing is Standing.MISSING else claim for claim in claims)
+
+
+def _rivals(places: Iterable[Place]) -> Mapping[tuple[str, IPv4Network], str]:
+    """Node and destination → the Node with other pods in that range. Sorted by where they begin, ranges that overlap
+    contain each other, so that only those that are still open have to be looked at."""
+    ranges = sorted(
+        ((destination, place.node.name) for place in places for destination in destinations_of(place.node)),
+        key=lambda pair: (int(pair[0].network_address), pair[0].prefixlen, pair[1]),
+    )
+    found: dict[tuple[str, IPv4Network], str] = {}
+    open_ones: list[tuple[IPv4Network, str]] = []
+    for destination, name in ranges:
+        open_ones = [pair for pair in open_ones if pair[0].broadcast_address >= destination.network_address]
+        for other, owner in open_ones:
+            found.setdefault((name, destination), owner)
+            found.setdefault((owner, other), name)
+        open_ones.append((destination, name))
+    return found

@@ -1,0 +1,90 @@
+"""What a Node's condition ``NetworkUnavailable`` should say (nodes-and-routes 6.6, W-8, W-9, W-32)."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from desired.ownership import cloud_nodes
+from desired.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, route_key
+from desired.routes.claims import FAILING, UNDECIDED, Claim, Standing
+from desired.routes.places import Place, Reach
+from desired.routes.pod_cidrs import destinations_of, ipv6_of, malformed_of
+from desired.settings import Settings
+from desired.snapshot import Node, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredCondition:
+    """What the condition of one Node should be."""
+
+    condition: NetworkCondition | None
+    """None: the one that is there, ours, should not be."""
+    why: str
+    """One sentence for people."""
+    after: tuple[str, ...] = ()
+    """Keys of the changes of routes that make it true."""
+
+
+def condition_of(node: Node) -> NetworkCondition | None:
+    """The Node's condition as it stands; None when nobody has written it."""
+    found = node.condition(CONDITION_NETWORK)
+    return NetworkCondition(found.status, found.reason) if found else None
+
+
+def desired_conditions(
+    places: Collection[Place], claims: Collection[Claim], network_id: int, snapshot: Snapshot
+) -> Mapping[str, DesiredCondition]:
+    """Name of each Node whose condition is ours to say → what it should be; the others keep theirs."""
+    by_node: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_node.setdefault(claim.place.node.name, []).append(claim)
+    wanted = {
+        place.node.name: _desired(place, by_node.get(place.node.name, ()), network_id, snapshot.failed)
+        for place in places
+        if place.reach in (Reach.REACHED, Reach.UNATTACHED)
+    }
+    return {name: condition for name, condition in wanted.items() if condition is not None}
+
+
+def _desired(
+    place: Place, claims: Collection[Claim], network_id: int, failed: Collection[str]
+) -> DesiredCondition | None:
+    """A Node is without a network as soon as one of its ranges is: HCCM says so likewise.
+
+    What is about to be tried says nothing yet, so that no Node is unschedulable for the moment that a route takes.
+    """
+    keys = {claim.destination: route_key(network_id, claim.destination) for claim in claims}
+    missing = [claim.destination for claim in claims if claim.standing is not Standing.SERVED]
+    refused = [destination for destination in missing if keys[destination] in failed]
+    wrong = next((claim.why for claim in claims if claim.standing in FAILING), None)
+    if wrong is None and refused:
+        wrong = f"the route to {refused[0]} was refused"
+    if wrong is None and malformed_of(place.node):
+        wrong = f"pod CIDR {malformed_of(place.node)[0]!r} is none"
+    if wrong is not None:
+        return DesiredCondition(UNROUTED, wrong)
+    if any(claim.standing in UNDECIDED for claim in claims):
+        return None
+    if claims:
+        after = tuple(sorted(keys[destination] for destination in missing))
+        return DesiredCondition(ROUTED, "there is a route for each of its IPv4 pod CIDRs", after)
+    return _without_claims(place.node)
+
+
+def _without_claims(node: Node) -> DesiredCondition | None:
+    """A Node whose pods have IPv6 addresses alone needs no route: HCCM leaves it unschedulable for ever (W-8)."""
+    there = condition_of(node)
+    if ipv6_of(node) and not destinations_of(node) and there == UNROUTED:
+        return DesiredCondition(None, "its pods have IPv6 addresses alone, for which there are no routes")
+    return None
+
+
+def conditions_without_routes(snapshot: Snapshot, settings: Settings) -> Mapping[str, DesiredCondition]:
+    """Name of each Node with a condition of ours, while routes are switched off: it should not have one (W-32)."""
+    return {node.name: DesiredCondition(None, "routes are switched off") for node in _marked(snapshot, settings)}
+
+
+def _marked(snapshot: Snapshot, settings: Settings) -> Iterator[Node]:
+    for node, _ in cloud_nodes(snapshot, settings):
+        there = condition_of(node)
+        if there is not None and there.is_ours:
+            yield node

@@ -1,0 +1,70 @@
+"""How a controller writes one condition of a Node: beside the kubelet's, over its own, and away again."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.kubernetes_api import NODES, KubernetesApi
+
+LONG_AGO, NOW = "2027-01-01T00:00:00Z", "2027-01-15T08:00:00Z"
+
+
+def condition(kind: str, status: str, reason: str) -> dict[str, str]:
+    """A condition with all its fields, written long ago."""
+    times = {"lastHeartbeatTime": LONG_AGO, "lastTransitionTime": LONG_AGO}
+    return {"type": kind, "status": status, "reason": reason, "message": f"{kind} is {status}", **times}
+
+
+KUBELET = [condition("Ready", "True", "KubeletReady"), condition("DiskPressure", "False", "KubeletHasNoDiskPressure")]
+THERE = condition("NetworkUnavailable", "False", "CalicoIsUp")
+SAID = {"type": THERE["type"], "status": "False", "reason": "RouteCreated", "message": "m", "lastHeartbeatTime": NOW}
+FLIPPED = {**SAID, "status": "True", "reason": "NoRouteCreated", "lastTransitionTime": NOW}
+AWAY = {"type": THERE["type"], "$patch": "delete"}
+
+
+def a_node(api: KubernetesApi, name: str, conditions: list[dict[str, str]]) -> Any:
+    """A Node with these conditions and an address."""
+    addresses = [{"type": "Hostname", "address": name}]
+    body = {"metadata": {"name": name}, "status": {"addresses": addresses, "conditions": conditions}}
+    return api.create(NODES, body)
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        pytest.param(KUBELET, FLIPPED, [FLIPPED, *KUBELET], id="a new one"),
+        pytest.param([], FLIPPED, [FLIPPED], id="the first one"),
+        pytest.param([*KUBELET, THERE], FLIPPED, [*KUBELET, FLIPPED], id="another status"),
+        pytest.param(
+            [KUBELET[0], THERE, KUBELET[1]],
+            SAID,
+            [KUBELET[0], {**SAID, "lastTransitionTime": LONG_AGO}, KUBELET[1]],
+            id="the same status: a time that is not sent stays",
+        ),
+        pytest.param([*KUBELET, THERE], AWAY, KUBELET, id="away"),
+        pytest.param([THERE], AWAY, None, id="away, the last one"),
+        pytest.param(KUBELET, AWAY, KUBELET, id="away, where it is not"),
+        pytest.param([], AWAY, None, id="away, where none is"),
+    ],
+)
+def test_one_condition_is_written(api: KubernetesApi, name: str, before: Any, patch: Any, after: Any) -> None:
+    """All others stay byte for byte, and so does the rest of the Node."""
+    node = a_node(api, name, before)
+    body = {"metadata": {"uid": node["metadata"]["uid"]}, "status": {"conditions": [patch]}}
+    written = api.strategic(f"{NODES}/{name}/status", body).good()
+    assert written["status"].get("conditions") == after
+    assert written["status"]["addresses"] == node["status"]["addresses"]
+    assert written["spec"] == node["spec"]
+
+
+@pytest.mark.parametrize("patch", [SAID, AWAY], ids=["written", "taken away"])
+def test_another_uid_is_refused(api: KubernetesApi, name: str, patch: Any) -> None:
+    """It is another Node under the same name, whose conditions stay."""
+    a_node(api, name, [*KUBELET, THERE])
+    body = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}, "status": {"conditions": [patch]}}
+    answer = api.strategic(f"{NODES}/{name}/status", body)
+    code, reason, message = answer.refusal
+    assert (code, reason) == (422, "Invalid")
+    assert "metadata.uid" in message
+    assert "field is immutable" in message
+    assert api.get(f"{NODES}/{name}").good()["status"]["conditions"] == [*KUBELET, THERE]

@@ -1,0 +1,245 @@
+"""Networks, projects and Nodes with which routes cannot be made as they should: each is named, and no other suffers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.sandbox.hetzner import HetznerOptions
+from tests.faults.conftest import SimulatedCluster
+from tests.support.balancer_cluster import NETWORK, a_server_of, asked_of_hetzner, private_ip
+from tests.support.in_process import ONCE, one_pass
+from tests.support.lifecycle import add_servers, by_key, notes, set_ready
+from tests.support.objects import LONG_AGO, server
+from tests.support.routed_cluster import (
+    ROUTED,
+    UNROUTED,
+    a_pod_node,
+    a_route_to,
+    all_say,
+    change_network,
+    have_pods,
+    have_routes,
+    pods_of,
+    routes,
+    settle,
+)
+from tests.support.stage import Stage
+
+
+@pytest.fixture
+def network(cluster: SimulatedCluster, tmp_path: Path) -> Iterator[Stage]:
+    """An empty cluster, and a project whose actions have ended when they are answered."""
+    stage = Stage(cluster, tmp_path, None, HetznerOptions(action_s=0.0))
+    yield stage
+    stage.close()
+
+
+def _led(*numbers: int, **others: str) -> dict[str, str]:
+    """Destination → gateway of the routes to these Nodes' pods, each by its own server."""
+    return {pods_of(number): private_ip(number) for number in numbers} | others
+
+
+def _nothing_was_refused(stage: Stage) -> None:
+    """What cannot work is not tried."""
+    assert [entry for entry in stage.written_to_hetzner() if entry.status >= 400] == []
+
+
+def _nothing_was_written(stage: Stage) -> None:
+    assert (stage.writes(), stage.written_to_hetzner()) == ([], [])
+
+
+def _without_network(stage: Stage) -> None:
+    world = stage.project.world()["hetzner"]
+    servers = [{**found, "private_net": []} for found in world["servers"]]
+    stage.project.replace_world({**world, "servers": servers, "networks": []})
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("happens", "configured"),
+    [
+        pytest.param(lambda stage: change_network(stage, name="old"), "private", id="renamed"),
+        pytest.param(_without_network, "private", id="deleted"),
+        pytest.param(_without_network, "7", id="deleted, and configured by id"),
+        pytest.param(lambda _stage: None, "8", id="another id"),
+    ],
+)
+def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
+    network: Stage, happens: Callable[[Stage], None], configured: str
+) -> None:
+    """No Node loses its addresses or its condition by it, and no network its routes."""
+    settle(network, 2)
+    happens(network)
+    before, world = network.nodes(), network.project.world()["hetzner"]
+    network.forget()
+
+    ran = network.reconcile("--once", HCLOUD_NETWORK=configured)
+
+    (line,) = ran.stderr.splitlines()
+    assert (ran.code, "HCLOUD_NETWORK names no network" in line) == (1, True)
+    assert (network.nodes(), network.project.world()["hetzner"]) == (before, world)
+    _nothing_was_written(network)
+
+
+def test_a_network_that_is_configured_by_id_may_be_renamed(network: Stage) -> None:
+    """Its id says which it is."""
+    settle(network, 2)
+    change_network(network, name="old")
+
+    report = one_pass(network, ONCE, HCLOUD_NETWORK="7")
+
+    assert (report["result"], report["changes"]) == ("no_changes", [])
+
+
+def _another_project(stage: Stage, *routes: Mapping[str, str]) -> None:
+    """The token is one of another project, where a network has the same name; these are its routes."""
+    servers = [server(number + 900, f"other-{number}") for number in (1, 2)]
+    placed = [
+        {**found, "private_net": [{"network": 70, "ip": private_ip(number)}]} for number, found in enumerate(servers, 1)
+    ]
+    networks = [{**NETWORK, "id": 70, "routes": list(routes)}]
+    stage.project.replace_world({"servers": placed, "networks": networks})
+
+
+@pytest.mark.parametrize(
+    ("ready", "theirs"),
+    [
+        pytest.param("True", (a_route_to(1, 2), a_route_to(8), a_route_to(9, 1)), id="our Nodes are Ready"),
+        pytest.param("Unknown", (a_route_to(8), a_route_to(9, 1)), id="all of our Nodes are down"),
+    ],
+)
+def test_routes_of_another_project_are_none_of_ours(
+    network: Stage, ready: str, theirs: tuple[Mapping[str, str], ...]
+) -> None:
+    """Though they are in our range, and lead to nobody, or to a server that is no Node: all is held, and said."""
+    settle(network, 3)
+    _another_project(network, *theirs)
+    set_ready(network, "web-1", "web-2", "web-3", ready=ready, since=LONG_AGO)
+    before = network.nodes()
+    network.forget()
+
+    report = one_pass(network)
+
+    assert (report["result"], len(report["holds"]) > 0) == ("refused", True)
+    assert {change["verdict"] for change in report["changes"]} <= {"held", "waiting"}
+    assert routes(network) == {route["destination"]: route["gateway"] for route in theirs}
+    assert network.nodes() == before
+    _nothing_was_written(network)
+
+
+def _of_others(count: int) -> list[dict[str, str]]:
+    return [{"destination": f"192.168.{number}.0/24", "gateway": "10.0.0.254"} for number in range(count)]
+
+
+def test_a_network_that_is_nearly_full(network: Stage) -> None:
+    """Two of four Nodes get their routes; of the others each is told why not, and nothing is tried in vain. When room
+    is made the next one gets its route."""
+    have_pods(network, 4, *_of_others(98))
+
+    report = one_pass(network)
+
+    assert report["sections"]["routes"] | {"why_incomplete": None} == {
+        "complete": True, "count": 100, "expected": 100, "why_incomplete": None, "limit": 100
+    }  # fmt: skip
+    assert asked_of_hetzner(network) == ["POST add_route"] * 2
+    assert all_say(network) == {"web-1": ROUTED, "web-2": ROUTED, "web-3": UNROUTED, "web-4": UNROUTED}
+    assert notes(report) >= {("node/web-3", "limit"), ("node/web-4", "limit"), ("network/7", "limit")}
+    _nothing_was_refused(network)
+    network.forget()
+    assert one_pass(network)["changes"] == []
+
+    have_routes(network, *_of_others(97), a_route_to(1), a_route_to(2))
+    one_pass(network)
+    assert all_say(network) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": UNROUTED}
+    _nothing_was_refused(network)
+
+
+def test_a_full_network_makes_room_of_what_leads_nowhere(network: Stage) -> None:
+    """A black hole of ours goes before the Node's own route comes, and no route of others."""
+    have_pods(network, 1, *_of_others(99), a_route_to(9))
+
+    report = one_pass(network)
+
+    assert (report["result"], report["summary"]["applied"]) == ("no_changes", 3)
+    assert asked_of_hetzner(network) == ["POST delete_route", "POST add_route"]
+    assert routes(network) == {route["destination"]: route["gateway"] for route in _of_others(99)} | _led(1)
+    _nothing_was_refused(network)
+
+
+def test_a_subnet_where_the_pods_of_a_node_are(network: Stage) -> None:
+    """No route can lead there: that Node is told so, and the others have theirs."""
+    have_pods(network, 3)
+    ranges = ("10.0.0.0/24", pods_of(2))
+    subnets = [{"type": "cloud", "ip_range": ip_range, "network_zone": "eu-central"} for ip_range in ranges]
+    change_network(network, ip_range="10.0.0.0/8", subnets=subnets)
+
+    report = one_pass(network)
+
+    assert all_say(network) == {"web-1": ROUTED, "web-2": UNROUTED, "web-3": ROUTED}
+    assert (routes(network), notes(report)) == (_led(1, 3), {("node/web-2", "unroutable")})
+    _nothing_was_refused(network)
+    assert one_pass(network)["changes"] == []
+
+
+TWICE = "10.244.50.0/24"
+ODD: Mapping[str, tuple[tuple[str, ...], set[str]]] = {
+    "none": ((), set()),
+    "two": (("10.244.41.0/24", "10.244.42.0/24"), set()),
+    "no range": (("10.244.43.0/99",), {"unroutable"}),
+    "one good, one not": (("10.244.44.0/24", "pods"), {"unroutable"}),
+    "outside": (("10.99.0.0/24",), {"cluster-cidr"}),
+    "public": (("203.0.113.0/24",), {"cluster-cidr"}),
+    "one of two": ((TWICE,), {"unroutable"}),
+    "the other of two": (("10.244.50.128/25",), {"unroutable"}),
+    "not attached": (("10.244.45.0/24",), {"unroutable"}),
+    "attached twice": (("10.244.46.0/24",), set()),
+    "by its alias address": (("10.244.47.0/24",), set()),
+}
+"""What is odd about a Node → its pod CIDRs, and the kinds of notes on it."""
+
+
+def _odd_server(number: int, what: str) -> dict[str, Any]:
+    place = {"network": NETWORK["id"], "ip": private_ip(number)}
+    match what:
+        case "not attached":
+            return {**a_server_of(number), "private_net": []}
+        case "attached twice":
+            return {**a_server_of(number), "private_net": [place, {"network": NETWORK["id"], "ip": "10.0.0.90"}]}
+        case "by its alias address":
+            return {**a_server_of(number), "private_net": [{**place, "alias_ips": ["10.0.0.91"]}]}
+    return a_server_of(number)
+
+
+def test_each_odd_node_is_named_and_harms_no_other(network: Stage) -> None:
+    """One pass with all of them: what can be routed is, nothing that cannot is tried, and the next pass writes
+    nothing."""
+    have_pods(network, 2, {"destination": "10.244.47.0/24", "gateway": "10.0.0.91"})
+    numbers = dict(enumerate(ODD, 20))
+    for number, what in numbers.items():
+        node = a_pod_node(network, number)
+        pod_cidrs, _ = ODD[what]
+        node["spec"] |= {"podCIDRs": list(pod_cidrs), "podCIDR": pod_cidrs[0] if pod_cidrs else ""}
+        network.register(node)
+    add_servers(network, *(_odd_server(number, what) for number, what in numbers.items()))
+
+    report = one_pass(network)
+
+    found = {what: {kind for key, kind in notes(report) if key == f"node/web-{n}"} for n, what in numbers.items()}
+    assert found == {what: kinds for what, (_, kinds) in ODD.items()}
+    of_node = {what: private_ip(number) for number, what in numbers.items()}
+    assert routes(network) == _led(1, 2) | {
+        "10.244.41.0/24": of_node["two"],
+        "10.244.42.0/24": of_node["two"],
+        "10.244.44.0/24": of_node["one good, one not"],
+        "10.244.46.0/24": of_node["attached twice"],
+        "10.244.47.0/24": "10.0.0.91",
+    }
+    said = {what: all_say(network)[f"web-{number}"] for number, what in numbers.items()}
+    assert said == {what: None if what == "none" else UNROUTED if kinds else ROUTED for what, (_, kinds) in ODD.items()}
+    assert {all_say(network)[name] for name in ("web-1", "web-2")} == {ROUTED}
+    _nothing_was_refused(network)
+    network.forget()
+    assert by_key(one_pass(network)) == {}
+    _nothing_was_written(network)

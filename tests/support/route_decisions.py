@@ -1,0 +1,53 @@
+"""What is decided on routes, by keys that are short to write: what their tests share."""
+
+from collections.abc import Collection, Mapping
+
+from desired.change import Change, Note, NoteKind, Plan
+from desired.diff import compute_plan
+from desired.judgement import judge
+from desired.routes.claims import Claim
+from desired.routes.fates import Decided
+from desired.routes.network import DesiredRoutes
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from desired.state import compute_desired
+from tests.routes import ROUTING
+
+
+def routing(snapshot: Snapshot, settings: Settings = ROUTING) -> DesiredRoutes:
+    """The routes that should be there."""
+    return compute_desired(snapshot, settings).routes
+
+
+def decided(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, Decided]:
+    """Destination → what becomes of the route to it."""
+    return {str(destination): found for destination, found in routing(snapshot, settings).decided.items()}
+
+
+def claimed(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[tuple[str, str], Claim]:
+    """Node and pod CIDR → how it stands with the route to it."""
+    return {(claim.place.node.name, str(claim.destination)): claim for claim in routing(snapshot, settings).claims}
+
+
+def planned(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, Change]:
+    """Key → change."""
+    return compute_plan(snapshot, settings).by_key
+
+
+def kinds_of(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, str]:
+    """Key → kind of its change."""
+    return {key: change.kind for key, change in planned(snapshot, settings).items()}
+
+
+def judged(snapshot: Snapshot, settings: Settings = ROUTING, approved: Collection[str] = ()) -> Plan:
+    """The plan of the whole world, with verdicts."""
+    return judge(compute_plan(snapshot, settings), snapshot, settings, approved)
+
+
+def noted(snapshot: Snapshot, settings: Settings = ROUTING) -> Collection[tuple[str, NoteKind, str]]:
+    """Every note: key, kind and text."""
+    return [_parts(note) for note in compute_plan(snapshot, settings).notes]
+
+
+def _parts(note: Note) -> tuple[str, NoteKind, str]:
+    return note.key, note.kind, note.text

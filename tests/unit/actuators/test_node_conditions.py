@@ -1,0 +1,163 @@
+"""What a Node says of its routes: the condition that the API server has afterwards, and that all others are kept."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.errors import Conflict, NotFound
+from actuators.nodes import write_network_condition
+from desired.change import Change
+from desired.kinds import Verb
+from desired.route import ROUTED, UNROUTED, NetworkCondition
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from reconciler.observe.world import observe_world
+from tests.builders import a_change
+from tests.support.objects import LONG_AGO, condition, settled_node
+from tests.support.simulators import START, Simulation
+
+NODE = "/api/v1/nodes/web-1"
+NOW = f"{START:%Y-%m-%dT%H:%M:%SZ}"
+KUBELET = [condition("Ready", "True"), condition("MemoryPressure", "False")]
+CALICO = {**condition("NetworkUnavailable", "False"), "reason": "CalicoIsUp"}
+OURS = {
+    **condition("NetworkUnavailable", "True"),
+    "reason": "NoRouteCreated",
+    "message": "RouteController failed to create a route",
+}
+ROUTED_NOW = {
+    "type": "NetworkUnavailable",
+    "status": "False",
+    "reason": "RouteCreated",
+    "message": "RouteController created a route",
+    "lastHeartbeatTime": NOW,
+    "lastTransitionTime": NOW,
+}
+UNROUTED_NOW = OURS | {"lastHeartbeatTime": NOW, "lastTransitionTime": NOW}
+BY_CALICO = NetworkCondition("False", "CalicoIsUp")
+
+
+def change(before: Any, after: Any) -> Change:
+    """The change of the Node's condition."""
+    key, kind = "node/web-1/network", "node.network_condition"
+    return a_change(key, kind, verb=Verb.MODIFY, before=before, after=after, owner="node/web-1")
+
+
+def observed(simulate: Callable[..., Simulation], *conditions: dict[str, str]) -> tuple[Simulation, Snapshot]:
+    """A Node with these conditions, and what was read of it."""
+    node = settled_node("web-1", 1)
+    node["status"]["conditions"] = list(conditions)
+    sim = simulate(nodes=[node])
+    return sim, observe_world(sim.eyes(), Settings()).snapshot
+
+
+def conditions(sim: Simulation) -> list[dict[str, str]]:
+    """The conditions of the Node."""
+    listed: list[dict[str, str]] = sim.nodes()["web-1"]["status"].get("conditions", [])
+    return listed
+
+
+@pytest.mark.parametrize(
+    ("present", "before", "after", "written"),
+    [
+        pytest.param(None, None, ROUTED, ROUTED_NOW, id="the first one"),
+        pytest.param(None, None, UNROUTED, UNROUTED_NOW, id="the first one, without a route"),
+        pytest.param(OURS, UNROUTED, ROUTED, ROUTED_NOW, id="a route at last"),
+        pytest.param(
+            CALICO,
+            BY_CALICO,
+            ROUTED,
+            {**ROUTED_NOW, "lastTransitionTime": LONG_AGO},
+            id="for another reason: its status is as old as it was",
+        ),
+        pytest.param(CALICO, BY_CALICO, UNROUTED, UNROUTED_NOW, id="no route, whatever the plug-in says"),
+        pytest.param(OURS, UNROUTED, None, None, id="away"),
+        pytest.param(None, UNROUTED, None, None, id="away already"),
+    ],
+)
+def test_the_condition_is_written(
+    simulate: Callable[..., Simulation],
+    present: dict[str, str] | None,
+    before: NetworkCondition | None,
+    after: NetworkCondition | None,
+    written: dict[str, str] | None,
+) -> None:
+    """In one write that keeps the kubelet's conditions, and all else, byte for byte."""
+    sim, snapshot = observed(simulate, KUBELET[0], *([present] if present else []), KUBELET[1])
+    was = sim.nodes()["web-1"]
+
+    write_network_condition(sim.kubernetes_writer(), change(before, after), snapshot)
+
+    now = sim.nodes()["web-1"]
+    assert [found for found in conditions(sim) if found["type"] == "NetworkUnavailable"] == (
+        [written] if written else []
+    )
+    assert [found for found in conditions(sim) if found["type"] != "NetworkUnavailable"] == KUBELET
+    assert (now["spec"], now["metadata"]["labels"]) == (was["spec"], was["metadata"]["labels"])
+    assert now["status"]["addresses"] == was["status"]["addresses"]
+    assert [entry.path for entry in sim.written()] == [f"{NODE}/status"]
+
+
+def test_what_a_kubelet_writes_meanwhile_survives(simulate: Callable[..., Simulation]) -> None:
+    """Conditions are merged by type: a write in between is no conflict, and stays."""
+    sim, snapshot = observed(simulate, *KUBELET)
+    beat = condition("Ready", "False")
+    sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [beat, KUBELET[1]]}})
+
+    write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
+
+    assert conditions(sim) == [ROUTED_NOW, beat, KUBELET[1]]
+
+
+@pytest.mark.parametrize("after", [ROUTED, None], ids=["written", "away"])
+def test_another_node_under_the_same_name(simulate: Callable[..., Simulation], after: NetworkCondition | None) -> None:
+    """A Node that was deleted and registered anew is another one: Conflict, and it is left alone."""
+    sim, snapshot = observed(simulate, *KUBELET, OURS)
+    again = settled_node("web-1", 1)
+    again["metadata"]["uid"] = "another"
+    again["status"]["conditions"] = [*KUBELET, OURS]
+    sim.kubernetes.replace_world({"nodes": [again]})
+
+    with pytest.raises(Conflict, match=r"metadata\.uid"):
+        write_network_condition(sim.kubernetes_writer(), change(UNROUTED, after), snapshot)
+
+    assert conditions(sim) == [*KUBELET, OURS]
+
+
+def test_a_node_that_is_gone(simulate: Callable[..., Simulation]) -> None:
+    """It is not found, and does not come back."""
+    sim, snapshot = observed(simulate, *KUBELET)
+    sim.kubernetes.replace_world({"nodes": []})
+
+    with pytest.raises(NotFound):
+        write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
+
+    assert sim.nodes() == {}
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset", "reset"])
+@pytest.mark.parametrize(
+    ("after", "left"), [(ROUTED, [ROUTED_NOW, *KUBELET]), (None, KUBELET)], ids=["written", "away"]
+)
+def test_a_write_whose_answer_is_lost(
+    simulate: Callable[..., Simulation], after: NetworkCondition | None, left: list[dict[str, str]], lost: str
+) -> None:
+    """It is repeated without harm."""
+    sim, snapshot = observed(simulate, OURS, *KUBELET)
+    sim.spoil_kubernetes(lost, method="PATCH")
+
+    write_network_condition(sim.kubernetes_writer(), change(UNROUTED, after), snapshot)
+
+    assert conditions(sim) == left
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, True), ("True", None), ((), ROUTED)])
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
+    """A change of another shape is a mistake of ours: nothing is written."""
+    sim, snapshot = observed(simulate, *KUBELET)
+
+    with pytest.raises(TypeError, match=r"^node/web-1/network: node\.network_condition from"):
+        write_network_condition(sim.kubernetes_writer(), change(before, after), snapshot)
+
+    assert sim.written() == []

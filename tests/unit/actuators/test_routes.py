@@ -1,0 +1,406 @@
+"""Routes of a network: adding one, removing one, and the swap that lets one lead elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from actuators.apply import apply
+from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Stopped, Throttled, Transient
+from actuators.hands import Hands
+from actuators.outcome import Pending
+from actuators.routes import ROUTE_ACTUATORS
+from desired.change import Change
+from desired.kinds import Verb
+from desired.snapshot import Snapshot
+from reconciler.sandbox.hetzner import HetznerOptions
+from tests.builders import a_change, a_snapshot
+from tests.support.balancer_stage import NETWORK_ID, NETWORKS, PassingTime, hands_in
+from tests.support.simulators import Simulation
+
+PODS = "10.244.1.0/24"
+OLD, NEW, THIRD = "10.7.0.11", "10.7.0.12", "10.7.0.13"
+OUTSIDE = "10.8.0.12"
+"""A gateway that Hetzner refuses."""
+FOREIGN = [{"destination": "0.0.0.0/0", "gateway": THIRD}, {"destination": "10.250.0.0/16", "gateway": OLD}]
+ACTIONS = f"/v1/networks/{NETWORK_ID}/actions"
+NAMED = rf"route to {PODS} via 10\.\d\.0\.1\d in network 7"
+
+
+def change(before: str | None, after: str | None) -> Change:
+    """The change of the route to the pods."""
+    kinds = {(False, True): ("create", Verb.ADD), (True, True): ("replace", Verb.MODIFY)}
+    name, verb = kinds.get((before is not None, after is not None), ("delete", Verb.REMOVE))
+    sides = {"before": before and IPv4Address(before), "after": after and IPv4Address(after)}
+    return a_change(f"route/{NETWORK_ID}/{PODS}", f"route.{name}", verb=verb, owner="node/web-1", **sides)
+
+
+CREATE, REPLACE, DELETE = change(None, NEW), change(OLD, NEW), change(OLD, None)
+ALL = [pytest.param(each, id=each.kind) for each in (CREATE, REPLACE, DELETE)]
+
+
+@dataclass
+class Stage:
+    """A network with routes, and hands to change them with."""
+
+    sim: Simulation
+    hands: Hands
+
+    def carry_out(self, wanted: Change) -> None:
+        """Give the change to its actuator."""
+        ROUTE_ACTUATORS[wanted.kind](self.hands, wanted, a_snapshot())
+
+    def leads_to(self) -> str | None:
+        """The gateway to the pods once everything has ended; None when there is no route. Those of others stay."""
+        self.sim.clock.advance(60)
+        (network, _) = self.sim.hetzner.world()["hetzner"]["networks"]
+        gateways = [route["gateway"] for route in network["routes"] if route["destination"] == PODS]
+        assert [route for route in network["routes"] if route["destination"] != PODS] == FOREIGN
+        assert len(gateways) <= 1
+        return gateways[0] if gateways else None
+
+    def sent(self) -> list[str]:
+        """What was sent: ``add_route 10.7.0.12``, ``look``, ``poll``."""
+        return [_said(entry.path, entry.body) for entry in self.sim.sent_to_hetzner()]
+
+
+def _said(path: str, body: Any) -> str:
+    if path == "/v1/actions":
+        return "poll"
+    if body is None:
+        return "look"
+    assert body["destination"] == PODS
+    return f"{path.removeprefix(f'{ACTIONS}/')} {body['gateway']}"
+
+
+def a_stage(simulate: Callable[..., Simulation], gateway: str | None, **options: Any) -> Stage:
+    """The route to the pods leads there, or is missing. ``options`` are those of the simulator."""
+    ours = [{"destination": PODS, "gateway": gateway}] if gateway else []
+    networks = [{**NETWORKS[0], "routes": [*FOREIGN, *ours]}, NETWORKS[1]]
+    sim = simulate(project={"networks": networks}, options=HetznerOptions(**options))
+    sim.stop = PassingTime(sim.clock)
+    return Stage(sim, hands_in(sim))
+
+
+def before(wanted: Change) -> str | None:
+    """Where the route leads before the change."""
+    return None if wanted.before is None else str(wanted.before)
+
+
+def after(wanted: Change) -> str | None:
+    """Where it leads afterwards."""
+    return None if wanted.after is None else str(wanted.after)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent"),
+    [
+        pytest.param(CREATE, [f"add_route {NEW}", "poll"], id="create"),
+        pytest.param(DELETE, [f"delete_route {OLD}", "poll"], id="delete"),
+        pytest.param(
+            REPLACE, [f"delete_route {OLD}", "poll", f"add_route {NEW}", "poll"], id="replace: no look in between"
+        ),
+    ],
+)
+def test_changes(simulate: Callable[..., Simulation], wanted: Change, sent: list[str]) -> None:
+    """An action each, asked for once, and nothing else; routes of others stay byte for byte."""
+    stage = a_stage(simulate, before(wanted))
+
+    stage.carry_out(wanted)
+
+    assert stage.sent() == sent
+    assert stage.leads_to() == after(wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "expected"),
+    [
+        pytest.param(CREATE, NEW, NEW, id="made meanwhile"),
+        pytest.param(DELETE, None, None, id="removed meanwhile"),
+        pytest.param(REPLACE, None, NEW, id="removed meanwhile, to be replaced"),
+        pytest.param(REPLACE, NEW, NEW, id="replaced meanwhile"),
+    ],
+)
+def test_somebody_was_faster(
+    simulate: Callable[..., Simulation], wanted: Change, present: str | None, expected: str | None
+) -> None:
+    """Done, after one look; what is still missing is added."""
+    stage = a_stage(simulate, present)
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == expected
+    assert stage.sent().count("look") == 1
+
+
+def test_absence_in_other_words(simulate: Callable[..., Simulation]) -> None:
+    """Whatever a removal is refused with, what counts is that the route is gone."""
+    stage = a_stage(simulate, None)
+    refusal = {"error": {"code": "invalid_input", "message": "no such route"}}
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
+
+    stage.carry_out(DELETE)
+
+    assert stage.sent() == [f"delete_route {OLD}", "look"]
+
+
+@pytest.mark.parametrize("wanted", ALL)
+def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """Whose it is now is for the next plan to find out: it stays."""
+    stage = a_stage(simulate, THIRD)
+
+    with pytest.raises(Conflict, match=rf"^the {NAMED} has another gateway by now, {THIRD}$"):
+        stage.carry_out(wanted)
+
+    assert stage.leads_to() == THIRD
+    assert stage.sent().count("look") == 1
+
+
+@pytest.mark.parametrize("wanted", ALL)
+def test_a_network_that_is_gone(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """There is nothing to change, and nothing is put back."""
+    stage = a_stage(simulate, OLD)
+    stage.sim.hetzner.replace_world({"networks": NETWORKS[1:]})
+
+    with pytest.raises(NotFound, match="network with ID '7' not found"):
+        stage.carry_out(wanted)
+
+    assert len(stage.sent()) <= 2
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+@pytest.mark.parametrize("skip", [0, 1])
+@pytest.mark.parametrize("wanted", ALL)
+def test_answers_that_are_lost(simulate: Callable[..., Simulation], wanted: Change, skip: int, lost: str) -> None:
+    """Each write is looked up or repeated, and it has happened."""
+    stage = a_stage(simulate, before(wanted))
+    stage.sim.spoil_hetzner(lost, method="POST", skip=skip)
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == after(wanted)
+
+
+def test_an_addition_is_not_sent_twice(simulate: Callable[..., Simulation]) -> None:
+    """When its answer is lost it is looked up first, and it is there."""
+    stage = a_stage(simulate, None, action_s=0.0)
+    stage.sim.spoil_hetzner("executed_then_reset", method="POST")
+
+    stage.carry_out(CREATE)
+
+    assert stage.sent() == [f"add_route {NEW}", "look"]
+
+
+@pytest.mark.parametrize("wanted", ALL)
+def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """They are sent again."""
+    stage = a_stage(simulate, before(wanted))
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == after(wanted)
+
+
+@pytest.mark.parametrize("command", ["add_route", "delete_route"])
+@pytest.mark.parametrize("wanted", ALL)
+def test_actions_that_vanish(simulate: Callable[..., Simulation], wanted: Change, command: str) -> None:
+    """It is looked up, and has happened."""
+    stage = a_stage(simulate, before(wanted))
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": command}])
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == after(wanted)
+
+
+@pytest.mark.parametrize("code", ["conflict", "locked"])
+@pytest.mark.parametrize("wanted", ALL)
+def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], wanted: Change, code: str) -> None:
+    """Something else runs on it, which takes some seconds."""
+    options = {"network_busy_code": code, "action_s_by_command": {"change_protection": 4.0}}
+    stage = a_stage(simulate, before(wanted), **options)
+    stage.hands.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == after(wanted)
+
+
+@pytest.mark.parametrize("wanted", ALL)
+def test_a_network_that_stays_busy(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """Patience ends, nothing is wrong, and the change is planned again later."""
+    stage = a_stage(simulate, before(wanted), action_s_by_command={"change_protection": 600.0})
+    stage.hands.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
+
+    def actuator(found: Change, _snapshot: Snapshot) -> None:
+        stage.carry_out(found)
+
+    outcomes = apply([wanted], a_snapshot(), {wanted.kind: actuator}, stop=stage.sim.stop)
+
+    outcome = outcomes[wanted.key]
+    assert isinstance(outcome, Pending)
+    assert "network has changed during request" in outcome.why
+    assert outcome.retry_after_s > 0
+    assert stage.leads_to() == before(wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        pytest.param(change(None, OUTSIDE), "gateway not part of the network IP range", id="gateway outside"),
+        pytest.param(change(None, "10.7.0.1"), "invalid gateway", id="first address"),
+    ],
+)
+def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, said: str) -> None:
+    """Hetzner's words are the error, after a look that finds no route."""
+    stage = a_stage(simulate, None)
+
+    with pytest.raises(Invalid, match=said):
+        stage.carry_out(wanted)
+
+    assert stage.leads_to() is None
+    assert stage.sent() == [f"add_route {wanted.after}", "look"]
+
+
+@pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])
+@pytest.mark.parametrize(("wanted", "command"), [(CREATE, "add_route"), (DELETE, "delete_route")])
+def test_actions_that_fail(
+    simulate: Callable[..., Simulation], wanted: Change, command: str, code: str, expected: type[ApiError]
+) -> None:
+    """It has not happened, and the error says of what."""
+    stage = a_stage(simulate, before(wanted))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code}])
+
+    with pytest.raises(expected, match=rf"^(addition|removal) of {NAMED}: the action {command} failed"):
+        stage.carry_out(wanted)
+
+    assert stage.leads_to() == before(wanted)
+
+
+def test_a_route_that_cannot_be_replaced(simulate: Callable[..., Simulation]) -> None:
+    """When it cannot be removed nothing is added."""
+    stage = a_stage(simulate, OLD)
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "x"}])
+
+    with pytest.raises(Invalid, match="the action delete_route failed"):
+        stage.carry_out(REPLACE)
+
+    assert stage.leads_to() == OLD
+
+
+@pytest.mark.parametrize(
+    ("wanted", "faults", "said"),
+    [
+        pytest.param(change(OLD, OUTSIDE), [], "gateway not part of the network IP range", id="at once"),
+        pytest.param(
+            REPLACE,
+            [{"kind": "action_fails", "command": "add_route", "code": "x"}],
+            "the action add_route failed",
+            id="late",
+        ),
+    ],
+)
+def test_a_swap_that_is_refused(
+    simulate: Callable[..., Simulation], wanted: Change, faults: list[dict[str, Any]], said: str
+) -> None:
+    """The old route is put back: a wish that cannot be had takes nothing away."""
+    stage = a_stage(simulate, OLD)
+    stage.sim.hetzner.set_faults(faults)
+
+    with pytest.raises(Invalid, match=said):
+        stage.carry_out(wanted)
+
+    assert stage.leads_to() == OLD
+
+
+def test_a_swap_without_permission(simulate: Callable[..., Simulation]) -> None:
+    """A token that was made read-only in between: the same."""
+    stage = a_stage(simulate, OLD)
+    refusal = {"error": {"code": "token_readonly", "message": "no"}}
+    stage.sim.spoil_hetzner("status", path=f"{ACTIONS}/add_route", code=403, body=refusal)
+
+    with pytest.raises(Denied, match="token_readonly"):
+        stage.carry_out(REPLACE)
+
+    assert stage.leads_to() == OLD
+
+
+def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:
+    """When that is refused too a person is told, and the first refusal is the error."""
+    stage = a_stage(simulate, OLD)
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_route", "code": "x", "count": 2}])
+
+    with pytest.raises(Invalid, match=rf"^addition of route to {PODS} via {NEW} in network 7: the action add_route"):
+        stage.carry_out(REPLACE)
+
+    assert stage.leads_to() is None
+    assert f"route to {PODS} via {OLD} in network 7 may be missing until the next pass: addition of" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        pytest.param({"code": 409, "body": {"error": {"code": "conflict", "message": "no"}}}, Busy, id="busy"),
+        pytest.param(
+            {"code": 429, "body": {"error": {"code": "rate_limit_exceeded", "message": "no"}}},
+            Throttled,
+            id="throttled",
+        ),
+        pytest.param({"code": 503, "body": {"error": {"code": "unavailable", "message": "no"}}}, Transient, id="down"),
+    ],
+)
+def test_a_swap_that_may_work_in_a_moment(
+    simulate: Callable[..., Simulation], refusal: dict[str, Any], expected: type[ApiError]
+) -> None:
+    """The old route could not be added either: what is missing then is for the next plan."""
+    stage = a_stage(simulate, OLD)
+    stage.sim.spoil_hetzner("status", path=f"{ACTIONS}/add_route", count=None, **refusal)
+
+    with pytest.raises(expected):
+        stage.carry_out(REPLACE)
+
+    assert stage.leads_to() is None
+    assert f"add_route {OLD}" not in stage.sent()
+
+
+def test_a_swap_that_is_told_to_stop(simulate: Callable[..., Simulation]) -> None:
+    """It is not waited for what runs."""
+    stage = a_stage(simulate, OLD)
+    stage.sim.stop.set()
+
+    with pytest.raises(Stopped):
+        stage.carry_out(REPLACE)
+
+    assert stage.sent() == [f"delete_route {OLD}"]
+
+
+def test_a_network_that_cannot_be_read(simulate: Callable[..., Simulation]) -> None:
+    """A look that says nothing of routes is not taken for one that finds none."""
+    stage = a_stage(simulate, None)
+    stage.sim.spoil_hetzner("status", method="GET", path=f"/v1/networks/{NETWORK_ID}$", code=200, body={"network": {}})
+
+    with pytest.raises(Broken, match="Hetzner's network 7 could not be read"):
+        stage.carry_out(DELETE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sides"),
+    [
+        pytest.param(CREATE, {"before": IPv4Address(OLD)}, id="creation in the place of another"),
+        pytest.param(CREATE, {"after": NEW}, id="creation of a text"),
+        pytest.param(REPLACE, {"before": None}, id="replacement of nothing"),
+        pytest.param(DELETE, {"before": OLD}, id="a text"),
+        pytest.param(DELETE, {"after": IPv4Address(NEW)}, id="deletion in favour of another"),
+    ],
+)
+def test_sides_of_another_kind(simulate: Callable[..., Simulation], wanted: Change, sides: dict[str, Any]) -> None:
+    """A change of another shape is a mistake of ours: nothing is sent."""
+    stage = a_stage(simulate, OLD)
+
+    with pytest.raises(TypeError, match=rf"^route/7/{PODS}: {wanted.kind} from"):
+        stage.carry_out(replace(wanted, **sides))
+
+    assert stage.sent() == []

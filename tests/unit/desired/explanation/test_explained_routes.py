@@ -1,0 +1,302 @@
+"""What is told of a Node's routes: each pod CIDR with its route and why, what leads to its server besides, and the
+condition that follows."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from desired.change import Verdict
+from desired.diff import compute_plan
+from desired.explanation.fact import Fact, Rule
+from desired.explanation.node import Explanation, explain
+from desired.explanation.routes import NodeRoutes
+from desired.judgement import judge
+from desired.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
+from desired.routes.claims import Standing
+from desired.routes.fates import Fate
+from desired.section import Absent, Section, Unknown
+from desired.selector import parse_selector
+from desired.settings import Controller, Settings
+from desired.snapshot import Condition, Snapshot
+from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
+from tests.support.explanations import EXPLANATIONS
+from tests.support.route_explanations import ROUTED_WORLDS
+
+OFF = Settings(network="private")
+LEFT_OUT = replace(ROUTING, controllers=frozenset(Controller) - {Controller.ROUTE})
+IGNORING = replace(ROUTING, ignore_nodes=parse_selector("lab=yes"))
+OTHER = NetworkCondition("False", "CalicoIsUp")
+
+
+def explained(world: Snapshot, settings: Settings = ROUTING) -> Explanation:
+    """What there is to say of Node web-1."""
+    plan = judge(compute_plan(world, settings), world, settings)
+    return explain(world.nodes.items["web-1"], world, settings, plan)
+
+
+def routes(world: Snapshot, settings: Settings = ROUTING) -> NodeRoutes:
+    """What there is to say of its routes."""
+    found = explained(world, settings).routes
+    assert found is not None
+    return found
+
+
+def condition(world: Snapshot, settings: Settings = ROUTING) -> Fact | None:
+    """What there is to say of its condition NetworkUnavailable."""
+    return next((fact for fact in explained(world, settings).conditions if fact.subject == CONDITION_NETWORK), None)
+
+
+@pytest.mark.parametrize("name", ROUTED_WORLDS)
+def test_facts_agree_with_the_plan(name: str) -> None:
+    """Routes and the condition are said to change exactly where the plan changes them."""
+    found = EXPLANATIONS[name].explanation
+    assert isinstance(found, Explanation)
+    assert found.routes is not None
+    told = {fact.destination: (fact.value, fact.wanted) for fact in found.routes.facts if fact.value != fact.wanted}
+    network = [fact for fact in found.conditions if fact.subject == CONDITION_NETWORK and fact.value != fact.wanted]
+    planned = {
+        str(parse_route_key(change.key)[1]): (change.before, change.after)
+        for change in found.changes
+        if change.kind.startswith("route.")
+    }
+
+    assert planned.items() <= told.items()
+    assert all(fact.fate is Fate.CLAIMED for fact in found.routes.facts if fact.destination in told.keys() - planned)
+    assert len(network) == sum(change.kind == "node.network_condition" for change in found.changes)
+    for change in found.changes:
+        if change.kind.startswith("route.") and change.ruling.verdict is not Verdict.ALLOWED:
+            destination = str(parse_route_key(change.key)[1])
+            (fact,) = (fact for fact in found.routes.facts if fact.destination == destination)
+            assert fact.why.endswith(f"; {change.ruling.verdict} ({change.ruling.rule})")
+
+
+def test_ranges_stand_in_the_order_of_the_node() -> None:
+    """First its pod CIDRs as they were assigned, each once; then what leads to its server besides."""
+    node = a_pod_node(1, "fd00::/64", "10.244.1.5/24", "10.244.1.0/24", "ten")
+    found = routes(a_routed_world([node], routes=[a_route(1), a_route("10.8.0.0/24", 1)]))
+
+    assert [(fact.destination, fact.standing, fact.fate) for fact in found.facts] == [
+        ("fd00::/64", None, None),
+        ("10.244.1.0/24", Standing.SERVED, Fate.CLAIMED),
+        ("ten", Standing.UNROUTABLE, None),
+        ("10.8.0.0/24", None, Fate.FOREIGN),
+    ]
+
+
+def test_routes_by_an_alias_address_lead_to_the_server() -> None:
+    """Somebody who wonders where traffic comes from is told of these as well."""
+    server = a_pod_server(1, aliases=("10.0.0.50",))
+    found = routes(a_routed_world([a_pod_node()], [server], [a_route(1), a_route("10.8.0.0/24", "10.0.0.50")]))
+
+    assert [(fact.destination, fact.value) for fact in found.facts][1:] == [
+        ("10.8.0.0/24", a_route(1, "10.0.0.50").gateway)
+    ]
+
+
+def test_what_is_used() -> None:
+    """What could not be read takes a place as well; of a list with a gap the number is not known."""
+    world = a_routed_world()
+    hidden = replace(world, routes=routes_of(a_route(), unreadable={"fd00::/64": "no IPv4"}))
+
+    assert (routes(world).used, routes(hidden).used) == (1, 2)
+    assert (routes(world).network_id, routes(world).cluster_cidr) == (4, ROUTING.cluster_cidr)
+
+
+@pytest.mark.parametrize(
+    ("world", "settings", "why"),
+    [
+        pytest.param(a_routed_world(), ROUTING, "", id="all is well"),
+        pytest.param(a_routed_world(), CREATING, "", id="nothing but creations"),
+        pytest.param(a_routed_world(), OFF, "routes are switched off", id="switched off, and a condition is left"),
+        pytest.param(a_routed_world(), LEFT_OUT, "--controllers leaves route out", id="left to others"),
+        pytest.param(
+            replace(a_routed_world(), network=Unknown("no answer"), routes=Section.missing("no answer")),
+            ROUTING,
+            "no answer",
+            id="network not read",
+        ),
+        pytest.param(
+            replace(a_routed_world(), network=Absent(), routes=None),
+            ROUTING,
+            "the project has no network 'private'",
+            id="no such network",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(pod_cidrs=())], routes=[]),
+            ROUTING,
+            "the Node has no pod CIDR yet",
+            id="no pods yet",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(provider_id="aws://1")], routes=[]),
+            ROUTING,
+            "its providerID names no server of Hetzner Cloud",
+            id="another cloud",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(labels={"lab": "yes"})]),
+            IGNORING,
+            "ignored by --ignore-nodes",
+            id="ignored",
+        ),
+    ],
+)
+def test_why_there_is_none(world: Snapshot, settings: Settings, why: str) -> None:
+    """Where nothing is looked after, one sentence says why."""
+    assert routes(world, settings).why == why
+
+
+@pytest.mark.parametrize("says", [None, OTHER])
+def test_nothing_is_told_while_routes_are_switched_off(says: NetworkCondition | None) -> None:
+    """Who uses no routes reads nothing of them."""
+    assert explained(a_routed_world([a_pod_node(says=says)]), OFF).routes is None
+
+
+def test_the_route_of_an_ignored_node_is_left_alone() -> None:
+    """Its pod CIDRs are told with the routes that are there."""
+    (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).facts
+
+    assert (fact.standing, fact.fate, fact.value, fact.wanted) == (None, Fate.CLAIMED, fact.wanted, fact.value)
+    assert fact.why == "left alone: ignored by --ignore-nodes"
+
+
+_STATES: Mapping[NetworkCondition | None, str | None] = {
+    ROUTED: "False (RouteCreated)",
+    UNROUTED: "True (NoRouteCreated)",
+    OTHER: "False (CalicoIsUp)",
+    None: None,
+}
+
+
+@pytest.mark.parametrize(
+    ("world", "settings", "wanted", "rule", "source"),
+    [
+        pytest.param(
+            a_routed_world(),
+            ROUTING,
+            ROUTED,
+            Rule.ROUTES,
+            "there is a route for each of its IPv4 pod CIDRs",
+            id="as it should be",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(says=OTHER)]),
+            ROUTING,
+            ROUTED,
+            Rule.ROUTES,
+            "there is a route for each of its IPv4 pod CIDRs",
+            id="another's word",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(says=None)], routes=[]),
+            ROUTING,
+            ROUTED,
+            Rule.ROUTES,
+            "there is a route for each of its IPv4 pod CIDRs; written once the routes are there",
+            id="comes with its route",
+        ),
+        pytest.param(
+            a_routed_world(routes=[]),
+            ROUTING,
+            ROUTED,
+            Rule.ROUTES,
+            "there is a route for each of its IPv4 pod CIDRs",
+            id="stays while its route comes back",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(1, "fd00::/64", says=UNROUTED)]),
+            ROUTING,
+            None,
+            Rule.ROUTES,
+            "its pods have IPv6 addresses alone, for which there are no routes",
+            id="IPv6 alone",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(1, "fd00::/64", says=None)]),
+            ROUTING,
+            None,
+            Rule.UNTOUCHED,
+            "not written: its pods have IPv6 addresses alone, for which there are no routes",
+            id="IPv6 alone, and nothing to take back",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(pod_cidrs=())], routes=[]),
+            ROUTING,
+            ROUTED,
+            Rule.UNTOUCHED,
+            "stays as it is: the Node has no pod CIDR yet",
+            id="no pods yet",
+        ),
+        pytest.param(
+            a_routed_world(routes=[a_route(1, "10.0.0.77")]),
+            ROUTING,
+            ROUTED,
+            Rule.UNTOUCHED,
+            "stays as it is: nobody asked who has 10.0.0.77",
+            id="too little is known",
+        ),
+        pytest.param(
+            a_routed_world(), OFF, None, Rule.ROUTES, "routes are switched off", id="switched off, and taken back"
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(provider_id="aws://1")], routes=[]),
+            OFF,
+            ROUTED,
+            Rule.UNTOUCHED,
+            "stays as it is: the Node is another cloud's",
+            id="switched off, and another cloud's",
+        ),
+        pytest.param(
+            a_routed_world(),
+            LEFT_OUT,
+            ROUTED,
+            Rule.UNTOUCHED,
+            "stays as it is: --controllers leaves route out",
+            id="left to others",
+        ),
+    ],
+)
+def test_the_condition(
+    world: Snapshot, settings: Settings, wanted: NetworkCondition | None, rule: Rule, source: str
+) -> None:
+    """It is told as it stands and as it should be, with what decides on it."""
+    there = world.nodes.items["web-1"].condition(CONDITION_NETWORK)
+    value = _STATES[NetworkCondition(there.status, there.reason) if there else None]
+
+    assert condition(world, settings) == Fact(CONDITION_NETWORK, value, _STATES[wanted], rule, source)
+
+
+@pytest.mark.parametrize(
+    ("world", "settings", "expected"),
+    [
+        pytest.param(
+            a_routed_world([a_pod_node(says=OTHER)]),
+            OFF,
+            Fact(CONDITION_NETWORK, "False", "False", Rule.FOREIGN, "not ours, left alone"),
+            id="somebody else's, and routes switched off",
+        ),
+        pytest.param(
+            a_routed_world([a_pod_node(says=OTHER, pod_cidrs=())], routes=[]),
+            ROUTING,
+            Fact(CONDITION_NETWORK, "False", "False", Rule.FOREIGN, "not ours, left alone"),
+            id="somebody else's, and no pods",
+        ),
+        pytest.param(a_routed_world([a_pod_node(says=None)]), OFF, None, id="nobody's"),
+        pytest.param(
+            a_routed_world([a_pod_node(says=None, provider_id="aws://1")], routes=[]), ROUTING, None, id="another cloud"
+        ),
+    ],
+)
+def test_a_condition_that_routes_have_no_say_in(world: Snapshot, settings: Settings, expected: Fact | None) -> None:
+    """It is told as every other condition, or not at all where there is none."""
+    assert condition(world, settings) == expected
+
+
+def test_a_condition_without_a_reason() -> None:
+    """What has no reason is told by its status."""
+    node = a_pod_node(says=None, conditions=(Condition(CONDITION_NETWORK, "Unknown"),))
+    fact = condition(a_routed_world([node]))
+
+    assert fact is not None
+    assert (fact.value, fact.wanted) == ("Unknown", "False (RouteCreated)")

@@ -1,0 +1,471 @@
+"""Which route each pod CIDR needs, and what keeps it from having one: nodes-and-routes 6.3, 6.4, W-6, W-10, W-29."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+
+from desired.load_balancer import Attachment
+from desired.route import Route
+from desired.routes.claims import FAILING, UNDECIDED, Claim, Standing, why_impossible
+from desired.routes.ranges import Ranges
+from desired.section import Section
+from desired.selector import parse_selector
+from desired.settings import Settings
+from desired.snapshot import Node, Snapshot
+from tests.balancers import a_balancer
+from tests.builders import a_joining_node, a_lost_node, incomplete, nodes_of, servers_of
+from tests.routes import (
+    CREATING,
+    ROUTING,
+    a_member,
+    a_pod_network,
+    a_pod_node,
+    a_pod_server,
+    a_route,
+    a_routed_world,
+    gateway_of,
+    members_of,
+    pods_of,
+    routes_of,
+)
+from tests.support.reference_rules import covers
+from tests.support.route_decisions import claimed
+
+NOWHERE = "10.0.0.201"
+LOST = a_lost_node(pod_cidrs=(pods_of(),))
+HIDDEN = replace(nodes_of(a_pod_node()), unreadable={"web-5": "no uid"})
+SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
+
+
+def only_claim(snapshot: Snapshot, settings: Settings = ROUTING) -> Claim:
+    """The claim of the only pod CIDR of Node web-1."""
+    (claim,) = (claim for (name, _), claim in claimed(snapshot, settings).items() if name == "web-1")
+    return claim
+
+
+def standings(snapshot: Snapshot, settings: Settings = ROUTING) -> dict[str, Standing]:
+    """Node → standing, of Nodes with one pod CIDR each."""
+    return {name: claim.standing for (name, _), claim in claimed(snapshot, settings).items()}
+
+
+SERVED = "the route leads to {}, an address of server 1"
+
+
+@covers("6.3", "W-6")
+@pytest.mark.parametrize(
+    ("route", "parts", "standing", "why"),
+    [
+        pytest.param(a_route(), {}, Standing.SERVED, SERVED.format("10.0.0.2"), id="by-its-server"),
+        pytest.param(
+            a_route(),
+            {"servers": [a_pod_server(name="renamed")]},
+            Standing.SERVED,
+            SERVED.format("10.0.0.2"),
+            id="by-its-server-under-another-name",
+        ),
+        pytest.param(
+            a_route(1, "10.0.0.3"),
+            {"servers": [a_pod_server(1, "10.0.0.2", "10.0.0.3")]},
+            Standing.SERVED,
+            SERVED.format("10.0.0.3"),
+            id="by-its-second-address",
+        ),
+        pytest.param(
+            a_route(1, "10.0.0.9"),
+            {"servers": [a_pod_server(aliases=["10.0.0.9"])]},
+            Standing.SERVED,
+            SERVED.format("10.0.0.9"),
+            id="by-its-alias",
+        ),
+        pytest.param(None, {}, Standing.MISSING, "server 1 has the pods", id="none"),
+        pytest.param(a_route(2), {}, Standing.MISSING, "server 1 has the pods", id="only-others"),
+        pytest.param(
+            a_route("0.0.0.0/0", "10.0.0.77"), {}, Standing.MISSING, "server 1 has the pods", id="the-default-route"
+        ),
+        pytest.param(
+            a_route(1, 2),
+            {"servers": [a_pod_server(), a_pod_server(2)]},
+            Standing.MISLED,
+            "it leads to server 2, which is no Node of this cluster",
+            id="by-a-server-that-is-no-node",
+        ),
+        pytest.param(
+            a_route(1, 2),
+            {"nodes": [a_pod_node(), a_pod_node(2)]},
+            Standing.MISLED,
+            "it leads to server 2 of Node web-2",
+            id="by-another-node",
+        ),
+        pytest.param(
+            a_route(1, 2),
+            {"servers": [a_pod_server(), a_pod_server(2, name="web-1")]},
+            Standing.MISLED,
+            "it leads to server 2, which is no Node of this cluster",
+            id="by-a-server-that-has-its-name",
+        ),
+        pytest.param(
+            a_route(1, NOWHERE), {}, Standing.MISLED, f"it leads to {NOWHERE}, which nobody has", id="by-nobody"
+        ),
+        pytest.param(
+            a_route(1, NOWHERE),
+            {"nodes_section": HIDDEN},
+            Standing.MISLED,
+            f"it leads to {NOWHERE}, which nobody has",
+            id="by-nobody-beside-a-hidden-node",
+        ),
+    ],
+)
+def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: Standing, why: str) -> None:
+    """The server of the providerID is compared with the gateway: names have no say, so that nothing flaps."""
+    claim = only_claim(a_routed_world(routes=[route] if route else [], **{"members": []} | parts))
+    assert (claim.standing, claim.why) == (standing, why)
+    assert claim.present == (route.gateway if route and str(route.destination) == pods_of() else None)
+    assert str(claim.gateway) == gateway_of()
+    assert claim.after == ()
+
+
+@covers("W-9", "W-10")
+@pytest.mark.parametrize(
+    ("route", "parts", "standing", "why"),
+    [
+        pytest.param(
+            a_route(1, 2),
+            {"servers": [a_pod_server(), a_pod_server(2)], "nodes_section": HIDDEN},
+            Standing.UNKNOWN,
+            "some Node could not be read, and the route may be its own",
+            id="a-hidden-node-may-have-it",
+        ),
+        pytest.param(
+            a_route(1, NOWHERE), {"members": None}, Standing.UNKNOWN, f"nobody asked who has {NOWHERE}", id="not-asked"
+        ),
+        pytest.param(
+            a_route(1, NOWHERE),
+            {"members": incomplete(members_of(), "429")},
+            Standing.UNKNOWN,
+            f"who has {NOWHERE} could not be read: 429",
+            id="members-incomplete",
+        ),
+        pytest.param(
+            a_route(1, NOWHERE),
+            {"members": [a_member(NOWHERE, 77)]},
+            Standing.UNKNOWN,
+            f"server 77 has {NOWHERE}, and is in no list of servers",
+            id="a-server-in-no-list",
+        ),
+        pytest.param(
+            None,
+            {"routes": routes_of(unreadable={pods_of(): "no gateway"})},
+            Standing.UNKNOWN,
+            "the route to it could not be read: no gateway",
+            id="its-route-is-unreadable",
+        ),
+        pytest.param(
+            a_route(1, 1),
+            {"servers_section": incomplete(servers_of(), "page 2 timed out")},
+            Standing.WAITING,
+            "page 2 timed out",
+            id="its-server-unknown",
+        ),
+        pytest.param(
+            a_route(1, 1),
+            {"nodes": [LOST], "servers": []},
+            Standing.WAITING,
+            "no server of the project has the id 1",
+            id="its-server-gone",
+        ),
+        pytest.param(
+            None,
+            {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": []},
+            Standing.WAITING,
+            "the Node is not initialised",
+            id="joining-without-a-server",
+        ),
+        pytest.param(
+            None,
+            {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": [a_pod_server(private_ips=())]},
+            Standing.WAITING,
+            "server 1 is not attached to network 4",
+            id="joining-before-it-is-attached",
+        ),
+        pytest.param(
+            a_route("10.244.0.0/20", NOWHERE),
+            {"members": None},
+            Standing.UNKNOWN,
+            f"pod CIDR 10.244.1.0/24 overlaps with the route to 10.244.0.0/20 by {NOWHERE}: nobody asked who has"
+            f" {NOWHERE}",
+            id="something-uncertain-in-the-way",
+        ),
+    ],
+)
+def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], standing: Standing, why: str) -> None:
+    """What is not known yet is no failure, and nothing is changed for it."""
+    claim = only_claim(a_routed_world(**{"members": [], "routes": [route] if route else [], **parts}))
+    assert (claim.standing, claim.why) == (standing, why)
+    assert claim.standing in UNDECIDED
+
+
+BALANCERS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
+ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
+
+
+@covers("6.4", "W-29")
+@pytest.mark.parametrize(
+    ("node", "route", "parts", "standing", "why"),
+    [
+        pytest.param(
+            a_pod_node(),
+            a_route(1, 1),
+            {"servers": [a_pod_server(private_ips=())]},
+            Standing.UNROUTABLE,
+            "server 1 is not attached to network 4",
+            id="not-attached",
+        ),
+        pytest.param(
+            a_pod_node(1, "10.245.1.0/24"),
+            None,
+            {},
+            Standing.OUTSIDE,
+            "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
+            id="outside-the-cluster-cidr",
+        ),
+        pytest.param(
+            a_pod_node(1, "10.244.0.0/15"),
+            None,
+            {},
+            Standing.OUTSIDE,
+            "route CIDR 10.244.0.0/15 is not contained within cluster CIDR 10.244.0.0/16",
+            id="around-the-cluster-cidr",
+        ),
+        pytest.param(
+            a_pod_node(1, "10.245.1.0/24"),
+            a_route("10.245.1.0/24", NOWHERE),
+            {},
+            Standing.OUTSIDE,
+            "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
+            id="outside-and-led-astray",
+        ),
+        pytest.param(
+            a_pod_node(),
+            None,
+            {"network": a_pod_network("10.0.0.0/24", "10.244.1.128/25")},
+            Standing.UNROUTABLE,
+            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.1.128/25 of network 4",
+            id="a-subnet-inside",
+        ),
+        pytest.param(
+            a_pod_node(),
+            None,
+            {"network": a_pod_network("10.244.0.0/16")},
+            Standing.UNROUTABLE,
+            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/16 of network 4",
+            id="a-subnet-around",
+        ),
+        pytest.param(
+            a_pod_node(),
+            a_route(1, "10.0.0.60"),
+            {"load_balancers": BALANCERS},
+            Standing.UNROUTABLE,
+            "the route to 10.244.1.0/24 leads to load balancer 42, and is left alone",
+            id="by-a-load-balancer",
+        ),
+        pytest.param(
+            a_pod_node(),
+            a_route(1, "10.0.0.50"),
+            {"servers": ALIASED},
+            Standing.UNROUTABLE,
+            "the route to 10.244.1.0/24 leads to an alias address of server 2, and is left alone",
+            id="by-anothers-alias",
+        ),
+        pytest.param(
+            a_pod_node(),
+            a_route(1, 2),
+            {"nodes": [a_pod_node(), a_pod_node(2, labels={"example.com/spare": ""})]},
+            Standing.UNROUTABLE,
+            "the route to 10.244.1.0/24 leads to server 2, whose Node is ignored, and is left alone",
+            id="by-an-ignored-node",
+        ),
+        pytest.param(
+            a_pod_node(),
+            a_route("10.244.0.0/20", "10.0.0.50"),
+            {"servers": ALIASED},
+            Standing.UNROUTABLE,
+            "pod CIDR 10.244.1.0/24 overlaps with the route to 10.244.0.0/20 by 10.0.0.50, which stays: it leads to"
+            " an alias address of server 2",
+            id="a-foreign-route-in-the-way",
+        ),
+        pytest.param(
+            a_pod_node(),
+            a_route("10.0.0.0/8", NOWHERE),
+            {},
+            Standing.UNROUTABLE,
+            f"pod CIDR 10.244.1.0/24 overlaps with the route to 10.0.0.0/8 by {NOWHERE}, which stays: it is not within"
+            " the cluster CIDR 10.244.0.0/16",
+            id="a-route-around-the-cluster-cidr",
+        ),
+    ],
+)
+def test_what_cannot_be_routed(
+    node: Node, route: Route | None, parts: dict[str, Any], standing: Standing, why: str
+) -> None:
+    """Until a person mends it there is no route, none is tried, and what is in the way is left alone."""
+    world = a_routed_world(routes=[route] if route else [], **{"nodes": [node], "members": []} | parts)
+    claim = only_claim(world, SPARED)
+    assert (claim.standing, claim.why) == (standing, why)
+    assert claim.standing in FAILING
+
+
+@covers("6.7")
+@pytest.mark.parametrize(
+    ("destination", "why"),
+    [
+        pytest.param("10.244.1.0/24", None, id="ten"),
+        pytest.param("172.16.0.0/24", None, id="first-of-the-second-range"),
+        pytest.param("172.31.0.0/24", None, id="beside-the-reserved-address"),
+        pytest.param("192.168.255.0/24", None, id="last-of-the-third-range"),
+        pytest.param("10.9.0.0/24", None, id="outside-of-the-network"),
+        pytest.param(
+            "100.64.0.0/24",
+            "pod CIDR 100.64.0.0/24 is no private range of RFC 1918, and networks route no other",
+            id="shared-addresses",
+        ),
+        pytest.param(
+            "172.32.0.0/24",
+            "pod CIDR 172.32.0.0/24 is no private range of RFC 1918, and networks route no other",
+            id="just-outside",
+        ),
+        pytest.param(
+            "8.0.0.0/5",
+            "pod CIDR 8.0.0.0/5 is no private range of RFC 1918, and networks route no other",
+            id="partly-private",
+        ),
+        pytest.param(
+            "172.31.1.0/24",
+            "pod CIDR 172.31.1.0/24 has the address 172.31.1.1 in it, which Hetzner keeps for itself",
+            id="with-the-reserved-address",
+        ),
+        pytest.param("10.0.0.0/24", "pod CIDR 10.0.0.0/24 overlaps with subnet 10.0.0.0/24 of network 4", id="subnet"),
+        pytest.param(
+            "10.1.0.0/16", "pod CIDR 10.1.0.0/16 overlaps with subnet 10.1.9.0/24 of network 4", id="around-a-subnet"
+        ),
+    ],
+)
+def test_what_hetzner_never_takes(destination: str, why: str | None) -> None:
+    """Rules of the API that are known before it is asked (hetzner-api 6)."""
+    subnets = Ranges(map(IPv4Network, ("10.0.0.0/24", "10.1.9.0/24")))
+    assert why_impossible(IPv4Network(destination), subnets, 4) == why
+
+
+TWINS = [a_pod_node(1), a_pod_node(2, pods_of(1))]
+OVERLAP = "pod CIDR 10.244.1.0/24 overlaps with one of Node web-2"
+
+
+@covers("6.4")
+@pytest.mark.parametrize(
+    ("nodes", "routes", "expected"),
+    [
+        pytest.param(
+            TWINS, [], {"web-1": Standing.UNROUTABLE, "web-2": Standing.UNROUTABLE}, id="one-range-and-no-route"
+        ),
+        pytest.param(
+            TWINS, [a_route(1, 2)], {"web-1": Standing.UNROUTABLE, "web-2": Standing.SERVED}, id="one-of-them-has-it"
+        ),
+        pytest.param(
+            [a_pod_node(1), a_pod_node(2, "10.244.1.128/25")],
+            [],
+            {"web-1": Standing.UNROUTABLE, "web-2": Standing.UNROUTABLE},
+            id="one-inside-another",
+        ),
+        pytest.param(
+            [a_pod_node(1), a_pod_node(2, "10.244.0.0/22"), a_pod_node(3)],
+            [],
+            dict.fromkeys(["web-1", "web-2", "web-3"], Standing.UNROUTABLE),
+            id="two-inside-another",
+        ),
+        pytest.param(
+            [a_pod_node(1), a_pod_node(2, pods_of(1), provider_id="hrobot://2")],
+            [],
+            {"web-1": Standing.UNROUTABLE},
+            id="one-of-another-kind",
+        ),
+        pytest.param(
+            [a_pod_node(1, "10.244.1.0/25"), a_pod_node(2, "10.244.1.128/25")],
+            [],
+            {"web-1": Standing.MISSING, "web-2": Standing.MISSING},
+            id="neighbours",
+        ),
+    ],
+)
+def test_nodes_with_the_same_pods(nodes: list[Node], routes: list[Route], expected: dict[str, Standing]) -> None:
+    """Nobody can tell whose the pods are: no route is made nor taken away, and each is told of the other."""
+    servers = [a_pod_server(number) for number in (1, 2, 3)]
+    world = a_routed_world(nodes, servers, routes, members=[])
+    assert standings(world) == expected
+
+
+def test_a_node_that_overlaps_with_itself() -> None:
+    """Of two ranges, one inside the other, the network takes one route: the one that is there stays."""
+    node = a_pod_node(1, pods_of(1), "10.244.1.0/25")
+    claims = claimed(a_routed_world([node], routes=[a_route(1)]))
+    assert [claim.standing for claim in claims.values()] == [Standing.SERVED, Standing.UNROUTABLE]
+    assert claims["web-1", "10.244.1.0/25"].why == "pod CIDR 10.244.1.0/25 overlaps with one of Node web-1"
+
+
+def test_rivals_are_named() -> None:
+    """Each of two Nodes with the same pods is told of the other."""
+    claims = claimed(a_routed_world(TWINS, routes=[]))
+    assert {name: claim.why for (name, _), claim in claims.items()} == {
+        "web-1": OVERLAP,
+        "web-2": OVERLAP.replace("web-2", "web-1"),
+    }
+
+
+@covers("W-8")
+@pytest.mark.parametrize(
+    ("pod_cidrs", "destinations"),
+    [
+        pytest.param((), [], id="none"),
+        pytest.param((pods_of(1), pods_of(9)), [pods_of(1), pods_of(9)], id="two"),
+        pytest.param((pods_of(1), "fd00::/64"), [pods_of(1)], id="dual-stack"),
+        pytest.param(("fd00::/64",), [], id="ipv6-alone"),
+        pytest.param(("pods", pods_of(1)), [pods_of(1)], id="beside-an-invalid-one"),
+        pytest.param(("10.244.1.5/24",), [pods_of(1)], id="bits-of-hosts"),
+        pytest.param((pods_of(1), "10.244.1.5/24"), [pods_of(1)], id="the-same-twice"),
+    ],
+)
+def test_claims_of_a_node(pod_cidrs: tuple[str, ...], destinations: list[str]) -> None:
+    """A Node claims each IPv4 range of its pods, once, and nothing for any other."""
+    world = a_routed_world([a_pod_node(pod_cidrs=pod_cidrs)], routes=[])
+    assert [destination for _, destination in claimed(world)] == destinations
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        pytest.param({"provider_id": "hrobot://1"}, id="robot"),
+        pytest.param({"provider_id": "aws://1"}, id="another-cloud"),
+        pytest.param({"provider_id": None}, id="unclaimed"),
+        pytest.param({"labels": {"example.com/spare": ""}}, id="ignored"),
+    ],
+)
+def test_nodes_without_a_claim(overrides: dict[str, Any]) -> None:
+    """What is not ours gets no routes."""
+    assert claimed(a_routed_world([a_pod_node(**overrides)], [a_pod_server()], []), SPARED) == {}
+
+
+@covers("W-11")
+@pytest.mark.parametrize(
+    ("route", "standing"),
+    [
+        pytest.param(a_route(1, 1), Standing.SERVED, id="as-it-should-be"),
+        pytest.param(None, Standing.MISSING, id="none"),
+        pytest.param(a_route(1, 2), Standing.UNROUTABLE, id="led-to-a-stranger"),
+        pytest.param(a_route(1, NOWHERE), Standing.UNROUTABLE, id="led-to-nobody"),
+        pytest.param(a_route("10.244.0.0/20", NOWHERE), Standing.UNROUTABLE, id="something-in-the-way"),
+    ],
+)
+def test_without_a_cluster_cidr(route: Route | None, standing: Standing) -> None:
+    """Without one routes are created, and none is changed, replaced or waited for."""
+    world = a_routed_world(servers=[a_pod_server(), a_pod_server(2)], routes=[route] if route else [], members=[])
+    assert only_claim(world, CREATING).standing is standing

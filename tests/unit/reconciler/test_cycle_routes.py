@@ -1,0 +1,105 @@
+"""Whole passes that make routes: at which price, what does not wait for them, and when a series of them gives way."""
+
+from collections.abc import Callable
+
+import pytest
+
+from actuators.outcome import GAVE_WAY, Applied
+from reconciler.result import Result
+from tests.support.balanced_passes import outcomes, published, written
+from tests.support.passes import initialised
+from tests.support.routed_passes import (
+    Milestones,
+    PatientWriter,
+    a_run_of_joining_nodes,
+    added,
+    routed_nodes,
+    routes_of,
+    routes_to,
+)
+from tests.support.simulators import Simulation
+
+Simulate = Callable[..., Simulation]
+POLL, ADD, NETWORK = "GET /v1/actions", "POST /v1/networks/7/actions/add_route", "GET /v1/networks/7"
+
+
+@pytest.mark.parametrize(("nodes", "pages", "calls"), [(20, 1, 45), (100, 2, 210)])
+def test_what_joining_nodes_cost(simulate: Simulate, nodes: int, pages: int, calls: int) -> None:
+    """One pass makes all of it: a call and a poll a route, none of them refused. The next one reads each page of
+    servers and the network once, and writes nothing."""
+    run = a_run_of_joining_nodes(simulate, nodes)
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert (routes_of(run), len(routed_nodes(run))) == (routes_to(nodes), nodes)
+    sent = [f"{entry.method} {entry.path}" for entry in run.sim.sent_to_hetzner()]
+    assert {what: sent.count(what) for what in sent} == {
+        "GET /v1/servers": pages,
+        NETWORK: 2,
+        ADD: nodes,
+        POLL: nodes,
+    }
+    assert report.cost.hetzner == len(sent) <= calls
+    assert all(entry.status < 400 for entry in (*run.sim.sent_to_hetzner(), *run.sim.sent_to_kubernetes()))
+
+    run.sim.hetzner_proxy.journal.clear()
+    run.sim.kubernetes_proxy.journal.clear()
+    again = run.converge()
+
+    assert (again.result, again.lines) == (Result.NO_CHANGES, ())
+    assert sorted(entry.path for entry in run.sim.sent_to_hetzner()) == ["/v1/networks/7", *["/v1/servers"] * pages]
+    assert {entry.method for entry in (*run.sim.sent_to_hetzner(), *run.sim.sent_to_kubernetes())} == {"GET"}
+
+
+def test_no_node_waits_for_a_route(simulate: Simulate) -> None:
+    """All are initialised while not one route was asked for yet, more of them than are written at once."""
+    ears = Milestones(node_initialise=20)
+    run = a_run_of_joining_nodes(simulate, 20, ears=ears)
+    run.writer = PatientWriter(run.sim.hetzner_connection(), lambda _added: ears.await_all("node.initialise"))
+
+    report = run.converge()
+
+    assert set(outcomes(report).values()) == {Applied}
+    assert len(initialised(run)) == len(routes_of(run)) == 20
+
+
+def test_load_balancers_go_first(simulate: Simulate) -> None:
+    """They are made before the first route, and their addresses are published when one route has been made: so much of
+    the series is for the first round, and all else of it for the round that publishes them."""
+    ears = Milestones(node_initialise=5, service_status=3)
+    run = a_run_of_joining_nodes(simulate, 5, services=3, ears=ears)
+    run.writer = PatientWriter(
+        run.sim.hetzner_connection(),
+        lambda added: ears.await_all("service.status" if added else "node.initialise"),
+    )
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    assert set(outcomes(report).values()) == {Applied}
+    assert written(run) == ["POST load_balancers"] * 3 + ["POST add_route"] * 5
+    assert all(published(run, f"web-{number}") for number in (1, 2, 3))
+    assert (routes_of(run), len(routed_nodes(run)), run.ears.begun) == (routes_to(5), 5, 2)
+
+
+@pytest.mark.parametrize("after", [0, 1, 7])
+def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None:
+    """A pass that is called for elsewhere ends with the route that it is at, or its first one; the next pass goes on
+    with the rest. Nodes are told of their routes as far as these are there."""
+    run = a_run_of_joining_nodes(simulate, 12)
+    run.is_called = lambda: added(run) >= after
+    made = max(1, after)
+
+    first = run.converge()
+
+    assert first.result is Result.PARTIAL
+    assert (len(routes_of(run)), len(routed_nodes(run)), len(initialised(run))) == (made, made, 12)
+    of_routes = [line.outcome for line in first.lines if line.change.key.startswith("route/")]
+    assert sorted(of_routes, key=str) == [Applied()] * made + [GAVE_WAY] * (12 - made)
+
+    run.is_called = lambda: False
+    second = run.converge()
+
+    assert second.result is Result.NO_CHANGES
+    assert (routes_of(run), len(routed_nodes(run)), added(run)) == (routes_to(12), 12, 12)
