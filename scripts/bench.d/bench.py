@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from processes import Conditions, SandboxProcess, count_calls, count_methods, un
 from runs import MEASURES, median_of
 from scenarios import LARGE, Scenario, scenarios
 from tables import FORMAT_VERSION, render
+from watching import Watch
 
 from reconciler import __version__
 
@@ -50,7 +52,10 @@ class Bench:
             _say(f"{scenario.name}, {scenario.nodes} nodes: {number + 1} of {scenario.repetitions}")
             with SandboxProcess(world, self.conditions) as sandbox:
                 before_s = sandbox.cpu_s()
-                run = scenario.run(sandbox, folder / "report.json")
+                with Watch(sandbox) if scenario.is_watched else nullcontext() as watch:
+                    run = scenario.run(sandbox, folder / "report.json")
+                if watch is not None and watch.served_at is not None:
+                    run["served_s"] = watch.served_at - run["started_at"]
                 after_s = sandbox.cpu_s()
                 logs = {api: sandbox.requests(api) for api in ("hetzner", "kubernetes")}
                 unserved = tuple(unpublished(sandbox.services()))
@@ -186,6 +191,13 @@ def _parser() -> argparse.ArgumentParser:
         "--services", type=_pairs, default=[(5, 2), (20, 10), (100, 20)], metavar="NxN,NxN", help="Nodes x new Services"
     )
     parser.add_argument("--served", type=_pairs, default=[(20, 20)], metavar="NxN", help="Nodes x served Services")
+    parser.add_argument(
+        "--routes", type=_numbers, default=[20, 100], metavar="N,N", help="joining Nodes with pod CIDRs"
+    )
+    parser.add_argument(
+        "--routes-and-services", type=_pairs, default=[(20, 10)], metavar="NxN", help="the same x new Services"
+    )
+    parser.add_argument("--routed", type=_numbers, default=[100], metavar="N,N", help="settled Nodes with routes")
     parser.add_argument("--latency-ms", type=int, default=50, metavar="N", help="of both APIs; default 50")
     parser.add_argument("--action-ms", type=int, default=300, metavar="N", help="of a Hetzner action; default 300")
     parser.add_argument("--rate-limit", type=int, default=36000, metavar="N", help="Hetzner's, an hour; default 36000")

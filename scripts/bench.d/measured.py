@@ -17,7 +17,7 @@ def main() -> int:
     """0, whatever the command's status: that is in the JSON."""
     output, *command = sys.argv[1:]
     before_s = calibrate()
-    started = time.monotonic()
+    started_at, started = time.time(), time.monotonic()
     child = os.posix_spawn(
         command[0],
         command,
@@ -28,6 +28,7 @@ def main() -> int:
     wall_s = time.monotonic() - started
     cost = {
         "exit": os.waitstatus_to_exitcode(status),
+        "started_at": started_at,
         "wall_s": wall_s,
         "user_s": usage.ru_utime,
         "system_s": usage.ru_stime,

@@ -20,6 +20,7 @@ from reconciler.flags import Command
 from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import TerminalProgress
 from reconciler.result import Report
+from reconciler.wake import Wake
 from reconciler.wiring import wire
 
 
@@ -54,7 +55,7 @@ def main() -> int:
             stop.set()
         return report
 
-    run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None)
+    run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None, wake=Wake())
     wired.events.close(5.0)
     requests = {"kubernetes": last.cost.kubernetes, "hetzner": last.cost.hetzner}
     json.dump({"result": last.result, "requests": requests, "passes": passes}, sys.stdout)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from processes import SandboxProcess
+from route_worlds import routed_world, unrouted_world
 from runs import run_further, run_once
 from served_worlds import growing_world, new_services_world, served_world
 from worlds import joining_world, resized_world, settled_world
@@ -30,6 +31,8 @@ class Scenario:
     """How many Events a pass has to say; they may be lost without harm, so that fewer are no problem."""
     writes: Mapping[str, int] = field(default_factory=dict)
     """All that a pass changes at Hetzner: ``POST /v1/load_balancers`` → how often."""
+    is_watched: bool = False
+    """Whether to note when all Services were served; looking at them costs the sandbox a little."""
 
 
 def scenarios(options: argparse.Namespace) -> Iterator[Scenario]:
@@ -45,11 +48,17 @@ def scenarios(options: argparse.Namespace) -> Iterator[Scenario]:
         yield Scenario("idle", nodes, partial(settled_world, nodes), run_once, again)
         yield Scenario("further pass", nodes, partial(settled_world, nodes), run_further, again)
     yield from _of_services(options)
+    yield from _of_routes(options)
 
 
 def name_of_creation(services: int, *, network: bool) -> str:
     """The name of the row where so many Services are new."""
     return f"{services} new Services{' in a network' if network else ''}"
+
+
+def name_of_joining(services: int = 0) -> str:
+    """The name of the row where Nodes join that are to get routes, while so many Services are new."""
+    return f"join with routes{f' and {services} new Services' if services else ''}"
 
 
 def _of_services(options: argparse.Namespace) -> Iterator[Scenario]:
@@ -70,6 +79,32 @@ def _of_services(options: argparse.Namespace) -> Iterator[Scenario]:
             _repetitions(options, nodes),
             services,
         )
+
+
+def _of_routes(options: argparse.Namespace) -> Iterator[Scenario]:
+    joining = [*((nodes, 0) for nodes in options.routes), *options.routes_and_services]
+    for nodes, services in [(5, 0), (5, 2)] if options.quick else joining:
+        yield _routed(options, nodes, services)
+    for nodes in [100] if options.quick else options.routed:
+        again = _repetitions(options, nodes)
+        yield Scenario("idle with routes", nodes, partial(routed_world, nodes), partial(run_once, routes=True), again)
+
+
+def _routed(options: argparse.Namespace, nodes: int, services: int) -> Scenario:
+    """From Nodes registered to all of them initialised, all routes there and all conditions written; and to all
+    statuses published."""
+    creations = {"POST /v1/load_balancers": services} if services else {}
+    return Scenario(
+        name_of_joining(services),
+        nodes,
+        partial(unrouted_world, nodes, services),
+        partial(run_once, routes=True),
+        _repetitions(options, nodes),
+        services,
+        events=nodes + services,
+        writes={"POST /v1/networks/*/actions/add_route": nodes, **creations},
+        is_watched=services > 0,
+    )
 
 
 def _created(options: argparse.Namespace, nodes: int, services: int, *, network: bool) -> Scenario:

@@ -21,7 +21,12 @@ _TYPES = ((25, "lb11"), (75, "lb21"), (150, "lb31"))
 
 def new_services_world(nodes: int, services: int, *, network: bool) -> dict[str, Any]:
     """Settled Nodes and Services that were created a moment ago: without finalizer, address and load balancer."""
-    world = settled_world(nodes, network=network)
+    return with_new_services(settled_world(nodes, network=network), services)
+
+
+def with_new_services(world: dict[str, Any], services: int) -> dict[str, Any]:
+    """The world with Services that were created a moment ago."""
+    nodes = len(world["kubernetes"]["nodes"])
     world["kubernetes"]["services"] = [_service(i, nodes) for i in range(services)]
     return world
 

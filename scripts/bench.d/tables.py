@@ -35,7 +35,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for row in document["rows"]:
         yield _row(_cells(row))
     for known in document["hcloud-cloud-controller-manager"]:
-        requests = str(known.get("hetzner_requests", ""))
+        refused = f", {known['refused']} refused" if "refused" in known else ""
+        requests = f"{known.get('hetzner_requests', '')}{refused}"
         cells = [f"HCCM, {known['what']}", str(known["nodes"]), "", requests, "", "", "", f"{known['wall_s']:.1f}"]
         yield _row([*cells, known.get("peak_mib", ""), ""])
     yield ""
@@ -43,6 +44,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield "HCCM is hcloud-cloud-controller-manager: known figures for the default conditions, not measured in this run."
     yield from _budgets(document)
     yield from _aims(document)
+    for row in document["rows"]:
+        if row.get("served_s") is not None:
+            yield f"Served in {row['name']} at {row['nodes']} nodes: all after {row['served_s']:.1f} s."
     for remark in document["remarks"]:
         yield f"Note: {remark}."
     for problem in document["problems"]:
@@ -86,8 +90,9 @@ def _aims(document: Mapping[str, Any]) -> Iterator[str]:
             parts = [
                 _kept(row["wall_s"], aim["wall_s"], "s", 2),
                 _kept(requests, aim["hetzner_requests"], "Hetzner requests", 0),
-                _kept(row["peak_mib"], aim["peak_mib"], "MiB", 0),
             ]
+            if aim["peak_mib"] is not None:
+                parts.append(_kept(row["peak_mib"], aim["peak_mib"], "MiB", 0))
             yield f"Aim of {row['name']} at {row['nodes']} nodes: {', '.join(parts)}."
 
 

@@ -40,11 +40,16 @@ def test_every_row_of_the_table_has_every_column(smoke: tuple[str, Mapping[str, 
         "further pass",
         "2 new Services",
         "one more for 2 Services",
+        "join with routes",
+        "join with routes and 2 new Services",
+        "idle with routes",
         "HCCM, join",
         "HCCM, join",
         "HCCM, 2 new Services",
         "HCCM, 10 new Services",
         "HCCM, 20 new Services",
+        "HCCM, join with routes",
+        "HCCM, join with routes",
     ]
 
 
@@ -100,9 +105,10 @@ def test_a_resize_costs_one_write_a_node(smoke: tuple[str, Mapping[str, Any]]) -
     }
 
 
-@pytest.mark.parametrize("name", ["idle", "further pass"])
+@pytest.mark.parametrize("name", ["idle", "further pass", "idle with routes"])
 def test_idle_pass_asks_hetzner_for_pages_and_network_only(smoke: tuple[str, Mapping[str, Any]], name: str) -> None:
-    """100 servers are two pages; the network is one call as HCLOUD_NETWORK is an id. Nothing is written."""
+    """100 servers are two pages; the network is one call as HCLOUD_NETWORK is an id, and its routes are in the answer.
+    Nothing is written."""
     row = _row(smoke[1], name)
     assert row["nodes"] == 100
     assert row["calls"] == {
@@ -154,26 +160,64 @@ def test_one_node_more_costs_one_target_a_service(smoke: tuple[str, Mapping[str,
     }
 
 
+def test_a_route_costs_one_call_and_one_condition(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """Beside what a joining Node costs; the network is read before and after. No action is asked for, as here each is
+    done at once."""
+    row = _row(smoke[1], "join with routes")
+    assert row["nodes"] == _NODES
+    assert row["calls"] == {
+        "hetzner": {
+            "GET /v1/networks/*": 2,
+            "GET /v1/servers": 1,
+            "POST /v1/networks/*/actions/add_route": _NODES,
+        },
+        "kubernetes": {
+            "GET /api/v1/namespaces/*": 1,
+            "GET /api/v1/nodes": 2,
+            "GET /api/v1/services": 1,
+            "PATCH /api/v1/nodes/*": _NODES,
+            "PATCH /api/v1/nodes/*/status": 2 * _NODES,
+            "POST /api/v1/namespaces/*/events": _NODES,
+        },
+    }
+
+
+def test_when_services_were_served_beside_routes(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """It is told where routes come after them, and nowhere else."""
+    rows = {row["name"]: row for row in smoke[1]["rows"]}
+    mixed = rows.pop("join with routes and 2 new Services")
+    assert mixed["served_s"] > 0
+    assert {row["served_s"] for row in rows.values()} == {None}
+    told = [line for line in smoke[0].splitlines() if line.startswith("Served")]
+    assert told == [f"Served in {mixed['name']} at {_NODES} nodes: all after {mixed['served_s']:.1f} s."]
+
+
 @pytest.mark.parametrize(
-    ("latency_ms", "judgements"),
+    ("name", "latency_ms", "judgements"),
     [
-        pytest.param(50, ["6.01 s OVER 6, 28 Hetzner requests within 28, 60 MiB within 63"], id="theirs"),
-        pytest.param(0, [], id="other conditions"),
+        pytest.param(
+            "10 new Services in a network",
+            50,
+            ["6.01 s OVER 6, 28 Hetzner requests within 28, 60 MiB within 63"],
+            id="theirs",
+        ),
+        pytest.param("join with routes", 50, ["6.01 s within 12, 28 Hetzner requests within 45"], id="none for memory"),
+        pytest.param("10 new Services in a network", 0, [], id="other conditions"),
     ],
 )
 def test_a_row_is_held_against_its_aim(
-    smoke: tuple[str, Mapping[str, Any]], latency_ms: int, judgements: Sequence[str]
+    smoke: tuple[str, Mapping[str, Any]], name: str, latency_ms: int, judgements: Sequence[str]
 ) -> None:
     """Time, requests and memory, in one line; a row without an aim has none."""
     measured = {"wall_s": 6.01, "requests": {"hetzner": {"GET": 18, "POST": 10}, "kubernetes": {}}, "peak_mib": 60.0}
     plain = smoke[1]["rows"][0]
-    row = {**plain, **measured, "name": "10 new Services in a network", "nodes": 20}
+    row = {**plain, **measured, "name": name, "nodes": 20}
     conditions = {**smoke[1]["conditions"], "latency_ms": latency_ms, "action_ms": 300}
     document = {**smoke[1], "conditions": conditions, "rows": [row, plain]}
     render = _function("tables.py", "render")
 
     lines = [line for line in render(document).splitlines() if line.startswith("Aim of")]
-    assert lines == [f"Aim of 10 new Services in a network at 20 nodes: {judgement}." for judgement in judgements]
+    assert lines == [f"Aim of {name} at 20 nodes: {judgement}." for judgement in judgements]
 
 
 _ADDRESS = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
