@@ -9,6 +9,7 @@
     ├── Throttled      too many requests; says how long to wait
     ├── Transient      may work in a moment: no connection, time-out, 5xx
     │   └── Stopped    the run was told to stop while it waited for an answer
+    │       └── NotLeader   this process does not lead: nothing was sent
     └── Broken         an answer that is none: not JSON, wrong shape, untrusted certificate
 
 Nobody outside ``actuators.clients`` sees an exception of a client library. The text of an error is one line that names
@@ -61,6 +62,10 @@ class Transient(ApiError):
 
 class Stopped(Transient):
     """Nothing went wrong: the run was told to stop, and did not wait for the end of what it had asked for."""
+
+
+class NotLeader(Stopped):
+    """The write was not sent, for another process leads by now, or may."""
 
 
 class Broken(ApiError):

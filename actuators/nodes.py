@@ -95,7 +95,8 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
     """Give the Node the condition ``NetworkUnavailable`` of ``after``; None takes it away (nodes-and-routes 6.6, W-32).
 
     The patch is a strategic one: conditions are merged by type, so that the kubelet's stay byte for byte, and the uid
-    is enough. A time that the patch does not name stays, too, as long as the status does.
+    is enough. A time that the patch does not name stays, too, as long as the status does. A Node that has gone while
+    its routes were made has been overtaken, which is a Conflict and no failure.
     """
     match change.before, change.after:
         case (NetworkCondition() | None) as before, NetworkCondition() as after:
@@ -106,7 +107,10 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
             raise misplanned(change)
     node = _node(change, snapshot)
     body = {"metadata": {"uid": node.uid}, "status": {"conditions": [condition]}}
-    writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+    try:
+        writer.patch(f"{_path(node)}/status", body, content_type=STRATEGIC_MERGE_PATCH)
+    except NotFound as error:
+        raise Conflict(str(error), status=error.status, code=error.code) from error
 
 
 def delete(

@@ -15,7 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any
 from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event_set
 from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
 
-from actuators.errors import Busy, Throttled, Transient
+from actuators.errors import Busy, Stopped, Throttled, Transient
 
 T = TypeVar("T")
 
@@ -80,7 +80,8 @@ class Retry:
         """The result of ``attempt``, which is given the seconds that it may take at most.
 
         Throttled and Busy are always tried again, since nothing was done; Transient only when the call is
-        ``repeatable``. The last error is raised as it is. ``timeout_s`` is cut to what is left until the deadline.
+        ``repeatable``, and never when it was told to stop. The last error is raised as it is. ``timeout_s`` is
+        cut to what is left until the deadline.
         """
         started = time.monotonic()
         patience = self.patience
@@ -88,7 +89,8 @@ class Retry:
 
         def worth_repeating(error: BaseException) -> bool:
             last[:] = [error]
-            return isinstance(error, Throttled | Busy) or (repeatable and isinstance(error, Transient))
+            passes = isinstance(error, Transient) and not isinstance(error, Stopped)
+            return isinstance(error, Throttled | Busy) or (repeatable and passes)
 
         def pause(seconds: float) -> None:
             _log.info("trying again in %.1f s: %s", seconds, last[0])

@@ -181,6 +181,8 @@ class NoteKind(StrEnum):
     """The object's deletion was asked for, and it is still there."""
     ANCHOR = "project-anchor"
     """The token seems to see another project. A finding of its own, even when it holds no change."""
+    OTHER_CONTROLLER = "other-controller"
+    """Another cloud controller is at work, or that could not be told. Also where the plan is empty."""
     APPROVAL = "approval"
     """An approval that is there and does not count, or that could not be read."""
     LIMIT = "limit"

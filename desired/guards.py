@@ -13,7 +13,9 @@ from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_c
 from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Verdict
 from desired.finding import Facts, Finding, Guard
 from desired.kinds import Verb
+from desired.other_controller import other_controller
 from desired.ownership import Provider, provider_of
+from desired.patience_guards import back_off, flapping
 from desired.route_guards import cluster_cidr, route_blast_radius
 from desired.section import Unknown
 from desired.settings import Controller, Policy, Settings
@@ -121,6 +123,7 @@ def policy(facts: Facts) -> Iterator[Finding]:
 GUARDS: Mapping[str, Guard] = MappingProxyType(
     {
         "incomplete-snapshot": incomplete_snapshot,
+        "other-controller": other_controller,
         "project-anchor": project_anchor,
         "absence-proof": absence_proof,
         "node-blast-radius": node_blast_radius,
@@ -131,6 +134,8 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "certificate-issuance": certificate_issuance,
         "route-blast-radius": route_blast_radius,
         "cluster-cidr": cluster_cidr,
+        "flapping": flapping,
+        "back-off": back_off,
         "policy": policy,
     }
 )

@@ -8,6 +8,7 @@ from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, 
 from desired.finding import Facts, Finding
 from desired.guards import GUARDS, anchor_notes
 from desired.load_balancers.conditions import service_conditions
+from desired.other_controller import controller_notes
 from desired.plain import digest
 from desired.section import Present
 from desired.service import ServiceCondition
@@ -15,7 +16,7 @@ from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import DesiredState
 
-_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL})
+_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.OTHER_CONTROLLER})
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
@@ -53,10 +54,11 @@ def judge(
 
 
 def _notes(facts: Facts) -> tuple[Note, ...]:
-    """The plan's notes and the anchor's. What is not found in another project says nothing of a Node: then the anchor
-    speaks for all of them."""
+    """The plan's notes, those on other controllers, and the anchor's. What is not found in another project says nothing
+    of a Node: then the anchor speaks for all of them."""
     anchor = anchor_notes(facts.anchor)
-    return (*(note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED), *anchor)
+    notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
+    return (*notes, *controller_notes(facts.snapshot), *anchor)
 
 
 def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:

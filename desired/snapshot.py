@@ -15,6 +15,8 @@ from desired.load_balancer import BalancerType, Certificate, CloudBalancer
 from desired.route import Member, Route
 from desired.section import Absent, Present, Section, Unknown
 from desired.service import Service
+from desired.suspension import Suspension
+from desired.workload import Workload
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -209,6 +211,10 @@ class Snapshot:
     balancer_types: Mapping[str, BalancerType] | Unknown = field(default_factory=lambda: MappingProxyType({}))
     """Name → type: those of the load balancers that are there, and the whole catalogue once a Service names another;
     Unknown when that could not be read."""
+    controllers: Section[str, Workload] | None = None
+    """By key, what runs in the Lease's namespace, where another cloud controller may be; None: nobody looked."""
+    suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
+    """Key of a change → what the loop remembers against it; never a part of the plan."""
 
     def node(self, key: str) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""

@@ -3,16 +3,18 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
 from typing import Any
 
 from desired.annotations.options import defaults_of
 from desired.grammar import parse_bool
-from desired.names import LEASE_NAMESPACE
+from desired.names import LEASE, LEASE_NAMESPACE
 from desired.settings import AddressFamily, Controller, Settings, Waits
-from reconciler.flags import Command, Output, read_flags, unknown_variables
+from reconciler.flags import Command, LogFormat, Output, read_flags, unknown_variables, without_effect
+from reconciler.leadership.timings import LEAST_TRIES, Timings
 from reconciler.variables import read_variables
 
 _TOKEN_LENGTH = 64
@@ -57,9 +59,24 @@ class Config:
     request_timeout_s: float
     lease_namespace: str
     """Where the Lease and the product's ConfigMap live."""
+    lease_name: str = LEASE
+    leader_elect: bool = True
+    """Whether the Lease has to be held by whoever writes."""
+    timings: Timings = field(default_factory=Timings)
     token: str = field(repr=False, default="")
+    token_file: Path | None = None
+    """Where the token was read from, and is read again; None when it was given itself."""
     endpoint: str = ""
     debug: bool = False
+    log_format: LogFormat = LogFormat.TEXT
+    health_address: tuple[str, int] = ("", 10258)
+    """Host, "" for all, and port of the probes."""
+    metrics_address: tuple[str, int] | None = ("", 8233)
+    """Likewise of the metrics; None: they are not served."""
+    captured: str | None = None
+    """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
+    capture_to: str = "-"
+    """Where ``reconcile capture`` writes; ``-`` is stdout."""
     warnings: tuple[str, ...] = ()
     """What is accepted but worth a line on stderr."""
 
@@ -88,14 +105,18 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
         usage.append("--dry-run and --once exclude each other")
     if flags["--approve"] and not flags["--once"]:
         usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
+    usage += _misplaced_file(command, flags, given)
     variables: Mapping[str, Any] = {}
-    if command in (Command.RUN, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS):
+    if command is not Command.APPROVE:
         variables = read_variables(environ, errors)
-        errors += _check(variables, environ, needs_token=command is not Command.VALIDATE)
+        errors += _check(variables, environ, needs_token=command is not Command.VALIDATE and not flags["--from"])
         errors += _check_routes(flags, variables)
+    errors += _check_timings(flags)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
-    return _config(command, flags, variables, _warnings(variables, environ))
+    config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ)))
+    file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
+    return replace(config, token_file=Path(file)) if file else config
 
 
 def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -106,18 +127,30 @@ def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) 
     return flags
 
 
+def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
+    """What does not go with ``--from``: a file can only be looked at, and stands for the cluster."""
+    if not flags["--from"]:
+        return []
+    lines = []
+    if command is not Command.EXPLAIN and not flags["--dry-run"]:
+        lines.append("--from goes with --dry-run and with 'reconcile explain': nothing can be applied to a file")
+    if "--kubeconfig" in given:
+        lines.append("--from and --kubeconfig exclude each other: a plan from a file asks no cluster")
+    return lines
+
+
 def _config(
     command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any], warnings: tuple[str, ...]
 ) -> Config:
     lists_only = command is Command.ORPHANS and not flags["--delete"]
-    looks_only = command is Command.EXPLAIN or lists_only or flags["--dry-run"]
+    looks_only = command in (Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
     mode = Mode.DRY_RUN if looks_only else Mode.ONCE if flags["--once"] or flags["--delete"] else Mode.LOOP
     switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
     settings = Settings(
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
         zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
         network=variables.get("HCLOUD_NETWORK"),
-        routes=variables.get(_ROUTES, False),
+        routes=variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
         cluster_cidr=_ipv4_of(flags["--cluster-cidr"]),
         policy=flags["--policy"],
         controllers=flags["--controllers"] - switched_off,
@@ -139,9 +172,17 @@ def _config(
         interval_s=flags["--interval"],
         request_timeout_s=flags["--request-timeout"],
         lease_namespace=flags["--leader-elect-resource-namespace"],
+        lease_name=flags["--leader-elect-resource-name"],
+        leader_elect=flags["--leader-elect"],
+        timings=_timings(flags),
         token=variables.get("HCLOUD_TOKEN") or "",
         endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
         debug=variables.get("HCLOUD_DEBUG", False),
+        log_format=flags["--log-format"],
+        health_address=flags["--health-address"],
+        metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
+        captured=flags["--from"],
+        capture_to=flags["--to"],
         warnings=warnings,
     )
 
@@ -170,11 +211,33 @@ def _check_routes(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> lis
     """Pod routes that nobody could make, as private networks have IPv4 alone. HCCM starts all the same, and leaves the
     Nodes unschedulable (nodes-and-routes W-8)."""
     given = flags["--cluster-cidr"]
-    are_wanted = variables[_ROUTES] and Controller.ROUTE in flags["--controllers"]
+    are_wanted = variables[_ROUTES] and flags["--configure-cloud-routes"] and Controller.ROUTE in flags["--controllers"]
     if not are_wanted or not given or _ipv4_of(given) is not None:
         return []
     what = f"--cluster-cidr is {given[0]} alone, and pod routes are for IPv4"
     return [f"{what}: add the pods' IPv4 range, or set {_ROUTES}=false"]
+
+
+def _check_timings(flags: Mapping[str, Any]) -> list[str]:
+    """Durations of a Lease that nobody could keep, or that two could hold at once; HCCM refuses them as well."""
+    if not flags["--leader-elect"]:
+        return []
+    timings = _timings(flags)
+    lines = []
+    if timings.lease_duration_s <= timings.renew_deadline_s:
+        lines.append("--leader-elect-lease-duration has to be more than --leader-elect-renew-deadline: lengthen it")
+    if timings.renew_deadline_s <= LEAST_TRIES * timings.retry_period_s:
+        more = f"more than {LEAST_TRIES:g} times --leader-elect-retry-period"
+        lines.append(f"--leader-elect-renew-deadline has to be {more}: lengthen it, or shorten that one")
+    return lines
+
+
+def _timings(flags: Mapping[str, Any]) -> Timings:
+    return Timings(
+        flags["--leader-elect-lease-duration"],
+        flags["--leader-elect-renew-deadline"],
+        flags["--leader-elect-retry-period"],
+    )
 
 
 def _ipv4_of(cidrs: Iterable[IPv4Network | IPv6Network]) -> IPv4Network | None:

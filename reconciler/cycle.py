@@ -15,11 +15,13 @@ from desired.diff import diff
 from desired.judgement import judge, restrict
 from desired.lanes import urgent
 from desired.load_balancers.wanted import matters
+from desired.patience_guards import backing_off
 from desired.route import route_key
 from desired.section import Absent, Present, Section
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import compute_desired
+from desired.suspension import Suspension
 from reconciler.attempts import Attempts
 from reconciler.observe.kubernetes import observe_approvals
 from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
@@ -27,6 +29,7 @@ from reconciler.result import Cost, Explained, Line, Report, is_incomplete
 from reconciler.rounds import Acting, Judged, apply_round
 from reconciler.telemetry.announcements import on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
+from reconciler.telemetry.put_off import as_tried
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
@@ -49,12 +52,14 @@ class Looking:
     """Hashes that ``--approve`` lets through in this run."""
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    withheld: Callable[[], Mapping[str, Suspension]] = dict
+    """Key → what is held against a change in the pass that begins now, by the memory of a loop."""
 
 
 def plan_once(looking: Looking) -> Report:
     """The plan of the world as it is. Sends nothing but reads; never raises an ApiError."""
     try:
-        observation = observe_world(looking.eyes, looking.settings)
+        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
     except ApiError as error:
         return Report(errors=(str(error),), cost=_cost(looking.eyes))
     return _report(looking, observation, _judge(looking, observation.snapshot).plan)
@@ -66,7 +71,7 @@ def explain_once(looking: Looking, key: str) -> Explained:
     from desired.explanation.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
     try:
-        observation = observe_world(looking.eyes, looking.settings)
+        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), cost=_cost(looking.eyes)))
     snapshot, plan = observation.snapshot, _judge(looking, observation.snapshot).plan
@@ -86,7 +91,9 @@ def converge(looking: Looking, acting: Acting) -> Report:
     attempts = Attempts()
     observation: Observation | None = None
     try:
-        observation = observe_world(looking.eyes, looking.settings)
+        suspensions = looking.withheld()
+        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+        observation = _remembering(observation, suspensions, frozenset())
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(looking, observation.snapshot)
         for turn in range(ROUNDS):
@@ -94,7 +101,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
                 break
             kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=turn == ROUNDS - 1)
             seen_again = observe_again(looking.eyes, observation, looking.settings, kinds)
-            observation = replace(seen_again, snapshot=replace(seen_again.snapshot, failed=attempts.failed))
+            observation = _remembering(seen_again, suspensions, attempts.failed)
             judged = _judge(looking, observation.snapshot)
         seen = _report(looking, observation, judged.plan)
         is_whole = not is_incomplete(seen)
@@ -105,6 +112,15 @@ def converge(looking: Looking, acting: Acting) -> Report:
         return replace(report, snapshot=observation.snapshot if observation else None)
     left = _left(attempts, observation, judged.plan, acting)
     return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(looking.eyes))
+
+
+def _remembering(
+    observation: Observation, suspensions: Mapping[str, Suspension], failed: frozenset[str]
+) -> Observation:
+    """``observation`` with what this pass, and those before it, have learned of changes: which ``failed``, and what is
+    held against others."""
+    failed |= backing_off(suspensions)
+    return replace(observation, snapshot=replace(observation.snapshot, failed=failed, suspensions=suspensions))
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: Acting, turn: int) -> bool:
@@ -120,7 +136,7 @@ def _tell(
     looking: Looking, acting: Acting, tried: tuple[Line, ...], first: Snapshot, last: Snapshot, judged: Judged
 ) -> None:
     """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well."""
-    plan = judged.plan
+    plan, tried = as_tried(judged.plan, tried, last)
     for event in on_pass(tried, first, plan):
         acting.events.send(event, last.taken_at)
     held = warnings(plan, last, looking.settings, looking.approve_flags, tried, judged.desired)

@@ -14,6 +14,7 @@ from desired.selector import is_label_key
 from desired.settings import Controller
 
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _RESERVED_PREFIX = re.compile(r"(^|\.)(kubernetes\.io|k8s\.io|hetzner\.cloud)$", re.ASCII)
 
 CONTROLLERS = {
@@ -65,6 +66,13 @@ def parse_label_prefix(text: str) -> str:
     if _RESERVED_PREFIX.search(prefix):
         raise ValueError("expect a domain of your own: kubernetes.io, k8s.io and hetzner.cloud are taken")
     return prefix
+
+
+def parse_object_name(text: str) -> str:
+    """A name that Kubernetes gives to objects: a DNS subdomain."""
+    if len(text) > 253 or not all(_LABEL.fullmatch(part) for part in text.split(".")):
+        raise ValueError("expect the name of a Kubernetes object, such as cloud-controller-manager")
+    return text
 
 
 def parse_int(text: str) -> int:

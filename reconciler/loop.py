@@ -1,18 +1,15 @@
 """Repeats passes: when the next one begins, and when there is none."""
 
-import logging
 import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from actuators.outcome import GAVE_WAY, Failed, Pending
+from actuators.outcome import GAVE_WAY, Applied, Failed, Pending
 from desired.change import Change, Note
-from reconciler.result import Report, Result, summary
-from reconciler.telemetry.logs import pairs
+from reconciler.result import Report, Result
 from reconciler.wake import Wake
-
-_log = logging.getLogger("hcloud-reconciler.loop")
 
 JITTER = 0.1
 """Share by which a pause is shortened at random, so that many clusters of one project do not read in step."""
@@ -28,18 +25,20 @@ class Pace:
     """How long to wait after a pass, given how it went."""
 
     interval_s: float
+    retry_in_s: float | None = None
+    """When the first change that failed is worth another try; None when none has."""
     draw: Callable[[], float] = random.random
     """Evenly from 0 to 1."""
 
     def pause_s(self, report: Report, unlucky: int) -> float:
         """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong.
 
-        The interval, less up to a tenth; earlier when something that waits falls due, at once when a long series gave
-        way, or after trouble: 1 s, doubled with each unlucky pass up to a minute, or what an API asked for. Never less
-        than half a second, unless the interval is.
+        The interval, less up to a tenth; earlier when something that waits, or that failed, falls due, at once when a
+        long series gave way, or after trouble: 1 s, doubled with each unlucky pass up to a minute, or what an API asked
+        for. Never less than half a second, unless the interval is.
         """
         interval_s = self.interval_s * (1 - JITTER * self.draw())
-        waits = [interval_s]
+        waits = [interval_s, *([] if self.retry_in_s is None else [self.retry_in_s])]
         waits += [line.change.ruling.due_in_s for line in report.lines if line.change.ruling.due_in_s is not None]
         if unlucky:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
@@ -65,15 +64,24 @@ def asked_for(report: Report) -> tuple[float, ...]:
     return tuple(outcome.retry_after_s for outcome in undone if outcome.retry_after_s is not None)
 
 
+class Leader(Protocol):
+    """Whoever may act."""
+
+    def wait(self, stop: threading.Event) -> bool:
+        """Wait until this process may act. False: the run is to end first."""
+
+
 def run_loop(
-    run_pass: Callable[[], Report],
+    run_pass: Callable[[str], Report],
     *,
     pace: Callable[[Report], Pace],
     stop: threading.Event,
-    publish: Callable[[Report], None],
+    publish: Callable[[Report, str], None],
     wake: Wake,
+    leader: Leader,
 ) -> None:
-    """Run passes until ``stop`` is set. ``publish`` gets the reports that say something new.
+    """Run passes until ``stop`` is set, as long as this process is the leader. ``run_pass`` is told what called for the
+    pass, "" when it was its time; ``publish`` gets the reports that say something new, with the same.
 
     A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
     ``wake`` called.
@@ -81,39 +89,31 @@ def run_loop(
     unlucky = 0
     last: Said | None = None
     interval_s: float | None = None
-    while not stop.is_set():
-        wake.begin(interval_s)
-        report = run_pass()
+    while leader.wait(stop):
+        why = wake.begin(interval_s)
+        report = run_pass(why)
         chosen = pace(report)
         interval_s = chosen.interval_s
-        last, pause_s, unlucky = _step(report, last, unlucky, chosen, publish)
-        stop.wait(pause_s)
-
-
-def _step(
-    report: Report, last: Said | None, unlucky: int, pace: Pace, publish: Callable[[Report], None]
-) -> tuple[Said, float, int]:
-    """What to remember of ``report``, how long to wait, and how many passes in a row went wrong."""
-    unlucky = unlucky + 1 if went_wrong(report) else 0
-    if is_news(report, last):
-        publish(report)
-        level = logging.INFO if not unlucky else logging.WARNING
-        _log.log(level, "pass %s", pairs(result=report.result, errors=len(report.errors), **summary(report)))
-    return said(report), pace.pause_s(report, unlucky), unlucky
+        unlucky = unlucky + 1 if went_wrong(report) else 0
+        if is_news(report, last):
+            publish(report, why)
+        last = said(report)
+        wake.pause(chosen.pause_s(report, unlucky))
 
 
 def went_wrong(report: Report) -> bool:
-    """Whether a pass is worth repeating soon: an error, or something that failed or was overtaken."""
+    """Whether a pass is worth repeating soon: an error, or something that was overtaken. What failed is due at a time
+    of its own."""
     return (
-        report.result in (Result.ERROR, Result.INCOMPLETE)
-        or bool(report.outcomes(Failed))
+        bool(report.errors)
+        or report.result is Result.INCOMPLETE
         or any(line.outcome != GAVE_WAY for line in report.outcomes(Pending))
     )
 
 
 def said(report: Report) -> Said:
-    """What is compared of a report. That a wait is shorter by now is no news."""
-    changes = (line.change for line in report.lines)
+    """What is compared of a report: what is left. That a wait is shorter by now is no news."""
+    changes = (line.change for line in report.lines if not isinstance(line.outcome, Applied))
     timeless = tuple(change.ruled(replace(change.ruling, due_in_s=None)) for change in changes)
     return Said(report.result, report.errors, timeless, report.notes)
 

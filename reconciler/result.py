@@ -42,6 +42,8 @@ _UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
 """Notes on an object of which could not be told what it needs."""
 _WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE})
 """Notes on what nothing but a person mends."""
+_CUT_OFF = frozenset({NoteKind.CLUSTER_CIDR, NoteKind.LIMIT})
+"""Notes that on a Node, and there alone, say that no route leads to its pods until somebody acts."""
 _LOOKED_AFTER = ("node/", "service/", "load_balancer/", "route/")
 """How the keys begin of the objects for which such a note is a gap."""
 
@@ -77,6 +79,8 @@ class Report:
     cost: Cost = field(default_factory=Cost)
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    not_leader: str = ""
+    """Why this run may not write, as another process leads; "" when it may."""
 
     @property
     def result(self) -> Result:
@@ -110,6 +114,8 @@ def compute_result(report: Report) -> Result:
     planned = [line.change.ruling.verdict for line in report.lines if line.outcome is None]
     if report.errors or (failed and not report.outcomes(Applied)):
         return Result.ERROR
+    if report.not_leader:
+        return Result.NOT_LEADER
     if is_incomplete(report):
         return Result.INCOMPLETE
     if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.kind is NoteKind.ANCHOR for note in report.notes):
@@ -146,8 +152,13 @@ def needing_a_person(report: Report) -> tuple[str, ...]:
 
     That is no difference that a pass could mend, so that the result may be ``no_changes``.
     """
-    wrong = {note.key for note in report.notes if note.kind in _WRONG and note.key.startswith(("node/", "service/"))}
-    return tuple(sorted(wrong))
+    return tuple(sorted({note.key for note in report.notes if _needs_a_person(note)}))
+
+
+def _needs_a_person(note: Note) -> bool:
+    if note.key.startswith("node/"):
+        return note.kind in _WRONG or note.kind in _CUT_OFF
+    return note.key.startswith("service/") and note.kind in _WRONG
 
 
 def exit_code(report: Report, *, detailed: bool) -> int:

@@ -84,6 +84,7 @@ def apply_round(
 
     An approval that lets something through is used up before, so that it counts once. A long series of what gives way
     stops when the pass is called for elsewhere, and when only that keeps the next round of this one from beginning.
+    What a person let through is carried out whole.
     """
     _use_up_approvals(judged, snapshot, acting, attempts)
     todo = bridged(attempts.todo(judged.plan), judged.plan)
@@ -96,8 +97,11 @@ def apply_round(
             acting.events.send(event, snapshot.taken_at)
 
     is_awaited = not is_last and attempts.has_more(judged.plan)
+    approved = frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys)
 
     def yields(change: Change, alone: bool) -> bool:
+        if change.key in approved:  # the approval is used up: what was left would have to be approved anew
+            return False
         # A new load balancer may have got the address to which a dead route leads: then it would not be ours any more.
         return acting.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
 

@@ -1,28 +1,79 @@
-"""What makes a pass come to its end early, and the next one begin at once."""
+"""When the next pass begins: at its time, earlier when somebody calls for it, and at once when the run is to end."""
 
 import threading
 import time
 from collections.abc import Callable
 
+GAP_S = 5.0
+"""From the start of a pass to that of the next one that is called for, at least: however many calls there are, they
+cost what one costs (design section 11)."""
+
+
+def _wait(event: threading.Event, seconds: float) -> object:
+    return event.wait(seconds)
+
 
 class Wake:
     """Called by whoever learns of something that the next pass should see, and by the clock."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stop: threading.Event,
+        *,
+        gap_s: float = GAP_S,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[threading.Event, float], object] = _wait,
+    ) -> None:
+        """``wait`` waits for an event, for so many seconds at most. Whoever sets ``stop`` has to end a pause with
+        ``interrupt``."""
+        self._stop = stop
+        self._gap_s = gap_s
         self._clock = clock
-        self._called = threading.Event()
+        self._wait = wait
+        self._rung = threading.Event()
+        self._ringing = threading.Lock()
+        self._reasons: list[str] = []
+        self._began_at = clock() - gap_s
         self._due_at: float | None = None
 
-    def begin(self, interval_s: float | None) -> None:
+    def begin(self, interval_s: float | None) -> str:
         """A pass has begun, and sees everything that it was called for. The next one is due after ``interval_s``
-        seconds; None: nobody knows."""
-        self._called.clear()
-        self._due_at = None if interval_s is None else self._clock() + interval_s
+        seconds; None: nobody knows.
 
-    def call(self) -> None:
-        """Something has come up."""
-        self._called.set()
+        Returns what was the first to call for it; "" when nobody did.
+        """
+        with self._ringing:
+            self._rung.clear()
+            reasons, self._reasons = self._reasons, []
+        self._began_at = self._clock()
+        self._due_at = None if interval_s is None else self._began_at + interval_s
+        return reasons[0] if reasons else ""
+
+    def call(self, why: str) -> None:
+        """Something has come up; ``why`` says what, in a few words for the log."""
+        with self._ringing:
+            if not self._reasons:
+                self._reasons.append(why)
+            self._rung.set()
+
+    def interrupt(self) -> None:
+        """End a pause, if there is one: the run has come to its end."""
+        self._rung.set()
 
     def is_called(self) -> bool:
-        """Whether another pass should begin: somebody called, or it is due."""
-        return self._called.is_set() or (self._due_at is not None and self._clock() >= self._due_at)
+        """Whether another pass should begin: somebody called and the gap is over, or it is due."""
+        now = self._clock()
+        is_late = self._due_at is not None and now >= self._due_at
+        return is_late or (bool(self._reasons) and now >= self._began_at + self._gap_s)
+
+    def pause(self, seconds: float) -> None:
+        """Wait for so long, and no longer than until the run ends or a pass is called for; not for less than what is
+        left of the gap after the last one."""
+        ends_at = self._clock() + seconds
+        while not self._stop.is_set():
+            now = self._clock()
+            called_at = max(now, self._began_at + self._gap_s) if self._reasons else ends_at
+            left_s = min(ends_at, called_at) - now
+            if left_s <= 0:
+                return
+            self._wait(self._stop if self._reasons else self._rung, left_s)

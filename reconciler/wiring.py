@@ -4,8 +4,8 @@ In a dry run no object that is able to write is ever constructed, and both conne
 """
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from actuators.apply import Actuator
@@ -13,7 +13,8 @@ from actuators.approvals import use_up
 from actuators.certificates import create as create_certificate
 from actuators.clients import hetzner, kubernetes
 from actuators.clients.hetzner_actions import Actions
-from actuators.hands import Hands
+from actuators.hands import Hands as Grip
+from actuators.lease import Leases
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import (
     delete,
@@ -23,52 +24,120 @@ from actuators.nodes import (
     write_network_condition,
     write_shutdown_taint,
 )
-from actuators.retry import Patience
+from actuators.retry import NO_PATIENCE, Patience
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, write_conditions, write_status
+from desired.permissions import needed
+from desired.settings import Policy
 from reconciler import __version__
+from reconciler.capture.offline import eyes_of
+from reconciler.capture.world_file import read_world
 from reconciler.config import Config, Mode
 from reconciler.cycle import Looking
+from reconciler.leadership.elector import Elector
+from reconciler.leadership.leadership import Leadership
+from reconciler.leadership.unelected import Unelected
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes
+from reconciler.permissions import missing_permissions
 from reconciler.rounds import Acting, Progress
 from reconciler.telemetry.conditions import ConditionSink
-from reconciler.telemetry.events import EventSink
+from reconciler.telemetry.events import EventSink, Silence
 
 APPLICATION = "hcloud-reconciler"
 _USER_AGENT = f"{APPLICATION}/{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
+class Hands:
+    """What a run has that may write. ``events`` has to be closed at the end, and then ``leader``."""
+
+    acting: Acting
+    events: EventSink
+    leader: Leadership
+    cluster: kubernetes.KubernetesConnection
+    cloud: hetzner.HetznerConnection
+
+
+@dataclass(frozen=True, slots=True)
 class Wired:
-    """The parts of a run. ``acting`` is None in a dry run; ``events`` has to be closed at the end."""
+    """The parts of a run. ``hands`` is None in a dry run."""
 
     looking: Looking
-    acting: Acting | None
-    events: EventSink | None
+    hands: Hands | None = None
 
 
 def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
-    """The parts of a run as configured. Raises ConnectionProblem when the cluster cannot be addressed."""
+    """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
-    cluster = open_cluster(config, stop, read_only=read_only)
-    cloud = open_cloud(config, stop, read_only=read_only)
+    if config.captured is not None:
+        return Wired(_looking(eyes_of(read_world(config.captured)), config))
+    leader = Unelected() if read_only else leadership(config)
+    cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
+    cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader))
-    looking = Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
+    looking = _looking(eyes, config)
     if read_only:
-        return Wired(looking, None, None)
+        return Wired(looking)
     writer = kubernetes.KubernetesWriter(cluster)
-    hands = Hands(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
+    grip = Grip(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
-    actuators = actuators_with(writer, cluster_reader, hands)
+    actuators = actuators_with(writer, cluster_reader, grip)
     conditions = ConditionSink(partial(write_conditions, writer))
-    acting = Acting(actuators, partial(use_up, writer, config.lease_namespace), events, progress, stop, conditions)
-    return Wired(looking, acting, events)
+    use = partial(use_up, writer, config.lease_namespace)
+    acting = Acting(actuators, use, events, progress, stop, conditions)
+    if config.settings.policy is Policy.OBSERVE:
+        acting = replace(acting, events=Silence(), conditions=None)
+    return Wired(looking, Hands(acting, events, leader, cluster, cloud))
 
 
-def open_cluster(config: Config, stop: threading.Event, *, read_only: bool) -> kubernetes.KubernetesConnection:
-    """The connection to the cluster alone. Raises ConnectionProblem."""
+def leadership(config: Config) -> Leadership:
+    """Whether this process may write: by the Lease, over a connection of its own that waits for nothing. Raises
+    ConnectionProblem."""
+    if (
+        not config.leader_elect or config.settings.policy is Policy.OBSERVE
+    ):  # who writes nothing may look beside anybody
+        return Unelected()
+    own = open_beside(config)
+    leases = Leases(
+        kubernetes.KubernetesReader(own),
+        kubernetes.KubernetesWriter(own),
+        config.lease_namespace,
+        config.lease_name,
+    )
+    return Elector(leases, config.timings)
+
+
+def open_beside(config: Config) -> kubernetes.KubernetesConnection:
+    """A connection to the cluster for what no Lease decides on, and what must not wait. Raises ConnectionProblem."""
+    return kubernetes.connect(
+        config.kubeconfig,
+        user_agent=_USER_AGENT,
+        stop=threading.Event(),
+        timeout_s=config.timings.call_timeout_s,
+        read_only=False,
+        patience=NO_PATIENCE,
+    )
+
+
+def _looking(eyes: Eyes, config: Config) -> Looking:
+    return Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
+
+
+def permission_gaps(config: Config) -> tuple[str, ...]:
+    """A line for each right that a controller needs and does not have. Raises ConnectionProblem."""
+    acts = config.settings.policy is not Policy.OBSERVE
+    lease = config.lease_name if config.leader_elect and acts else None
+    rights = needed(config.settings, acts=acts, watches=True, lease=lease)
+    writer = kubernetes.KubernetesWriter(open_beside(config))
+    return missing_permissions(writer, rights, config.lease_namespace)
+
+
+def open_cluster(
+    config: Config, stop: threading.Event, *, read_only: bool, gate: Callable[[], None] = lambda: None
+) -> kubernetes.KubernetesConnection:
+    """The connection to the cluster alone; ``gate`` is asked before each write. Raises ConnectionProblem."""
     return kubernetes.connect(
         config.kubeconfig,
         user_agent=_USER_AGENT,
@@ -76,11 +145,14 @@ def open_cluster(config: Config, stop: threading.Event, *, read_only: bool) -> k
         timeout_s=config.request_timeout_s,
         read_only=read_only,
         patience=_patience(config),
+        gate=gate,
     )
 
 
-def open_cloud(config: Config, stop: threading.Event, *, read_only: bool) -> hetzner.HetznerConnection:
-    """The connection to the project alone."""
+def open_cloud(
+    config: Config, stop: threading.Event, *, read_only: bool, gate: Callable[[], None] = lambda: None
+) -> hetzner.HetznerConnection:
+    """The connection to the project alone; ``gate`` is asked before each write."""
     return hetzner.connect(
         config.token,
         config.endpoint,
@@ -89,6 +161,7 @@ def open_cloud(config: Config, stop: threading.Event, *, read_only: bool) -> het
         timeout_s=config.request_timeout_s,
         read_only=read_only,
         patience=_patience(config),
+        gate=gate,
     )
 
 
@@ -98,7 +171,7 @@ def _patience(config: Config) -> Patience:
 
 
 def actuators_with(
-    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, hands: Hands
+    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, hands: Grip
 ) -> Mapping[str, Actuator]:
     """Kind of change → what carries it out."""
     return {

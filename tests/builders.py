@@ -23,6 +23,7 @@ from desired.snapshot import (
     Snapshot,
     Taint,
 )
+from desired.workload import Workload
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 UNINITIALIZED = Taint(TAINT_UNINITIALIZED, "NoSchedule", "true")
@@ -120,6 +121,22 @@ def nodes_of(*nodes: Node) -> Section[str, Node]:
 def servers_of(*servers: Server) -> Section[int, Server]:
     """A complete list of servers."""
     return Section({server.id: server for server in servers}, expected=len(servers))
+
+
+def a_workload(name: str = "hcloud-cloud-controller-manager", **overrides: Any) -> Workload:
+    """HCCM's Deployment, as its chart makes it, with its one pod ready."""
+    defaults: dict[str, Any] = {
+        "kind": "Deployment",
+        "namespace": "kube-system",
+        "ready": 1,
+        "images": ("docker.io/hetznercloud/hcloud-cloud-controller-manager:v1.30.1",),
+    }
+    return Workload(name=name, **defaults | overrides)
+
+
+def workloads_of(*workloads: Workload) -> Section[str, Workload]:
+    """A complete list of what runs beside us."""
+    return Section({workload.key: workload for workload in workloads})
 
 
 def incomplete(section: Section[K, V], why: str = "page 2 timed out") -> Section[K, V]:

@@ -6,7 +6,7 @@ its rate limit. This is the only module that touches the private parts of ``hclo
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,9 @@ from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
 from actuators.clients.wording import one_line, without_credentials
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.observing import Observe, ignore, observed
 from actuators.retry import PATIENT, Patience, Retry
+from actuators.trace import note_correlation
 
 if TYPE_CHECKING:
     import hcloud
@@ -68,8 +70,16 @@ class HetznerConnection:
     """One project's token on one endpoint: the choke point. Safe to use from several threads."""
 
     def __init__(
-        self, client: "hcloud.Client", *, endpoint: str, retry: Retry, timeout_s: float, read_only: bool
+        self,
+        client: "hcloud.Client",
+        *,
+        endpoint: str,
+        retry: Retry,
+        timeout_s: float,
+        read_only: bool,
+        gate: Callable[[], None] = lambda: None,
     ) -> None:
+        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent."""
         base = client._client  # noqa: SLF001 - the package has no public way to switch its retries off
         self._session = base._session  # noqa: SLF001
         self._headers = dict(base._headers)  # noqa: SLF001
@@ -80,7 +90,9 @@ class HetznerConnection:
         self._retry = retry
         self._timeout_s = timeout_s
         self._read_only = read_only
+        self._gate = gate
         self.requests = RequestCount()
+        self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
 
     @staticmethod
@@ -101,20 +113,30 @@ class HetznerConnection:
             repeatable=repeatable,
         )
 
+    def use_token(self, token: str) -> None:
+        """Use another token from the next request on."""
+        self._headers = {**self._headers, "Authorization": f"Bearer {token}"}
+
     def _attempt(self, method: str, path: str, body: Any, timeout_s: float) -> bytes:
         import requests  # noqa: PLC0415
 
         self._pace()
+        if method != "GET":
+            self._gate()  # only now: waiting for an allowance may have taken its time
         self.requests.add(method)
         try:
-            response = self._session.request(
-                method,
-                self._endpoint + path,
-                headers=self._headers,
-                json=body,
-                timeout=(min(_CONNECT_TIMEOUT_S, timeout_s), timeout_s),
-                allow_redirects=False,
-                proxies=self._proxies,
+            response = observed(
+                self.observe(method, path),
+                lambda: self._session.request(
+                    method,
+                    self._endpoint + path,
+                    headers=self._headers,
+                    json=body,
+                    timeout=(min(_CONNECT_TIMEOUT_S, timeout_s), timeout_s),
+                    allow_redirects=False,
+                    proxies=self._proxies,
+                ),
+                lambda answer: answer.status_code,
             )
         except requests.exceptions.SSLError as error:
             raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({_cause(error)})") from error
@@ -130,7 +152,10 @@ class HetznerConnection:
             raise Broken(f"Hetzner API {self._shown} cannot be called: {_cause(error)}") from error
         _log.debug("hetzner %s %s %s", method, path, response.status_code)
         self._observe(response.headers)
-        if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
+        is_refused = response.status_code >= HTTPStatus.MULTIPLE_CHOICES
+        if is_refused or method != "GET":
+            note_correlation(response.headers.get("X-Correlation-Id"))
+        if not is_refused:
             return response.content
         raise self._error(f"{method} {path.partition('?')[0]}", response)
 
@@ -264,6 +289,7 @@ def connect(
     timeout_s: float,
     read_only: bool,
     patience: Patience = PATIENT,
+    gate: Callable[[], None] = lambda: None,
 ) -> HetznerConnection:
     """A connection with the project's ``token``. ``application`` is name and version for the ``User-Agent``."""
     import hcloud  # noqa: PLC0415 - 0.1 s that --help need not pay
@@ -271,7 +297,7 @@ def connect(
     name, version = application
     client = hcloud.Client(token, api_endpoint=endpoint, application_name=name, application_version=version)
     return HetznerConnection(
-        client, endpoint=endpoint, retry=Retry(stop, patience), timeout_s=timeout_s, read_only=read_only
+        client, endpoint=endpoint, retry=Retry(stop, patience), timeout_s=timeout_s, read_only=read_only, gate=gate
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.wording import one_line
 from actuators.errors import ApiError, Broken, Busy, Invalid, Stopped, Throttled, Transient
+from actuators.trace import note_action
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
@@ -145,6 +146,7 @@ class Actions:
         action = _announced(answer, what)
         if action is None:
             return
+        note_action(action.id)
         now = self._clock()
         # The request may have been sent several times; only the last one began anything.
         began = now if asked_at is None else max(asked_at, now - FIRST_POLL_S / 2)

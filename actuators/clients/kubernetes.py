@@ -20,12 +20,15 @@ import msgspec
 from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
 from actuators.clients.kubeconfig import load_kubeconfig
+from actuators.clients.own_writes import OwnWrites
 from actuators.clients.wording import one_line, without_credentials
 from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.observing import Observe, ignore, observed
 from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
+    from kubernetes.client.rest import RESTResponse
 
 P = TypeVar("P")
 
@@ -68,8 +71,16 @@ class KubernetesConnection:
     """One API server with credentials: the choke point. Safe to use from several threads."""
 
     def __init__(
-        self, api_client: "ApiClient", *, user_agent: str, retry: Retry, timeout_s: float, read_only: bool
+        self,
+        api_client: "ApiClient",
+        *,
+        user_agent: str,
+        retry: Retry,
+        timeout_s: float,
+        read_only: bool,
+        gate: Callable[[], None] = lambda: None,
     ) -> None:
+        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent."""
         api_client.user_agent = user_agent
         self._api_client = api_client
         self._signing = threading.Lock()
@@ -77,8 +88,11 @@ class KubernetesConnection:
         self._once = Retry(retry.stop, NO_PATIENCE)
         self._timeout_s = timeout_s
         self._read_only = read_only
+        self._gate = gate
         self.host = without_credentials(str(api_client.configuration.host))
         self.requests = RequestCount()
+        self.observe: Observe = ignore
+        self.own_writes = OwnWrites()
 
     def send(
         self,
@@ -94,13 +108,32 @@ class KubernetesConnection:
         if self._read_only and method != "GET":
             raise PermissionError(f"{method} {path} on a connection that was opened for reading")
         retry = self._once if once else self._retry
-        return retry.call(
+        answer = retry.call(
             lambda timeout_s: self._attempt(method, path, body, content_type, timeout_s),
             timeout_s=self._timeout_s,
             repeatable=repeatable,
         )
+        if method != "GET":
+            self.own_writes.note(answer.body)
+        return answer
+
+    def open(self, path: str, *, silence_s: float) -> "RESTResponse":
+        """The answer to a GET whose body goes on, for ``kubernetes_watch``: sent once, counted as WATCH, and given up
+        after ``silence_s`` without a byte. Raises an ApiError when it is no success."""
+        return self._asked("WATCH", path, None, None, silence_s)
 
     def _attempt(self, method: str, path: str, body: Any, content_type: str | None, timeout_s: float) -> Answer:
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - 0.2 s that --help need not pay
+
+        response = self._asked(method, path, body, content_type, timeout_s)
+        try:
+            data = response.read()
+        except HTTPError as error:
+            raise self.silent(error) from error
+        return Answer(data, _headers(response))
+
+    def _asked(self, method: str, path: str, body: Any, content_type: str | None, timeout_s: float) -> "RESTResponse":
+        """A successful answer of which the body is still to be read. Raises an ApiError for any other."""
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415 - 0.2 s that --help need not pay
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
@@ -109,12 +142,22 @@ class KubernetesConnection:
         # expired credential would be fetched by each.
         with self._signing:
             request = self._api_client.param_serialize(
-                method, path, header_params=headers, body=body, auth_settings=["BearerToken"]
+                "GET" if method == "WATCH" else method,
+                path,
+                header_params=headers,
+                body=body,
+                auth_settings=["BearerToken"],
             )
+        if method not in ("GET", "WATCH"):
+            self._gate()  # only now: fetching credentials may have taken its time
         self.requests.add(method)
         try:
-            response = self._api_client.call_api(*request, _request_timeout=(min(3.0, timeout_s), timeout_s))
-            data = response.read()
+            response = observed(
+                self.observe(method, path),
+                lambda: self._api_client.call_api(*request, _request_timeout=(min(3.0, timeout_s), timeout_s)),
+                lambda answer: answer.status,
+            )
+            data = response.read() if response.status >= 300 else b""
         except ApiException as error:
             raise Broken(f"Kubernetes API server {self.host}: {one_line(error.reason)}; {_TLS_REMEDY}") from error
         except ValueError:  # the error's text may hold the token, so it is not chained
@@ -123,15 +166,18 @@ class KubernetesConnection:
                 " check server and user in the kubeconfig"
             ) from None
         except HTTPError as error:
-            raise Transient(
-                f"Kubernetes API server {self.host} does not answer: {one_line(error)}; check that it is up and that"
-                " the kubeconfig has its address"
-            ) from error
+            raise self.silent(error) from error
         _log.debug("kubernetes %s %s %s", method, path, response.status)
-        headers_of_answer = {name.lower(): value for name, value in response.headers.items()}
         if response.status < 300:
-            return Answer(data, headers_of_answer)
-        raise _error(f"{method} {path.partition('?')[0]}", response.status, data, headers_of_answer)
+            return response
+        raise refusal(f"{method} {path.partition('?')[0]}", response.status, data, _headers(response))
+
+    def silent(self, error: Exception) -> Transient:
+        """The error of a call to which no whole answer came."""
+        return Transient(
+            f"Kubernetes API server {self.host} does not answer: {one_line(error)}; check that it is up and that"
+            " the kubeconfig has its address"
+        )
 
 
 _TLS_REMEDY = "check certificate-authority and server in the kubeconfig"
@@ -152,6 +198,11 @@ class KubernetesReader:
     def requests(self) -> RequestCount:
         """Requests sent over this connection so far."""
         return self._connection.requests
+
+    @property
+    def connection(self) -> KubernetesConnection:
+        """What the reader reads over, for who has to ask in another way."""
+        return self._connection
 
     def get(self, path: str) -> Answer:
         """One object, or whatever the path answers. Raises an ApiError."""
@@ -200,6 +251,12 @@ class KubernetesWriter:
         """PATCH, repeated after a transient failure: patches here carry a resourceVersion or set absolute values."""
         return self._connection.send("PATCH", path, body=body, content_type=content_type)
 
+    def update(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """PUT of a whole object with the resourceVersion that it was read with; any other there is a Conflict. Sent
+        once: a second try could not tell its own trace from another's.
+        """
+        return self._connection.send("PUT", path, body=body, content_type="application/json", repeatable=False)
+
     def create(self, path: str, body: Mapping[str, Any]) -> Answer:
         """POST, sent once: whether a failed one was carried out is for the caller to look up."""
         return self._connection.send("POST", path, body=body, content_type="application/json", repeatable=False)
@@ -237,6 +294,7 @@ def connect(
     timeout_s: float,
     read_only: bool,
     patience: Patience = PATIENT,
+    gate: Callable[[], None] = lambda: None,
 ) -> KubernetesConnection:
     """A connection to the cluster that the kubeconfig names; None means ``KUBECONFIG``, then the pod's own cluster,
     then ``~/.kube/config``, as kubectl has it. Raises ConnectionProblem with one line that names the file and remedy.
@@ -256,10 +314,15 @@ def connect(
         retry=Retry(stop, patience),
         timeout_s=timeout_s,
         read_only=read_only,
+        gate=gate,
     )
 
 
-def _error(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
+def _headers(response: "RESTResponse") -> dict[str, str]:
+    return {name.lower(): value for name, value in response.headers.items()}
+
+
+def refusal(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
     """The API server's refusal in our terms (Kubernetes API conventions, HTTP status codes)."""
     try:
         said = msgspec.json.decode(data, type=_Status)

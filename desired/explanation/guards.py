@@ -12,9 +12,12 @@ from desired.finding import Facts, Finding
 from desired.guards import GUARDS
 from desired.kinds import Verb
 from desired.matching import Gone
+from desired.other_controller import RULE as OTHER_CONTROLLER
+from desired.other_controller import other_controllers
 from desired.settings import Settings
 from desired.snapshot import Condition, Node, Readiness, Snapshot
 from desired.state import DesiredState
+from desired.suspension import BACK_OFF, FLAPPING
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "absence-proof": lambda change: change.kind == "node.delete",
@@ -29,6 +32,8 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
 }
 """Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not
 listed; other rules look at everything."""
+_REMEMBERED = frozenset({FLAPPING, BACK_OFF})
+"""Rules on what only the loop remembers: who explains has nothing to let pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def guard_words(owner: str, facts: Facts, holds: Collection[Hold] = ()) -> tuple
     words: dict[Word, None] = {}
     for rule in GUARDS:
         said = [_word(finding, holds) for finding in found if finding.rule == rule]
-        if not said and any(map(_LOOKS_AT.get(rule, _anything), mine)):
+        if not said and _looks_at(rule, mine, facts):
             said = [Word(rule, Verdict.ALLOWED, "", *_measured(rule, facts))]
         words |= dict.fromkeys(said)
     return tuple(words)
@@ -81,6 +86,13 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
     return guard_words(silent.key, Facts(plan, supposed, settings))
 
 
+def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
+    """Whether the rule had an eye on one of these changes."""
+    if rule in _REMEMBERED or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
+        return False
+    return any(map(_LOOKS_AT.get(rule, _anything), changes))
+
+
 def _anything(_change: Change) -> bool:
     return True
 
@@ -98,6 +110,8 @@ def _measured(rule: str, facts: Facts) -> tuple[str, str]:
     """Value and limit of a rule that lets pass; "" for one that measures nothing."""
     if rule == "project-anchor":
         return str(facts.anchor.found), str(facts.anchor.needed)
+    if rule == OTHER_CONTROLLER:
+        return str(len(other_controllers(facts.snapshot))), "0"
     if rule == "node-blast-radius":
         losses = cloud_losses(facts.snapshot, facts.settings)
         return str(losses.value), str(losses.limit)

@@ -146,7 +146,7 @@ class _Routes:
         for cidr in dict.fromkeys(parse_pod_cidr(text) or text for text in self.place.node.pod_cidrs):
             match cidr:
                 case str():
-                    why = f"pod CIDR {cidr!r} is none, and gets no route"
+                    why = f"pod CIDR {cidr!r} is no range, and gets no route"
                     yield RouteFact(cidr, Standing.UNROUTABLE, None, None, None, why)
                 case IPv4Network() as destination:
                     yield self._to_pod_cidr(destination, claims.get(destination))

@@ -10,7 +10,7 @@ from desired.route import DEFAULT_ROUTE, MOST_ROUTES
 from desired.routes.fates import GOING, Decided, Fate
 from desired.routes.holders import Holders, Holding
 from desired.routes.places import Place, Reach
-from desired.routes.pod_cidrs import destinations_of
+from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
 from desired.routes.ranges import Ranges
 from desired.settings import Settings
 from desired.snapshot import Network, Snapshot
@@ -76,8 +76,8 @@ class Terrain:
     """The destinations of these, but for the default route, which is in nobody's way."""
     subnets: Ranges
     holders: Holders
-    rivals: Mapping[tuple[str, IPv4Network], str]
-    """Node and destination → name of a Node with other pods in that range: another one, or the same."""
+    rivals: Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]
+    """Node and destination → a Node with other pods in that range, another one or the same, and which these are."""
     unreadable: Mapping[str, str]
     """Destinations of routes that could not be read → why."""
     has_hidden_nodes: bool
@@ -95,7 +95,7 @@ def claims_of(
     """A claim for each IPv4 pod CIDR of each Node that is ours, older Nodes first: that is the order in which they get
     what room the network has."""
     unreadable = {} if snapshot.routes is None else snapshot.routes.unreadable
-    hidden = bool(snapshot.nodes.unreadable)
+    hidden = bool(snapshot.nodes.unreadable) or not snapshot.nodes.complete
     terrain = Terrain(
         network_id=network.id,
         cluster_cidr=settings.cluster_cidr,
@@ -134,16 +134,33 @@ def _claim(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:
         )
     rival = terrain.rivals.get((place.node.name, destination))
     if rival is not None:
-        return stands(Standing.UNROUTABLE, f"pod CIDR {destination} overlaps with one of Node {rival}")
+        return stands(Standing.UNROUTABLE, _contested(destination, *rival))
     impossible = why_impossible(destination, terrain.subnets, terrain.network_id)
     if impossible is not None:
         return stands(Standing.UNROUTABLE, impossible)
-    unreadable = terrain.unreadable.get(str(destination))
+    unreadable = _unreadable_in(destination, terrain.unreadable)
     if unreadable is not None:
-        return stands(Standing.UNKNOWN, f"the route to it could not be read: {unreadable}")
+        return stands(Standing.UNKNOWN, unreadable)
     if found is not None:
         return _on_taken(place, found, terrain)
     return _on_free(place, destination, terrain)
+
+
+def _contested(destination: IPv4Network, rival: str, other: IPv4Network) -> str:
+    if destination == other:
+        return f"pod CIDR {destination} is Node {rival}'s as well: one of the two needs another"
+    return f"pod CIDR {destination} overlaps with {other} of Node {rival}: one of the two has to change"
+
+
+def _unreadable_in(destination: IPv4Network, unreadable: Mapping[str, str]) -> str | None:
+    """Why nothing can be said of a range: the route to it, or one that overlaps with it, could not be read."""
+    for text, why in unreadable.items():
+        other = parse_pod_cidr(text)
+        if other == destination:
+            return f"the route to it could not be read: {why}"
+        if isinstance(other, IPv4Network) and other != DEFAULT_ROUTE and other.overlaps(destination):
+            return f"it overlaps with the route to {other}, which could not be read: {why}"
+    return None
 
 
 def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -> str | None:
@@ -221,19 +238,19 @@ def _within_limit(claims: Sequence[Claim], fates: Mapping[IPv4Network, Decided],
     return tuple(placed(claim) if claim.standing is Standing.MISSING else claim for claim in claims)
 
 
-def _rivals(places: Iterable[Place]) -> Mapping[tuple[str, IPv4Network], str]:
-    """Node and destination → the Node with other pods in that range. Sorted by where they begin, ranges that overlap
-    contain each other, so that only those that are still open have to be looked at."""
+def _rivals(places: Iterable[Place]) -> Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]:
+    """Node and destination → the Node with other pods in that range, and these. Sorted by where they begin, ranges
+    that overlap contain each other, so that only those that are still open have to be looked at."""
     ranges = sorted(
         ((destination, place.node.name) for place in places for destination in destinations_of(place.node)),
         key=lambda pair: (int(pair[0].network_address), pair[0].prefixlen, pair[1]),
     )
-    found: dict[tuple[str, IPv4Network], str] = {}
+    found: dict[tuple[str, IPv4Network], tuple[str, IPv4Network]] = {}
     open_ones: list[tuple[IPv4Network, str]] = []
     for destination, name in ranges:
         open_ones = [pair for pair in open_ones if pair[0].broadcast_address >= destination.network_address]
         for other, owner in open_ones:
-            found.setdefault((name, destination), owner)
-            found.setdefault((owner, other), name)
+            found.setdefault((name, destination), (owner, other))
+            found.setdefault((owner, other), (name, destination))
         open_ones.append((destination, name))
     return found

@@ -59,14 +59,15 @@ def _desired(
     if wrong is None and refused:
         wrong = f"the route to {refused[0]} was refused"
     if wrong is None and malformed_of(place.node):
-        wrong = f"pod CIDR {malformed_of(place.node)[0]!r} is none"
+        wrong = f"pod CIDR {malformed_of(place.node)[0]!r} is no range"
     if wrong is not None:
         return DesiredCondition(UNROUTED, wrong)
     if any(claim.standing in UNDECIDED for claim in claims):
         return None
     if claims:
         after = tuple(sorted(keys[destination] for destination in missing))
-        return DesiredCondition(ROUTED, "there is a route for each of its IPv4 pod CIDRs", after)
+        be = "will be" if after else "is"
+        return DesiredCondition(ROUTED, f"there {be} a route for each of its IPv4 pod CIDRs", after)
     return _without_claims(place.node)
 
 

@@ -76,8 +76,8 @@ def _decided(
 ) -> Decided:
     if route.destination == DEFAULT_ROUTE:  # also where it is within what somebody gave as the cluster CIDR
         return Decided(route, Fate.FOREIGN, "it is the default route")
-    # Nobody reaches the pods of a Node without a server, or whose server is not in the network: their routes may go.
-    if any(place.reach not in (Reach.GONE, Reach.UNATTACHED) for place in claimants):
+    # A server that has left the network may come back with its address, and then its route has to be there.
+    if any(place.reach is not Reach.GONE for place in claimants):
         return Decided(route, Fate.CLAIMED, "it leads to the pods of a Node")
     if cluster_cidr is None:
         fate = Fate.CLAIMED if claimants else Fate.FOREIGN
@@ -104,6 +104,8 @@ def _unclaimed(route: Route, holder: Holder, snapshot: Snapshot, masks: Collecti
     if holder.holding is Holding.SERVER and route.destination.prefixlen not in masks:
         why = f"{leads}, and no Node's pod CIDR is a /{route.destination.prefixlen}"
         return Decided(route, Fate.FOREIGN, why, holder)
+    if not masks:
+        return Decided(route, Fate.FOREIGN, f"{leads}, and no Node has a pod CIDR at all", holder)
     if snapshot.nodes.unreadable:
         names = ", ".join(sorted(snapshot.nodes.unreadable))
         return Decided(route, Fate.UNCERTAIN, f"it may be of Node {names}, which could not be read", holder)

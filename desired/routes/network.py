@@ -89,5 +89,5 @@ def why_mismatched(cluster_cidr: IPv4Network | None, nodes: Iterable[Node]) -> s
     verb = "has its" if len(outside) == 1 else "have their"
     return (
         f"--cluster-cidr is {cluster_cidr}, and {word} {', '.join(outside[:_SHOWN])}{more} {verb} pods outside of it:"
-        " no route is removed until that is corrected"
+        " no route is removed until one of the two is corrected"
     )

@@ -62,7 +62,7 @@ def _on_nodes(places: Collection[Place], claims: Collection[Claim]) -> Iterator[
     for place in places:
         if place.reach not in (Reach.ELSEWHERE, Reach.IGNORED):
             for text in malformed_of(place.node):
-                yield Note(place.node.key, NoteKind.UNROUTABLE, f"pod CIDR {text!r} is none, and gets no route")
+                yield Note(place.node.key, NoteKind.UNROUTABLE, f"pod CIDR {text!r} is no range, and gets no route")
 
 
 def _told(claim: Claim) -> str:
@@ -91,8 +91,8 @@ def _unreadable(snapshot: Snapshot) -> Mapping[str, str]:
 
 def _without_cluster_cidr(pods: IPv4Network) -> str:
     return (
-        "--cluster-cidr is not given, so that routes are only created, never changed or removed; the Nodes' pods are in"
-        f" {pods}"
+        "--cluster-cidr is not given, so that routes are only created, never changed or removed: give the cluster's;"
+        f" the Nodes' pods are in {pods} so far"
     )
 
 

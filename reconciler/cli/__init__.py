@@ -34,6 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 from reconciler.cli.orphans import orphans  # noqa: PLC0415
 
                 return orphans(arguments, flags, os.environ)
+            case Command.CAPTURE:
+                from reconciler.cli.capture import capture  # noqa: PLC0415
+
+                return capture(flags, os.environ)
             case Command.VALIDATE:
                 from reconciler.cli.validate import validate  # noqa: PLC0415
 

@@ -27,6 +27,7 @@ def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str
             publish(Writer(Output.JSON), _nothing(key, *error.lines))
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
+    logs.hide(config.token)
     for warning in config.warnings:
         say(f"warning: {warning}")
     explained = _explained(key, config)

@@ -46,6 +46,7 @@ def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
     if wrong:
         return _reject(wrong, flags, environ, code=BAD_USAGE)
     logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
+    logs.hide(config.token)
     for warning in config.warnings:
         say(f"warning: {warning}")
     report = _report(frozenset(map(int, words)), config)

@@ -4,30 +4,32 @@ import gc
 import logging
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from actuators.clients.kubeconfig import ConnectionProblem
-from reconciler.cli.stopping import stop_on_signals
+from reconciler import __version__
+from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config import Config, ConfigurationError, Mode, load_config
-from reconciler.cycle import converge, plan_once
-from reconciler.flags import BAD_USAGE, Command, Output
-from reconciler.loop import Pace, run_loop
+from reconciler.cycle import Looking, converge, plan_once
+from reconciler.flags import BAD_USAGE, Command, LogFormat, Output
+from reconciler.leadership.leadership import Standing
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
 from reconciler.wake import Wake
-from reconciler.wiring import Wired, wire
+from reconciler.wiring import Hands, Wired, permission_gaps, wire
 
 _log = logging.getLogger("hcloud-reconciler.run")
 
 ONCE_DEADLINE_S = 300.0
 """After this a ``--once`` run stops between changes; what is left is said to be."""
-_EVENTS_GRACE_S = 5.0
-"""How long the end of a run waits for events that are under way."""
-_DEFAULT_RATE_LIMIT = 3600
+EVENTS_GRACE_S = 2.0
+"""How long the end of a run that was told to stop waits for events that are under way."""
+_LAST_EVENTS_S = 5.0
+"""And that of one that came to its end by itself."""
 _SHOWN = 5
 """Objects that a warning names."""
 
@@ -38,10 +40,15 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
         config = load_config(Command.RUN, flags, environ)
     except ConfigurationError as error:
         return _reject(error, flags, environ)
+    is_loop = config.mode is Mode.LOOP
     # A run that ends says it all in its report; a person who watches, and a loop, hear of retries as well.
-    logs.set_up(debug=config.debug, quiet=config.mode is not Mode.LOOP and not is_terminal(sys.stderr))
+    logs.set_up(debug=config.debug, quiet=not is_loop and not is_terminal(sys.stderr), log_format=config.log_format)
+    logs.hide(config.token)
     for warning in config.warnings:
-        say(f"warning: {warning}")
+        if is_loop:
+            _log.warning("configuration %s", pairs(warning=warning))
+        else:
+            say(f"warning: {warning}")
     writer = Writer(config.output)
     with stop_on_signals() as stop:
         try:
@@ -49,39 +56,63 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
         except ConnectionProblem as error:
             return _finish(Report(errors=(str(error),)), config, writer)
         gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
-        try:
-            return _run(wired, config, writer, stop)
-        finally:
-            if wired.events is not None:
-                wired.events.close(_EVENTS_GRACE_S)
+        hands, looking = wired.hands, wired.looking
+        if hands is None:
+            return _finish(_guarded(lambda: plan_once(looking)), config, writer)
+        with _held(hands, stop, is_loop=is_loop):
+            if is_loop:
+                return _loop(wired, hands, config, writer, stop)
+            return _finish(_once(looking, hands, stop), config, writer)
 
 
-def _run(wired: Wired, config: Config, writer: Writer, stop: threading.Event) -> int:
-    looking, acting = wired.looking, wired.acting
-    if acting is None:
-        return _finish(_guarded(lambda: plan_once(looking)), config, writer)
-    if config.mode is Mode.ONCE:
-        deadline = threading.Timer(ONCE_DEADLINE_S, stop.set)
-        deadline.daemon = True
-        deadline.start()
+@contextmanager
+def _held(hands: Hands, stop: Stop, *, is_loop: bool) -> Iterator[None]:
+    """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs."""
+    with ended_at_the_latest(stop, lambda: hands.leader.close(release=False), code=0 if is_loop else 1):
         try:
-            return _finish(_guarded(lambda: converge(looking, acting)), config, writer)
+            yield
         finally:
-            deadline.cancel()
+            hands.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
+            hands.leader.close()
+
+
+def _once(looking: Looking, hands: Hands, stop: Stop) -> Report:
+    """One pass, as soon as this process leads."""
+    deadline = threading.Timer(ONCE_DEADLINE_S, stop.set)
+    deadline.daemon = True
+    deadline.start()
+    try:
+        outcome = hands.leader.wait_until_leader(stop)
+        match outcome.standing:
+            case Standing.LEADING:
+                return _guarded(lambda: converge(looking, hands.acting))
+            case Standing.NOT_LEADER:
+                return Report(not_leader=outcome.why)
+            case _:
+                return Report(errors=(outcome.why,))
+    finally:
+        deadline.cancel()
+
+
+def _loop(wired: Wired, hands: Hands, config: Config, writer: Writer, stop: Stop) -> int:
+    from reconciler.controller import run_controller  # noqa: PLC0415 - a run that ends by itself need not pay for it
 
     def publish_pass(report: Report) -> None:
-        publish(writer, report, stream_of_passes=True)
+        if (
+            config.log_format is LogFormat.TEXT or config.output is not Output.AUTO
+        ):  # else the log alone is for machines
+            publish(writer, report, stream_of_passes=True)
 
-    wake = Wake()
-    attentive = replace(acting, is_called=wake.is_called)
-    _log.info("started: no Lease is taken in this version, run one copy %s", pairs(policy=config.settings.policy))
-    run_loop(
-        lambda: _guarded(lambda: converge(looking, attentive)),
-        pace=_pace(config),
-        stop=stop,
-        publish=publish_pass,
-        wake=wake,
-    )
+    wake = Wake(stop)
+    stop.wakes(wake.interrupt)
+    wake.call("the start")
+    for gap in permission_gaps(config):
+        _log.warning("permission missing %s", pairs(gap=gap))
+    _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
+    try:
+        run_controller(wired, hands, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
+    except ConfigurationError as error:
+        return fail(*error.lines, code=1)
     return 0
 
 
@@ -100,24 +131,10 @@ def internal_error(error: Exception) -> str:
     return f"internal error, {type(error).__name__}: {error}; {where}"
 
 
-def _pace(config: Config) -> Callable[[Report], Pace]:
-    """The pause that fits what a pass costs to read: what the last one sent that had nothing to do."""
-    sent = reads = 0
-
-    def pace(report: Report) -> Pace:
-        nonlocal sent, reads
-        before, sent = sent, report.cost.hetzner
-        if all(line.outcome is None for line in report.lines):
-            reads = sent - before
-        return Pace(config.interval_for(report.cost.limit or _DEFAULT_RATE_LIMIT, reads))
-
-    return pace
-
-
 def _finish(report: Report, config: Config, writer: Writer) -> int:
     """Write the report, repeat on stderr what must not be overlooked, and return the exit code."""
     written = publish(writer, report)
-    for error in report.errors:
+    for error in (*report.errors, *filter(None, [report.not_leader])):
         say(f"error: {error}")
     if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
         say(f"warning: result is {report.result}; the report says what and why")

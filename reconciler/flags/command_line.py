@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from reconciler import __version__
+from reconciler.flags.of_hccm import INSTEAD, SWITCHES
 from reconciler.flags.table import FLAGS, Command, Flag
 
 BAD_USAGE = 64
@@ -18,6 +19,7 @@ _DESCRIPTION = {
     Command.SANDBOX: "Simulators of Hetzner and Kubernetes on 127.0.0.1; prints the environment that points at them.",
     Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
     Command.EXPLAIN: "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
+    Command.CAPTURE: "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
     Command.ORPHANS: "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
     Command.VALIDATE: "Check flags, variables and Services in manifests, offline: no cloud, no cluster, no token.",
 }
@@ -71,17 +73,18 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
 
     Exits with BAD_USAGE and one line on stderr when the command line cannot be split.
     """
-    switches = {row.name for row in FLAGS.values() if not row.metavar}
+    switches = {row.name for row in FLAGS.values() if not row.metavar} | SWITCHES
     given = vars(_parser().parse_args([f"{word}=true" if word in switches else word for word in argv]))
     command = Command(given.pop("command", None) or Command.RUN)
     arguments = tuple(word for operand in _OPERANDS.get(command, ()) for word in given.pop(operand.name))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
-    return command, {name: _last_or_all(FLAGS[name], texts) for name, texts in flags.items()}, arguments
+    return command, {name: _last_or_all(FLAGS.get(name), texts) for name, texts in flags.items()}, arguments
 
 
-def _last_or_all(flag: Flag, texts: Sequence[str]) -> str:
+def _last_or_all(flag: Flag | None, texts: Sequence[str]) -> str:
     """A flag that takes a list may be given several times; of any other the last one counts."""
-    return ",".join(texts) if "[," in flag.metavar or flag.metavar == "LIST" else texts[-1]
+    takes_list = flag is not None and ("[," in flag.metavar or flag.metavar == "LIST")
+    return ",".join(texts) if takes_list else texts[-1]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,3 +118,8 @@ def _add(parser: argparse.ArgumentParser, command: Command) -> None:
             continue
         shape: dict[str, Any] = {"metavar": row.metavar} if row.metavar else {"nargs": "?", "const": "true"}
         parser.add_argument(row.name, action="append", help=row.meaning, default=argparse.SUPPRESS, **shape)
+    if command is Command.RUN:
+        for name in INSTEAD:
+            names = ("-v", "--v") if name == "--v" else (name,)
+            value: dict[str, Any] = {"nargs": "?", "const": "true"} if name in SWITCHES else {}
+            parser.add_argument(*names, action="append", help=argparse.SUPPRESS, default=argparse.SUPPRESS, **value)

@@ -21,6 +21,7 @@ from reconciler.grammar import (
     parse_int,
     parse_keys,
     parse_label_prefix,
+    parse_object_name,
     parse_port,
     parse_positive_duration,
     parse_positive_wait,
@@ -39,6 +40,13 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class LogFormat(StrEnum):
+    """``--log-format``: lines for people, or one object of JSON a line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class Command(StrEnum):
     """What to do; RUN is the command without a name."""
 
@@ -49,6 +57,7 @@ class Command(StrEnum):
     EXPLAIN = "explain"
     VALIDATE = "validate"
     ORPHANS = "orphans"
+    CAPTURE = "capture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ def _lock_type(text: str) -> str:
     return text
 
 
-_SEVERAL = frozenset({Command.RUN, Command.APPROVE, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS})
+_SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX})
 _PLANS = frozenset({Command.RUN, Command.EXPLAIN, Command.VALIDATE})
 """What a command that computes a plan has to know."""
 _JUDGES = _PLANS | {Command.ORPHANS}
@@ -111,6 +120,8 @@ _ROWS = (
         "CIDR[,CIDR]",
         _PLANS,
     ),
+    Flag("--from", str, None, "plan from a file of 'reconcile capture'; - is stdin", "FILE", _PLANS),
+    Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
     Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
     Flag(
@@ -151,21 +162,40 @@ _ROWS = (
         _PLANS,
     ),
     Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
-    Flag("--leader-elect", parse_bool, True, "accepted as for HCCM; this version takes no Lease"),
-    Flag("--leader-elect-lease-duration", parse_positive_duration, 15.0, "as for HCCM; default 15s", "D"),
-    Flag("--leader-elect-renew-deadline", parse_positive_duration, 10.0, "as for HCCM; default 10s", "D"),
-    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "as for HCCM; default 2s", "D"),
+    Flag("--leader-elect", parse_bool, True, "write only while this process holds the Lease; default true"),
+    Flag(
+        "--leader-elect-lease-duration",
+        parse_positive_duration,
+        15.0,
+        "how long others leave a Lease alone that is not renewed; default 15s",
+        "D",
+    ),
+    Flag(
+        "--leader-elect-renew-deadline",
+        parse_positive_duration,
+        10.0,
+        "how long its holder writes without renewing it; default 10s",
+        "D",
+    ),
+    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "from one try to the next; default 2s", "D"),
     Flag("--leader-elect-resource-lock", _lock_type, "leases", "as for HCCM; leases", "TYPE"),
-    Flag("--leader-elect-resource-name", str, LEASE, f"as for HCCM; default {LEASE}", "NAME"),
+    Flag("--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "NAME"),
     Flag(
         "--leader-elect-resource-namespace",
-        str,
+        parse_object_name,
         LEASE_NAMESPACE,
-        f"where approvals are kept; default {LEASE_NAMESPACE}",
+        f"where the Lease is, and approvals are kept; default {LEASE_NAMESPACE}",
         "NAME",
         _SEVERAL,
     ),
-    Flag("--health-address", parse_address, ("", 10258), "default :10258; this version serves no health", "ADDRESS"),
+    Flag(
+        "--health-address",
+        parse_address,
+        ("", 10258),
+        "where /livez, /readyz and /healthz are served; default :10258",
+        "ADDRESS",
+    ),
+    Flag("--log-format", _choice(LogFormat), LogFormat.TEXT, "of a controller's log: text or json", "FORMAT"),
     Flag(
         "--delete",
         parse_bool,
@@ -174,6 +204,7 @@ _ROWS = (
         commands=frozenset({Command.ORPHANS}),
         is_typed=True,
     ),
+    Flag("--to", str, "-", "file to write; default -, which is stdout", "FILE", frozenset({Command.CAPTURE})),
     Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
     Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
     Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),

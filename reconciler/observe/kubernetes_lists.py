@@ -13,7 +13,7 @@ import msgspec
 
 from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import Broken
-from desired.section import Section
+from desired.section import Section, Unknown
 from reconciler.observe.kubernetes import server_time
 
 
@@ -104,7 +104,7 @@ class ListOf(Generic[S, V]):
         name: type[Named[Any]],
         key: Callable[[V], str],
     ) -> None:
-        self._path = path
+        self.path = path
         self._word = word
         self._value = value
         self._key = key
@@ -116,7 +116,7 @@ class ListOf(Generic[S, V]):
     def observe(self, reader: KubernetesReader) -> tuple[Section[str, V], datetime]:
         """All objects, and the API server's time when the reading began. Raises an ApiError when the list cannot be
         had."""
-        pages = reader.list_pages(self._path, lambda answer: (self.decode(answer.body), server_time(answer)))
+        pages = reader.list_pages(self.path, lambda answer: (self.decode(answer.body), server_time(answer)))
         return self.joined([page for page, _ in pages]), pages[0][1]
 
     def decode(self, page: bytes) -> Page[V]:
@@ -139,29 +139,36 @@ class ListOf(Generic[S, V]):
         try:
             raw_items = self._checked(self._raw.decode(page))
         except ValueError as error:
-            raise Broken(f"Kubernetes GET {self._path}: the answer is no list ({error})") from error
+            raise Broken(f"Kubernetes GET {self.path}: the answer is no list ({error})") from error
         items: dict[str, V] = {}
         unreadable: dict[str, str] = {}
         nameless = 0
         for raw in raw_items:
-            try:
-                value = self._value(self._one.decode(raw))
-                items[self._key(value)] = value
-            except ValueError as error:
-                key = self._key_of(raw)
-                nameless += key is None
-                if key is not None:
-                    unreadable[key] = f"the API server's {self._word} could not be read: {error}"
+            key, found = self.decode_one(raw)
+            if key is None:
+                nameless += 1
+            elif isinstance(found, Unknown):
+                unreadable[key] = found.why
+            else:
+                items[key] = found
         return Page(items, unreadable, nameless)
+
+    def decode_one(self, raw: bytes | msgspec.Raw) -> tuple[str | None, V | Unknown]:
+        """One object and its key; Unknown for one that cannot be read, without a key when not even its name can be."""
+        try:
+            value = self._value(self._one.decode(raw))
+        except ValueError as error:
+            return self._key_of(raw), Unknown(f"the API server's {self._word} could not be read: {error}")
+        return self._key(value), value
 
     def _checked(self, answer: ObjectList[Any]) -> Sequence[Any]:
         """Null items are an empty list only in an answer that says it is a list of some version."""
         if not answer.kind.endswith("List") or (answer.items is None and not answer.metadata.resource_version):
             why = f"the answer is a {answer.kind}, not a list of {self._word}s"
-            raise Broken(f"Kubernetes GET {self._path}: {why}")
+            raise Broken(f"Kubernetes GET {self.path}: {why}")
         return answer.items or ()
 
-    def _key_of(self, raw: msgspec.Raw) -> str | None:
+    def _key_of(self, raw: bytes | msgspec.Raw) -> str | None:
         try:
             key: str = self._name.decode(raw).metadata.key
         except ValueError:

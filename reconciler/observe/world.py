@@ -11,6 +11,7 @@ from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import ApiError
 from desired.load_balancer import BalancerType
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
+from desired.route import Route
 from desired.routes.holders import asks_for_members
 from desired.section import Present, Section, Unknown
 from desired.service import Service
@@ -19,6 +20,7 @@ from desired.snapshot import Snapshot
 from reconciler.observe.catalogue import Catalogue
 from reconciler.observe.certificates import observe_certificates
 from reconciler.observe.confirm import Confirmer
+from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import observe_cluster_uid
 from reconciler.observe.load_balancers import observe_load_balancers
@@ -27,7 +29,7 @@ from reconciler.observe.networks import observe_network
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
 
-_PARALLEL = 6
+_PARALLEL = 7
 """Everything that does not wait for the Services, and then what does."""
 
 
@@ -51,11 +53,12 @@ class Observation:
     ``load_balancer_types``) → the error behind it."""
 
 
-def observe_world(eyes: Eyes, settings: Settings) -> Observation:
+def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = None) -> Observation:
     """Everything, read once. Raises an ApiError when the Nodes cannot be listed: without them nothing can be said.
 
     Hetzner's absence is no error here: its sections are incomplete, and the guards know what hangs on that. Nor is a
-    list of Services that cannot be had: Nodes can do without, and what hangs on Services waits.
+    list of Services that cannot be had: Nodes can do without, and what hangs on Services waits. Other controllers are
+    looked for in ``lease_namespace``; None: nobody looks.
     """
     services: Section[str, Service] | None = None
     error: ApiError | None = None
@@ -64,6 +67,7 @@ def observe_world(eyes: Eyes, settings: Settings) -> Observation:
         uid = pool.submit(observe_cluster_uid, eyes.kubernetes)
         servers = pool.submit(observe_servers, eyes.hetzner)
         network = pool.submit(observe_network, eyes.hetzner, settings.network)
+        others = pool.submit(observe_controllers, eyes.kubernetes, lease_namespace) if lease_namespace else None
         if Controller.SERVICE in settings.controllers:
             services, error, _ = _services(eyes)
         reads = _begin(pool, eyes, services, settings)
@@ -71,7 +75,14 @@ def observe_world(eyes: Eyes, settings: Settings) -> Observation:
     server_section, servers_error = servers.result()
     found = network.result()
     snapshot = Snapshot(
-        taken_at, uid.result(), node_section, server_section, found.network, routes=found.routes, services=services
+        taken_at,
+        uid.result(),
+        node_section,
+        server_section,
+        found.network,
+        routes=_of_interest(found.routes, settings),
+        services=services,
+        controllers=others.result() if others else None,
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
     observation = Observation(eyes.confirmer.confirm(snapshot, settings), failures)
@@ -82,8 +93,8 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
     """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
 
     Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
-    them. Nor are servers read anew: what is changed in a network is in the network. The time is that of the newest
-    reading of the cluster.
+    them. Nor are servers read anew: what is changed in a network is in the network; nor are other controllers looked
+    for. The time is that of the newest reading of the cluster.
     """
     old = before.snapshot
     touched = frozenset(kind.partition(".")[0] for kind in kinds)
@@ -109,7 +120,8 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
     if network is None:
         return _finish(eyes, settings, Observation(snapshot, failures), reads)
     found_network = network.result()
-    snapshot = replace(snapshot, network=found_network.network, routes=found_network.routes)
+    routes = _of_interest(found_network.routes, settings)
+    snapshot = replace(snapshot, network=found_network.network, routes=routes)
     observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
     return _with_members(eyes, settings, _finish(eyes, settings, observation, reads))
 
@@ -142,6 +154,11 @@ def _begin(
     if _is_due(before.certificates if before else None, is_needed=used, is_touched="certificate" in touched):
         reads["certificates"] = pool.submit(observe_certificates, eyes.hetzner)
     return reads
+
+
+def _of_interest(routes: Section[str, Route] | None, settings: Settings) -> Section[str, Route] | None:
+    """The routes where somebody looks after them: otherwise nothing hangs on them, and they are nobody's gap."""
+    return routes if settings.routes and Controller.ROUTE in settings.controllers else None
 
 
 def _is_due(before: Section[int, Any] | None, *, is_needed: bool, is_touched: bool) -> bool:

@@ -47,9 +47,10 @@ def node_lines(explanation: Explanation, approve_flags: str) -> Iterator[TextLin
 
 
 def _told(explanation: Explanation) -> Iterator[str]:
-    """What is told elsewhere, so that it is no note as well."""
+    """What is told elsewhere, so that it is no note as well: one on a pod CIDR repeats what its row says of it."""
     yield explanation.why
-    yield from (fact.why for fact in (explanation.routes.facts if explanation.routes else ()))
+    rows = tuple(fact.why for fact in (explanation.routes.facts if explanation.routes else ()))
+    yield from (note.text for note in explanation.notes if note.text.endswith(rows))
 
 
 def _server(match: ServerMatch) -> Iterator[TextLine]:
@@ -101,7 +102,7 @@ def _routes(routes: NodeRoutes) -> Iterator[TextLine]:
         yield TextLine(f"  none: {routes.why}", Tone.WARNING)
         return
     use = "an unknown number of" if routes.used is None else f"{routes.used}/{LIMITS['routes']}"
-    cidr = routes.cluster_cidr or "no --cluster-cidr, so that routes are only created"
+    cidr = routes.cluster_cidr or "not given, so that routes are only created"
     yield TextLine(f"  network {routes.network_id}, {use} routes; cluster CIDR: {cidr}")
     if routes.mismatch:
         yield TextLine(f"  {routes.mismatch}", Tone.WARNING)

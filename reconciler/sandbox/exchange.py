@@ -6,9 +6,9 @@ A simulator is a synchronous ``handle(Request) -> Response``; ``serving`` puts i
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import parse_qs
 
 
@@ -38,7 +38,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP answer. ``body`` is a JSON value, or bytes sent as they are; None means no body."""
+    """One HTTP answer. ``body`` is a JSON value, or bytes sent as they are, or a Stream; None means no body."""
 
     status: int
     body: Any = None
@@ -49,6 +49,24 @@ class Response:
         if self.body is None:
             return b""
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """A body that goes on, as a watch's does."""
+
+    def take(self) -> bytes:
+        """What has come since this was last asked."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there will be nothing more to take."""
+
+    def on_news(self, call: Callable[[], None]) -> None:
+        """Call this, from any thread, whenever there is something to ``take``. Time alone may bring something too."""
+
+    def close(self) -> None:
+        """Nobody listens any more."""
 
 
 class Simulator(Protocol):
@@ -82,6 +100,9 @@ class Exchange:
     """The request's body: JSON where it parses, text otherwise, None when there was none."""
     client: str = ""
     """The client's ``User-Agent``, by which tests tell two clients of one API apart."""
+    at: float = field(default=0.0, compare=False)
+    """When the request had arrived, in seconds of this process's monotonic clock, by which the logs of several servers
+    are put in order; 0.0 when nobody knows. Not shown to others, to whom it means nothing."""
 
     def as_json(self) -> dict[str, Any]:
         """The log line as ``GET /_sandbox/requests`` answers it."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import struct
+import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -33,14 +34,15 @@ class Passage:
         )
         self._journal = journal
         self._logged = False
+        self._arrived_at = time.monotonic()
 
     def log(self, status: int) -> None:
         """Record the exchange, once: what the client gets first is what counts."""
         if not self._logged:
             self._logged = True
-            about = self.subject
+            about, sent = self.subject, readable_body(self.body)
             self._journal.record(
-                Exchange(about.method, about.path, about.query, status, readable_body(self.body), about.user_agent)
+                Exchange(about.method, about.path, about.query, status, sent, about.user_agent, self._arrived_at)
             )
 
     def answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -5,11 +5,13 @@ a slow answer costs no thread.
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
 import selectors
 import threading
+import time
 from collections.abc import Coroutine
 from email.utils import format_datetime
 from typing import Any, TypeVar
@@ -18,11 +20,13 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
+from reconciler.sandbox.exchange import Exchange, Journal, Request, Response, Simulator, Stream, readable_body
 
 T = TypeVar("T")
 _CONTROL = "/_sandbox/"
 _LONGEST_GOODBYE_S = 1.0
+_TICK_S = 0.2
+"""How often a stream is asked whether the time, which is simulated, has brought something."""
 _TURNS = 3
 """Of the loop, after which a socket is closed of which nothing more is awaited."""
 
@@ -112,8 +116,9 @@ class SimulatorServer:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _answer(self, incoming: web.Request) -> web.Response:
+    async def _answer(self, incoming: web.Request) -> web.StreamResponse:
         body = await incoming.read()
+        arrived_at = time.monotonic()
         request = Request(
             incoming.method,
             incoming.path,
@@ -134,12 +139,44 @@ class SimulatorServer:
                 response.status,
                 readable_body(body),
                 request.headers.get("user-agent", ""),
+                arrived_at,
             )
         )
+        if isinstance(response.body, Stream):
+            return await self._streamed(incoming, response, response.body)
         return self._outgoing(response)
 
+    async def _streamed(self, incoming: web.Request, response: Response, stream: Stream) -> web.StreamResponse:
+        """Pass on what comes, until there is no more or the client has gone."""
+        headers = {**self._headers(response), "Content-Type": "application/json"}
+        outgoing = web.StreamResponse(status=response.status, headers=headers)
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(news.set)
+
+        stream.on_news(tell)
+        try:
+            await outgoing.prepare(incoming)
+            while incoming.transport is not None and not incoming.transport.is_closing():
+                news.clear()
+                if piece := stream.take():
+                    await outgoing.write(piece)
+                if stream.is_over:
+                    break
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), _TICK_S)
+        except ConnectionResetError:
+            return outgoing
+        finally:
+            stream.close()
+        return outgoing
+
+    def _headers(self, response: Response) -> dict[str, str]:
+        return {"Date": format_datetime(self._clock.now(), usegmt=True), **response.headers}
+
     def _outgoing(self, response: Response) -> web.Response:
-        headers = {"Date": format_datetime(self._clock.now(), usegmt=True), **response.headers}
+        headers = self._headers(response)
         if response.body is not None and not isinstance(response.body, bytes):
             headers.setdefault("Content-Type", "application/json")
         return web.Response(status=response.status, body=response.encoded(), headers=headers)

@@ -8,12 +8,22 @@ FORMAT_VERSION = "1.0"
 """What is written; any 1.x is read."""
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "kubernetes": ("nodes", "services", "namespaces", "events", "leases", "configmaps"),
+    "kubernetes": (
+        "nodes",
+        "services",
+        "namespaces",
+        "events",
+        "leases",
+        "configmaps",
+        "deployments",
+        "daemonsets",
+    ),
     "hetzner": ("servers", "networks", "load_balancers", "certificates"),
     "robot": ("servers",),
 }
 """Part of a world file → its sections, each a list of objects."""
-_FILE_KEYS = ("format_version", *SECTIONS)
+_FILE_KEYS = ("format_version", "captured", *SECTIONS)
+"""``captured`` is for who plans from the file: what it has beside objects plays no part in a simulation."""
 
 
 def check_file(world: Any) -> None:

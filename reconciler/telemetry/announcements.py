@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from actuators.outcome import Applied, Failed, Outcome
 from desired.change import Change, Hold, NoteKind, Plan, Verdict
 from desired.joining import is_joining
+from desired.patience_guards import suspension_of
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import DesiredState
+from desired.suspension import FLAPPING
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import Event, EventType, Subject, subject_of
 from reconciler.telemetry.route_events import refusal, warnings_on_routes
@@ -63,7 +65,8 @@ def warnings(
 ) -> Iterator[Event]:
     """What holds after a pass and a person should know: a warning with the cause for each joining Node that cannot be
     initialised, each settled one that cannot be kept true or whose pods no route leads to, each Service that does not
-    get what it asks for, and each object of which a change is held; and what was ``tried`` and failed for a Service.
+    get what it asks for, and each object of which a change is held or suspended; and what was ``tried`` and failed for
+    a Service.
 
     ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from
     (None: it is computed anew where it is needed). While the token seems to be another project's, what was not found
@@ -75,6 +78,7 @@ def warnings(
         yield from warnings_on_services(plan, snapshot)
         yield from warnings_on_targets(plan, snapshot, settings, desired)
     yield from failures(tried, snapshot)
+    yield from _suspensions(plan, snapshot)
     for hold in plan.holds:
         yield from _holds(hold, plan, snapshot, approve_flags)
 
@@ -84,6 +88,20 @@ def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
         node = snapshot.node(note.key)
         if node is not None and note.kind in _REASONS and (is_joining(node) or note.kind in _LASTING):
             yield Event(subject_of(node), EventType.WARNING, _REASONS[note.kind], note.text)
+
+
+def _suspensions(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+    """One warning for each object of which something was undone too often."""
+    flapping: dict[Subject, list[Change]] = {}
+    for change in plan.changes:
+        owner = snapshot.node(change.owner) or snapshot.service(change.owner)
+        is_cause = change.ruling.rule == FLAPPING and suspension_of(change, snapshot) is not None
+        if owner is not None and is_cause:
+            flapping.setdefault(subject_of(owner), []).append(change)
+    for subject, (first, *others) in flapping.items():
+        more = f" (and {len(others)} more)" if others else ""
+        text = f"{first.kind} {first.key} is suspended{more}: it {first.ruling.why}"
+        yield Event(subject, EventType.WARNING, "ChangeSuspended", text)
 
 
 def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> Iterator[Event]:

@@ -66,6 +66,16 @@ class Event:
     message: str
 
 
+class Silence:
+    """Sends nothing: for who only looks."""
+
+    def send(self, event: Event, now: datetime) -> None:
+        """Drop it."""
+
+    def announce(self, events: Collection[Event], now: datetime) -> None:
+        """Drop them."""
+
+
 class EventSink:
     """Sends events from threads of its own, each when what it says begins to hold."""
 

@@ -1,16 +1,33 @@
 """Log lines on stderr: a constant message and key=value data, no secrets, no whole objects."""
 
+import json
 import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TextIO
+
+from reconciler.flags import LogFormat
+from reconciler.telemetry.secrecy import Secrets
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
+_SECRETS = Secrets()
 
-def set_up(*, debug: bool, quiet: bool = False, stream: TextIO | None = None) -> None:
+
+class Pairs(str):
+    """``key=value`` pairs as text, with the values as they were."""
+
+    __slots__ = ("data",)
+
+    data: Mapping[str, object]
+
+
+def set_up(
+    *, debug: bool, quiet: bool = False, stream: TextIO | None = None, log_format: LogFormat = LogFormat.TEXT
+) -> None:
     """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``."""
     handler = logging.StreamHandler(stream)
-    formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
-    handler.setFormatter(formatter)
+    handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(_FORMAT, "%Y-%m-%dT%H:%M:%S"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -19,10 +36,66 @@ def set_up(*, debug: bool, quiet: bool = False, stream: TextIO | None = None) ->
     )
 
 
-def pairs(**data: object) -> str:
-    """``key=value`` pairs in the order given; a value with a blank is quoted, so that a line can be split again."""
-    return " ".join(f"{key}={_quoted(str(value))}" for key, value in data.items())
+def hide(*secrets: str) -> None:
+    """Show these in no line from now on: tokens, passwords. To be called again when one is replaced."""
+    _SECRETS.add(*secrets)
+
+
+def pairs(**data: object) -> Pairs:
+    """``key=value`` pairs in the order given; a value with a blank is quoted, so that a line can be split again. Lines
+    in JSON have them as members of their own."""
+    text = Pairs(" ".join(f"{key}={_quoted(str(value))}" for key, value in data.items()))
+    text.data = data
+    return text
+
+
+def printable(text: str) -> str:
+    """``text`` on one line, with everything that is not printable written as an escape."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _quoted(text: str) -> str:
     return repr(text) if not text or any(c.isspace() or c in "\"'=" for c in text) else text
+
+
+class _TextLines(logging.Formatter):
+    """Lines for people. What others put into a message neither breaks a line nor steers a terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as the base class has it
+        """The first line."""
+        return printable(super().formatMessage(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, or several with a traceback."""
+        return _SECRETS.masked(super().format(record))
+
+
+class _JsonLines(logging.Formatter):
+    """One object a line: ``time`` (UTC, RFC 3339), ``level``, ``logger``, ``message``, and the pairs of the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        args = record.args if isinstance(record.args, tuple) else (record.args,)
+        found = [arg for arg in args if isinstance(arg, Pairs)]
+        message = record.getMessage()
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+        }
+        for pair in found:
+            message = message.replace(pair, "").strip()
+            line |= {key: _plain(value) for key, value in pair.data.items() if key not in line}
+        line["message"] = _SECRETS.masked(message)
+        if record.exc_info:
+            line["traceback"] = _SECRETS.masked(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it: numbers and booleans as they are, lists of these, and all else as text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return _SECRETS.masked(str(value))

@@ -29,17 +29,17 @@ def main() -> int:
     wanted = int(sys.argv[1])
     stop = threading.Event()
     wired = wire(load_config(Command.RUN, {}, os.environ), stop, TerminalProgress())
-    acting = wired.acting
-    if acting is None or wired.events is None:
+    hands = wired.hands
+    if hands is None:
         raise AssertionError("a run that is no dry run acts")
     gc.freeze()
     passes: list[dict[str, float]] = []
     last = Report()
 
-    def run_pass() -> Report:
+    def run_pass(_why: str) -> Report:
         nonlocal last
         before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
-        report = converge(wired.looking, acting)
+        report = converge(wired.looking, hands.acting)
         last = replace(report, snapshot=None)  # the world is not kept, as the loop does not keep it
         wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
         passes.append(
@@ -55,8 +55,15 @@ def main() -> int:
             stop.set()
         return report
 
-    run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None, wake=Wake())
-    wired.events.close(5.0)
+    run_loop(
+        run_pass,
+        pace=lambda _: Pace(0.0),
+        stop=stop,
+        publish=lambda _report, _why: None,
+        wake=Wake(stop),
+        leader=hands.leader,
+    )
+    hands.events.close(5.0)
     requests = {"kubernetes": last.cost.kubernetes, "hetzner": last.cost.hetzner}
     json.dump({"result": last.result, "requests": requests, "passes": passes}, sys.stdout)
     return 0

@@ -59,7 +59,7 @@ class SandboxProcess:
             said = self._process.stderr.read() if self._process.stderr else ""
             self.__exit__(None, None, None)
             raise RuntimeError(f"the sandbox did not start: {said.strip()}")
-        self.environment = {**_clean(), **found}
+        self.environment = {**_clean(), **found, "RECONCILER_LEADER_ELECT": "false"}  # a Lease is no part of a pass
         kubeconfig = json.loads(Path(found["KUBECONFIG"]).read_text("utf-8"))
         servers = {"hetzner": found["HCLOUD_ENDPOINT"], "kubernetes": kubeconfig["clusters"][0]["cluster"]["server"]}
         for api, url in servers.items():

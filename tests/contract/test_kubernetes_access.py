@@ -114,7 +114,8 @@ def test_kinds_are_announced(api: KubernetesApi) -> None:
     (group,) = (g for g in api.get("/apis").good()["groups"] if g["name"] == "coordination.k8s.io")
     assert group["preferredVersion"] == {"groupVersion": "coordination.k8s.io/v1", "version": "v1"}
     rows = {row["name"]: row for row in api.get("/api/v1").good()["resources"]}
-    rows |= {row["name"]: row for row in api.get("/apis/coordination.k8s.io/v1").good()["resources"]}
+    for other in ("coordination.k8s.io", "apps"):
+        rows |= {row["name"]: row for row in api.get(f"/apis/{other}/v1").good()["resources"]}
     expected = {
         "nodes": ("node", "Node", False, ["no"]),
         "nodes/status": ("", "Node", False, None),
@@ -125,7 +126,25 @@ def test_kinds_are_announced(api: KubernetesApi) -> None:
         "configmaps": ("configmap", "ConfigMap", True, ["cm"]),
         "leases": ("lease", "Lease", True, None),
         "pods": ("pod", "Pod", True, ["po"]),
+        "deployments": ("deployment", "Deployment", True, ["deploy"]),
+        "daemonsets": ("daemonset", "DaemonSet", True, ["ds"]),
     }
     fields = ("singularName", "kind", "namespaced", "shortNames")
     assert {name: tuple(rows[name].get(field) for field in fields) for name in expected} == expected
     assert {"create", "delete", "get", "list", "patch", "update"} <= set(rows["nodes"]["verbs"])
+
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize("verb", ["list", "watch", "delete"])
+def test_everybody_may_ask_what_they_may_do(api: KubernetesApi, verb: str) -> None:
+    """A review is answered to whoever has a token, and says no without being refused."""
+    spec = {"resourceAttributes": {"verb": verb, "resource": "nodes"}}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
+
+    mine = api.request("POST", REVIEWS, body)
+    theirs = api.request("POST", REVIEWS, body, token=api.nobody)
+
+    assert (mine.status, mine.body["status"]["allowed"]) == (201, True)
+    assert (theirs.status, theirs.body["status"]["allowed"]) == (201, False)

@@ -6,28 +6,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.approve import approve
 from reconciler.sandbox.exchange import Exchange
 from tests.support.apiserver import OwnApiServer
-from tests.support.balancer_cluster import (
-    a_server_of,
-    a_service,
-    annotate,
-    balancers,
-    delete_service,
-    finalizers,
-    have_services,
-    ingress,
-    private_ip,
-    said_of,
-    service_in,
-    services,
-)
-from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import ago
-from tests.support.objects import joining_node, settled_node
-from tests.support.permissions import Role, grant, granted, shipped, used
-from tests.support.routed_cluster import ROUTED, a_route_to, all_say, have_pods, pods_of, routes
+from tests.support.balancer_cluster import a_service, balancers, finalizers, have_services, service_in
+from tests.support.eventful import act_as, everything, made_eventful
+from tests.support.in_process import one_pass
+from tests.support.permissions import BESIDE_PASSES, Role, grant, granted, shipped, used
 from tests.support.stage import Stage
 
 _RBAC = "rbac.authorization.k8s.io/v1"
@@ -61,60 +45,33 @@ OF_HCCM: list[Role] = [
         "rules": [
             _rule("configmaps", "get", "patch", resourceNames=["hcloud-reconciler"]),
             _rule("configmaps", "create"),
+            _rule("deployments", "list", group="apps"),
+            _rule("daemonsets", "list", group="apps"),
         ],
     },
 ]
-"""operations.md section 12, and what the product needs on top of it: the cluster's identity, and approvals."""
+"""operations.md section 12, and what the product needs on top of it: the cluster's identity, approvals, what runs
+beside."""
 
 
 @pytest.fixture
 def eventful(a_stage: Callable[..., Stage]) -> Stage:
-    """A stage with something to do of every sort: a Node that joins and one that has to go; Services that want a load
-    balancer, that may take over one when a person says so, and that ask for what they cannot have; routes that are
-    missing, lead elsewhere or nowhere."""
-    stage = a_stage(action_s=0.0)
-    stray = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
-    have_pods(
-        stage, 3, a_route_to(2, 1), a_route_to(9), load_balancers=[{"id": 70, "name": "shop", "services": [stray]}]
-    )
-    world = stage.project.world()["hetzner"]
-    stage.project.replace_world({**world, "servers": [*world["servers"], a_server_of(4)]})
-    stage.register(joining_node("web-4"), settled_node("lost", 9, "Unknown", since=ago(minutes=5)))
-    have_services(stage, a_service(), a_service("shop", name="shop"), a_service("bad", type="lb99"))
-    return stage
+    """A stage with something to do of every sort."""
+    return made_eventful(a_stage(action_s=0.0))
 
 
 def _as_user(stage: Stage, cluster: OwnApiServer, user: str) -> None:
-    stage.environment["KUBECONFIG"] = str(cluster.kubeconfig(cluster.token(user), server=stage.proxy.url))
+    act_as(stage, cluster, cluster.token(user))
 
 
 def _everything(stage: Stage, cluster: OwnApiServer, user: str) -> list[Exchange]:
-    """What the user's passes sent: Services served, adopted, changed and let go, Nodes initialised, routed and deleted,
-    an approval used up, and an event that is said once more. That all of it was done is asserted here."""
     _as_user(stage, cluster, user)
-    first = one_pass(stage, ONCE_AT_ANY_AGE)
-    sent = stage.proxy.journal.entries()
-    (hold,) = first["holds"]
-    assert routes(stage) == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
-    assert all_say(stage) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
-    assert approve(hold["hash"], {"--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
-    stage.forget()
-
-    annotate(stage, use_private_ip="true", disable_public_network="true")
-    one_pass(stage, ONCE_AT_ANY_AGE)
-    assert sorted(stage.nodes()) == ["web-1", "web-2", "web-3", "web-4"]
-    assert [len(ingress(service_in(stage, name))) for name in ("web", "shop", "bad")] == [1, 3, 0]
-    assert said_of(service_in(stage, "bad"))["LoadBalancerInSync"][0] == "False"
-
-    for name in ("web", "shop", "bad"):
-        delete_service(stage, name)
-    one_pass(stage, ONCE_AT_ANY_AGE)
-    assert (services(stage), balancers(stage)) == ({}, [])
-    return [*sent, *stage.proxy.journal.entries()]
+    return everything(stage, cluster)
 
 
 def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, real_cluster: OwnApiServer) -> None:
-    """HCCM's role, the identity of the cluster, and approvals: not one request is denied. An approver needs no more."""
+    """HCCM's role, the identity of the cluster, approvals, and a look at what runs beside: not one request is denied.
+    An approver needs no more."""
     grant(real_cluster, "hccm", OF_HCCM)
 
     assert used(_everything(eventful, real_cluster, "hccm"))
@@ -129,10 +86,12 @@ def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, 
 
     _as_user(eventful, real_cluster, "observer")
     assert one_pass(eventful, {"--dry-run": "true"})["holds"]
-    assert used(eventful.proxy.journal.entries()) == granted(observing)
+    assert used(eventful.proxy.journal.entries()) == granted(observing) - BESIDE_PASSES
 
     eventful.forget()
-    assert used(_everything(eventful, real_cluster, "reconciler")) == granted([*observing, *reconciling])
+    assert used(_everything(eventful, real_cluster, "reconciler")) == (
+        granted([*observing, *reconciling]) - BESIDE_PASSES
+    )
     assert granted(observing).isdisjoint(granted(reconciling))
 
 

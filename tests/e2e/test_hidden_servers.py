@@ -102,17 +102,24 @@ def _loop(stage: Stage, passes: Sequence[Pass]) -> int:
     stop = ImpatientStop()
     reports: list[Report] = []
     with wired(stage, FLAGS, stop) as built:
-        looking, acting = built.looking, built.acting
-        assert acting is not None
+        looking, hands = built.looking, built.hands
+        assert hands is not None
 
-        def run_pass() -> Report:
+        def run_pass(_why: str) -> Report:
             _spoil(stage, passes[len(reports)])
-            reports.append(converge(looking, acting))
+            reports.append(converge(looking, hands.acting))
             if len(reports) == len(passes):
                 stop.set()
             return reports[-1]
 
-        run_loop(run_pass, pace=lambda _: Pace(0.0), stop=stop, publish=lambda _: None, wake=Wake())
+        run_loop(
+            run_pass,
+            pace=lambda _: Pace(0.0),
+            stop=stop,
+            publish=lambda _report, _why: None,
+            wake=Wake(stop),
+            leader=hands.leader,
+        )
     return len(reports)
 
 

@@ -30,6 +30,8 @@ USERS = {
     "observer": "",
     "reconciler": "",
     "keeper": "",
+    "deaf": "",
+    "mute": "",
     "hccm": "",
     "nobody": "",
 }

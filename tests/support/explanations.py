@@ -23,7 +23,9 @@ from tests.builders import (
     a_server,
     a_settled_node,
     a_snapshot,
+    a_workload,
     servers_of,
+    workloads_of,
 )
 from tests.support.route_explanations import ROUTED_WORLDS
 
@@ -167,6 +169,12 @@ EXPLANATIONS: Mapping[str, Explained] = {
         )
     ),
     "elsewhere": explained(a_snapshot([CONTROL, a_joining_node()], [a_server()])),
+    "beside_hccm": explained(
+        replace(
+            a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()]),
+            controllers=workloads_of(a_workload()),
+        )
+    ),
     "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), name="web-2"),
     **{name: explained(*world) for name, world in ROUTED_WORLDS.items()},
     "no_api": Explained("node/web-1", Report(errors=(NO_API,), cost=Cost(kubernetes=5))),

@@ -24,12 +24,14 @@ def wired(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **va
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
     built = wire(load_config(Command.RUN, flags, {**stage.environment, **variables}), stop, Ears())
     yield built
-    if built.events is not None:
-        built.events.close(5.0)
+    if built.hands is not None:
+        built.hands.events.close(5.0)
+        built.hands.leader.close()
 
 
 def one_pass(stage: Stage, flags: Mapping[str, str] = ONCE, /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. Its retries do not wait."""
     with wired(stage, flags, ImpatientStop(), **variables) as built:
-        report = plan_once(built.looking) if built.acting is None else converge(built.looking, built.acting)
+        hands = built.hands
+        report = plan_once(built.looking) if hands is None else converge(built.looking, hands.acting)
     return report_as_json(report)

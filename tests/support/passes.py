@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -18,6 +18,7 @@ from desired.diff import compute_plan
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from reconciler.cycle import Looking, converge, plan_once
+from reconciler.history import History
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes, observe_world
 from reconciler.result import Report
@@ -76,6 +77,8 @@ class Run:
     stop: threading.Event = field(default_factory=threading.Event)
     ears: Ears = field(default_factory=Ears)
     is_called: Callable[[], bool] = lambda: False
+    history: History | None = None
+    """What a loop would remember; None: each pass is the first."""
     eyes: Eyes = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -88,7 +91,8 @@ class Run:
     @property
     def looking(self) -> Looking:
         """Readers of this simulation, the same in all passes of the run."""
-        return Looking(self.eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
+        looking = Looking(self.eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
+        return looking if self.history is None else replace(looking, withheld=self.history.withheld)
 
     def plan(self) -> Report:
         """A dry run."""
@@ -103,7 +107,10 @@ class Run:
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, writer, NAMESPACE)
         acting = Acting(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
-        return converge(self.looking, acting)
+        report = converge(self.looking, acting)
+        if self.history is not None:
+            self.history.note(report)
+        return report
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""

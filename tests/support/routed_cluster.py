@@ -152,8 +152,8 @@ class _Interrupted:
 def pass_during_which(stage: Stage, happens: Callable[[], object], /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. When it has observed, and not written yet, this happens."""
     with wired(stage, ONCE, ImpatientStop(), **variables) as built:
-        assert built.acting is not None
-        acting = replace(built.acting, progress=_Interrupted(built.acting.progress, happens))
+        assert built.hands is not None
+        acting = replace(built.hands.acting, progress=_Interrupted(built.hands.acting.progress, happens))
         return report_as_json(converge(built.looking, acting))
 
 

@@ -8,7 +8,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.kubernetes import world as world_file
 from reconciler.sandbox.kubernetes.asking import Target, is_dry_run, json_body, media_type, target_of, verb_of
-from reconciler.sandbox.kubernetes.auth import Tokens
+from reconciler.sandbox.kubernetes.auth import REVIEWS, Tokens
 from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded
 from reconciler.sandbox.kubernetes.discovery import describe
 from reconciler.sandbox.kubernetes.faults import ReadFaults
@@ -24,7 +24,7 @@ from reconciler.sandbox.kubernetes.patch import (
     strategic_patch,
 )
 from reconciler.sandbox.kubernetes.resources import Resource
-from reconciler.sandbox.kubernetes.selectors import field_test, label_test
+from reconciler.sandbox.kubernetes.selectors import Test, field_test, label_test
 from reconciler.sandbox.kubernetes.status import (
     ApiError,
     bad_request,
@@ -37,6 +37,7 @@ from reconciler.sandbox.kubernetes.status import (
     unsupported_patch,
 )
 from reconciler.sandbox.kubernetes.store import Store, Write
+from reconciler.sandbox.kubernetes.watching import History
 
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
@@ -67,6 +68,7 @@ class KubernetesSimulator:
         self._store = Store(seed, self._wrote)
         self._lifecycle = Lifecycle(self._store, clock)
         world_file.load(self._store, world or {"nodes": []}, clock.now())
+        self._history = History(self._store, clock)
 
     def handle(self, request: Request) -> Response:
         """Answer one API request and change the state accordingly."""
@@ -85,6 +87,7 @@ class KubernetesSimulator:
         world_file.load(self._store, world, self._clock.now())
         self._faults.clear()
         self._pages.forget()
+        self._history.forget()
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
         """Add simulated faults: see ``faults``."""
@@ -113,22 +116,28 @@ class KubernetesSimulator:
 
     def _wrote(self, write: Write) -> None:
         self._faults.wrote(write, self._path)
+        self._history.wrote(write)
 
     def _answer(self, request: Request) -> Response:
         token = self._tokens.authenticate(request)
+        if request.path == REVIEWS and request.method == "POST" and token is not None:
+            return Response(201, self._tokens.review(token, json_body(request)))
         target = target_of(request.path)
         if target is None:
             self._tokens.authorize_path(token, request.path)
             if request.method != "GET":
                 raise method_not_allowed()
             return describe(request.path)
+        return self._of_resource(request, target, token)
+
+    def _of_resource(self, request: Request, target: Target, token: str | None) -> Response:
         verb = verb_of(request, target)
         self._tokens.authorize(token, verb, target.key, target.subresource)
-        if verb == "watch":
-            raise method_not_allowed("the simulator has no watch yet: list instead")
-        if verb not in target.resource.verbs or bool(target.key.name) == (verb in ("list", "create")):
+        if verb not in target.resource.verbs or bool(target.key.name) == (verb in ("list", "create", "watch")):
             raise method_not_allowed()
         match verb:
+            case "watch":
+                return self._history.watch(request, target, _tests(request, target))
             case "list":
                 return self._list(request, target)
             case "get":
@@ -150,11 +159,7 @@ class KubernetesSimulator:
         return Response(200, copied(found))
 
     def _list(self, request: Request, target: Target) -> Response:
-        tests = []
-        if labels := request.first("labelSelector"):
-            tests.append(label_test(labels))
-        if fields := request.first("fieldSelector"):
-            tests.append(field_test(fields, target.resource))
+        tests = _tests(request, target)
         limit = request.first("limit") or "0"
         if request.first("continue") and request.first("resourceVersion"):
             raise bad_request("specifying resource version is not allowed when using continue")
@@ -214,6 +219,16 @@ class KubernetesSimulator:
         details = {field: value for field, value in details.items() if value}
         body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return Response(200, body)
+
+
+def _tests(request: Request, target: Target) -> list[Test]:
+    """What an object has to pass to be shown."""
+    tests = []
+    if labels := request.first("labelSelector"):
+        tests.append(label_test(labels))
+    if fields := request.first("fieldSelector"):
+        tests.append(field_test(fields, target.resource))
+    return tests
 
 
 def _decoded_body(request: Request, resource: Resource) -> dict[str, Any]:

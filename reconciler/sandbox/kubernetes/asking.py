@@ -53,9 +53,9 @@ def target_of(path: str) -> Target | None:
 def verb_of(request: Request, target: Target) -> str:
     """The verb by which access is granted. Raises ApiError 405 for a method that the path does not have."""
     if request.method == "GET":
-        if request.first("watch") in ("true", "1"):
-            return "watch"
-        return "get" if target.key.name else "list"
+        if target.key.name:
+            return "get"
+        return "watch" if request.first("watch") in ("true", "1") else "list"
     if request.method not in _WRITES or (target.subresource and request.method in ("POST", "DELETE")):
         raise method_not_allowed()
     if request.method == "POST" and target.resource.namespaced and not target.key.namespace:

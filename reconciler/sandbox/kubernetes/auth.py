@@ -3,11 +3,14 @@
 import base64
 import binascii
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from reconciler.sandbox.exchange import Request
 from reconciler.sandbox.kubernetes.status import ApiError, failure, forbidden, unauthorized
 from reconciler.sandbox.kubernetes.store import Key
 
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+"""Where one asks what one may do."""
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 _ANONYMOUS = "system:anonymous"
 
@@ -43,6 +46,18 @@ class Tokens:
         """Raises ApiError 403 for an anonymous request of a path that is not public."""
         if token is None and not path.startswith(_PUBLIC_PATHS):
             raise _forbidden_path(path)
+
+    def review(self, token: str, asked: Any) -> dict[str, Any]:
+        """The answer to a SelfSubjectAccessReview, which everybody with a token may ask for."""
+        spec = asked.get("spec", {}) if isinstance(asked, dict) else {}
+        verb = spec.get("resourceAttributes", {}).get("verb", "")
+        return {
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": self._may(token, verb)},
+        }
 
     def _may(self, token: str, verb: str) -> bool:
         verbs = self._verbs[token]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-EVERY_VERB = ("create", "delete", "get", "list", "patch", "update")
+EVERY_VERB = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,12 +109,18 @@ PODS = Resource(
     "Pod",
     namespaced=True,
     short_names=("po",),
-    verbs=("get", "list"),
+    verbs=("get", "list", "watch"),
     selectable=("spec.nodeName", "status.phase"),
 )
 """Always empty: ``kubectl describe node`` fails without the list."""
 
-RESOURCES = (NODES, SERVICES, NAMESPACES, EVENTS, CONFIG_MAPS, LEASES, PODS)
+DEPLOYMENTS = Resource(
+    "apps", "deployments", "Deployment", namespaced=True, short_names=("deploy",), verbs=("get", "list")
+)
+DAEMON_SETS = Resource("apps", "daemonsets", "DaemonSet", namespaced=True, short_names=("ds",), verbs=("get", "list"))
+"""Both come from a world file alone: nothing runs in a sandbox, but people want to see what happens beside HCCM."""
+
+RESOURCES = (NODES, SERVICES, NAMESPACES, EVENTS, CONFIG_MAPS, LEASES, PODS, DEPLOYMENTS, DAEMON_SETS)
 GROUPS = tuple(dict.fromkeys(resource.group for resource in RESOURCES))
 
 

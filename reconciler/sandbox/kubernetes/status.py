@@ -189,6 +189,19 @@ def expired_token(fresh_token: str) -> ApiError:
     return failure(410, "Expired", _TOO_OLD, metadata={"continue": fresh_token})
 
 
+def broken_version(version: str) -> ApiError:
+    """500 for a watch from a version that is none, which the API server answers without a reason."""
+    return broken(
+        f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+    )
+
+
+def expired_version(version: int, oldest: int) -> dict[str, Any]:
+    """The ``Status`` in a watch that cannot begin at this version: there it is an event, and the answer is 200."""
+    status: dict[str, Any] = failure(410, "Expired", f"too old resource version: {version} ({oldest})").response.body
+    return status
+
+
 def unprocessable_patch() -> ApiError:
     """422 for a JSON patch that does not fit the object. The API server says no more than this either."""
     message = "the server rejected our request due to an error in our request"

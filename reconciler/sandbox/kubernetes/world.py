@@ -8,7 +8,17 @@ from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded, format_
 from reconciler.sandbox.kubernetes.defaults import fill_in
 from reconciler.sandbox.kubernetes.lifecycle import ETERNAL_NAMESPACES
 from reconciler.sandbox.kubernetes.patch import copied
-from reconciler.sandbox.kubernetes.resources import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
+from reconciler.sandbox.kubernetes.resources import (
+    CONFIG_MAPS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    SERVICES,
+    Resource,
+)
 from reconciler.sandbox.kubernetes.store import Key, Store
 from reconciler.sandbox.kubernetes.validation import causes_against
 from reconciler.sandbox.worlds import FORMAT_VERSION, part_of
@@ -16,7 +26,16 @@ from reconciler.sandbox.worlds import FORMAT_VERSION, part_of
 AGE_OF_A_WORLD = timedelta(hours=1)
 """How old an object is that does not say so."""
 
-_KEPT: tuple[Resource, ...] = (NODES, SERVICES, NAMESPACES, EVENTS, LEASES, CONFIG_MAPS)
+_KEPT: tuple[Resource, ...] = (
+    NODES,
+    SERVICES,
+    NAMESPACES,
+    EVENTS,
+    LEASES,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    DAEMON_SETS,
+)
 
 
 def save(store: Store) -> dict[str, Any]:

@@ -5,7 +5,19 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    NotLeader,
+    Stopped,
+    Throttled,
+    Transient,
+)
 from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
 
 BROKEN_DOWN = Transient("no answer")
@@ -58,6 +70,8 @@ def throttled(retry_after_s: float) -> Throttled:
         pytest.param(throttled(0.1), False, 2, id="a throttled write was not carried out"),
         pytest.param(Busy("locked"), True, 2, id="busy"),
         pytest.param(Busy("locked"), False, 2, id="a write to a busy object was not carried out"),
+        pytest.param(Stopped("told to stop"), True, 1, id="told to stop"),
+        pytest.param(NotLeader("nothing is written"), True, 1, id="another one leads"),
         pytest.param(NotFound("gone"), True, 1, id="not found"),
         pytest.param(Conflict("moved on"), True, 1, id="conflict is planned again, never resent"),
         pytest.param(Invalid("wrong"), True, 1, id="invalid"),

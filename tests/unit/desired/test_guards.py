@@ -331,6 +331,7 @@ def test_guards_by_name() -> None:
     """Each guard goes by its rule's name, the one named first where verdicts are equally heavy."""
     assert list(GUARDS) == [
         "incomplete-snapshot",
+        "other-controller",
         "project-anchor",
         "absence-proof",
         "node-blast-radius",
@@ -341,6 +342,8 @@ def test_guards_by_name() -> None:
         "certificate-issuance",
         "route-blast-radius",
         "cluster-cidr",
+        "flapping",
+        "back-off",
         "policy",
     ]
 

@@ -82,6 +82,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.DELETING, None, None),
     (NoteKind.ANCHOR, None, None),
     (NoteKind.APPROVAL, None, None),
+    (NoteKind.OTHER_CONTROLLER, None, None),
     (NoteKind.LIMIT, None, "FailedToCreateRoute"),
     (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),

@@ -31,10 +31,11 @@ def test_a_dry_run_writes_nothing(joining: Run) -> None:
 
 
 def test_a_plan_costs_as_many_requests_as_there_are_lists(joining: Run) -> None:
-    """Nodes, Services, namespace and servers are one request each, whatever is planned, and the report says so."""
+    """Nodes, Services, namespace, servers and both kinds of what runs beside us are one request each, whatever is
+    planned, and the report says so."""
     report = joining.plan()
 
-    assert (report.cost.kubernetes, report.cost.hetzner) == (3, 1)
+    assert (report.cost.kubernetes, report.cost.hetzner) == (5, 1)
     assert (report.cost.remaining, report.cost.limit) == (3599, 3600)
 
 

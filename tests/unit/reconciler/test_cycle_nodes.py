@@ -38,11 +38,12 @@ def types(run: Run) -> list[str]:
 
 
 def test_nothing_to_do(settled: Run) -> None:
-    """Nodes in order cost the lists of Nodes, Services and servers, and the identity of the cluster, and no write."""
+    """Nodes in order cost the lists of Nodes, Services, servers and what runs beside us, and the identity of the
+    cluster, and no write."""
     report = settled.converge()
 
     assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
-    assert (report.cost.kubernetes, asked(settled)) == (3, ["/v1/servers"])
+    assert (report.cost.kubernetes, asked(settled)) == (5, ["/v1/servers"])
     assert settled.sim.written() == []
     assert settled.ears.events == []
 

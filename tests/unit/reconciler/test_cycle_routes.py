@@ -1,13 +1,15 @@
 """Whole passes that make routes: at which price, what does not wait for them, and when a series of them gives way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
-from actuators.outcome import GAVE_WAY, Applied
-from reconciler.result import Result
+from actuators.outcome import GAVE_WAY, Applied, Failed
+from reconciler.result import Result, exit_code
+from tests.routes import gateway_of, pods_of
 from tests.support.balanced_passes import outcomes, published, written
-from tests.support.passes import initialised
+from tests.support.passes import Run, initialised, just_before_the_writes
 from tests.support.routed_passes import (
     Milestones,
     PatientWriter,
@@ -103,3 +105,44 @@ def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None
 
     assert second.result is Result.NO_CHANGES
     assert (routes_of(run), len(routed_nodes(run)), added(run)) == (routes_to(12), 12, 12)
+
+
+def test_a_node_that_leaves_while_its_routes_are_made_fails_nothing(simulate: Simulate) -> None:
+    """Its condition cannot be written any more: it was overtaken, and ``--once`` exits with 0 for it."""
+    run = a_run_of_joining_nodes(simulate, 3)
+    run.converge()
+    nodes = [_without_condition(node) for node in run.sim.nodes().values()]
+    run.sim.kubernetes.replace_world({"nodes": nodes})
+    just_before_the_writes(run, lambda sim: sim.kubernetes.replace_world({"nodes": nodes[1:]}))
+
+    report = run.converge()
+
+    assert (report.outcomes(Failed), exit_code(report, detailed=False)) == ((), 0)
+    assert routed_nodes(run) == {"web-2", "web-3"}
+
+
+def test_what_a_person_let_through_does_not_give_way(simulate: Simulate) -> None:
+    """An approval counts once: were it cut short by a wake-up, the rest would have to be approved anew."""
+    run = a_run_of_joining_nodes(simulate, 4)
+    run.converge()
+    _lead_more(run, {pods_of(number): gateway_of(1) for number in (100, 101, 102)})
+    (hold,) = run.plan().holds
+    run.approve(hold.hash)
+    run.is_called = lambda: True
+
+    report = run.converge()
+
+    assert set(outcomes(report).values()) == {Applied}
+    assert (report.result, routes_of(run)) == (Result.NO_CHANGES, routes_to(4))
+
+
+def _without_condition(node: dict[str, Any]) -> dict[str, Any]:
+    kept = [each for each in node["status"]["conditions"] if each["type"] != "NetworkUnavailable"]
+    return {**node, "status": {**node["status"], "conditions": kept}}
+
+
+def _lead_more(run: Run, led: Mapping[str, str]) -> None:
+    project = run.sim.hetzner.world()["hetzner"]
+    (network,) = project["networks"]
+    more = [{"destination": destination, "gateway": gateway} for destination, gateway in led.items()]
+    run.sim.hetzner.replace_world({**project, "networks": [{**network, "routes": [*network["routes"], *more]}]})

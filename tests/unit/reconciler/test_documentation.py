@@ -8,6 +8,7 @@ import pytest
 
 from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
 from reconciler.flags import FLAGS, Command, Flag
+from reconciler.flags.of_hccm import INSTEAD
 from reconciler.variables import VARIABLES, Variable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,6 +118,7 @@ def _variable(row: Variable) -> str:
 def configuration() -> str:
     """The text of docs/configuration.md."""
     run = [row for row in FLAGS.values() if Command.RUN in row.commands]
+    capture = [row for row in FLAGS.values() if row.commands == {Command.CAPTURE}]
     orphans = [row for row in FLAGS.values() if row.commands == {Command.ORPHANS}]
     sandbox = [row for row in FLAGS.values() if Command.SANDBOX in row.commands]
     head = "\n| flag | variable | meaning |\n|---|---|---|\n"
@@ -124,12 +126,21 @@ def configuration() -> str:
         INTRODUCTION
         + head
         + "".join(f"{_flag(row)}\n" for row in run)
+        + "\nOf `reconcile capture`:\n"
+        + head
+        + "".join(f"{_flag(row)}\n" for row in capture)
         + "\nOf `reconcile orphans`:\n"
         + head
         + "".join(f"| `{row.name}` | none | {row.meaning} |\n" for row in orphans)
         + "\nOf `reconcile sandbox`:\n"
         + head
         + "".join(f"{_flag(row)}\n" for row in sandbox)
+        + "\nFlags of hcloud-cloud-controller-manager that are accepted, told of at the start, and have no effect:\n"
+        + "\n| flags | what there is instead |\n|---|---|\n"
+        + "".join(
+            f"| {', '.join(f'`{flag}`' for flag, instead in INSTEAD.items() if instead == why)} | {why} |\n"
+            for why in dict.fromkeys(INSTEAD.values())
+        )
         + VARIABLES_INTRODUCTION
         + "\n| variable | default | meaning | |\n|---|---|---|---|\n"
         + "".join(f"{_variable(row)}\n" for row in VARIABLES.values())

@@ -80,12 +80,12 @@ def test_a_key_is_a_name(explain: ExplainCommand) -> None:
 
 
 def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
-    """It costs what a plan costs: Nodes, Services, namespace, servers, approvals as something is held, and a GET for
-    each of the two servers that deletions hang on."""
+    """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, approvals as something is
+    held, and a GET for each of the two servers that deletions hang on."""
     found = explain.document("web-1")
 
-    assert found["requests"] == {"kubernetes": 4, "hetzner": 3}
-    assert len(world.sent_to_kubernetes()) == 4
+    assert found["requests"] == {"kubernetes": 6, "hetzner": 3}
+    assert len(world.sent_to_kubernetes()) == 6
 
 
 def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:

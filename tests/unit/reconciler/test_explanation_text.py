@@ -160,7 +160,7 @@ def test_a_route_that_waits_is_marked_so() -> None:
     text = written(changed(EXPLANATIONS["routed"], routes=NodeRoutes((fact,), "", 4, None)))
 
     assert "  ? 10.244.1.0/24  waiting  (none)  why\n" in text
-    assert "  network 4, an unknown number of routes; cluster CIDR: no --cluster-cidr" in text
+    assert "  network 4, an unknown number of routes; cluster CIDR: not given" in text
 
 
 def test_what_is_set_stands_first() -> None:

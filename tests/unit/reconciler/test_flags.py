@@ -13,6 +13,7 @@ from reconciler.flags import (
     BAD_USAGE,
     FLAGS,
     Command,
+    LogFormat,
     Output,
     parse_command_line,
     read_flags,
@@ -46,6 +47,8 @@ def test_defaults() -> None:
         "--only": (),
         "--controllers": frozenset(Controller),
         "--cluster-cidr": (),
+        "--configure-cloud-routes": True,
+        "--from": None,
         "--kubeconfig": None,
         "--interval": None,
         "--policy": Policy.SYNC,
@@ -65,6 +68,7 @@ def test_defaults() -> None:
         "--leader-elect-resource-name": "cloud-controller-manager",
         "--leader-elect-resource-namespace": "kube-system",
         "--health-address": ("", 10258),
+        "--log-format": LogFormat.TEXT,
     }
 
 
@@ -95,6 +99,7 @@ def test_defaults() -> None:
         (["--policy", "upsert"], "--policy", Policy.UPSERT),
         (["--request-timeout=500ms"], "--request-timeout", 0.5),
         (["--health-address", "127.0.0.1:0"], "--health-address", ("127.0.0.1", 0)),
+        (["--log-format=json"], "--log-format", LogFormat.JSON),
         (["--leader-elect-resource-namespace", "ops"], "--leader-elect-resource-namespace", "ops"),
         (["--ignore-nodes", "team in (a,b),!x"], "--ignore-nodes", parse_selector("team in (a,b),!x")),
         (["--ignore-nodes", "a=b", "--ignore-nodes", "c"], "--ignore-nodes", parse_selector("c")),

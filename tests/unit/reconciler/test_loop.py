@@ -1,12 +1,15 @@
 """Passes for ever: when the next one begins, which of them are worth a word, and how it ends."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
 from desired.change import Note, NoteKind, Ruling, Verdict
+from reconciler.cli.stopping import Stop
+from reconciler.leadership.unelected import Unelected
 from reconciler.loop import Pace, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
 from reconciler.wake import Wake
@@ -61,6 +64,20 @@ def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> N
 
 
 @pytest.mark.parametrize(
+    ("retry_in_s", "pause_s"),
+    [
+        pytest.param(None, 60.0, id="nothing failed"),
+        pytest.param(3.0, 3.0, id="when the first failure is due"),
+        pytest.param(0.1, 0.5, id="without spinning"),
+        pytest.param(90.0, 60.0, id="not later than the interval"),
+    ],
+)
+def test_what_failed_is_due_at_a_time_of_its_own(retry_in_s: float | None, pause_s: float) -> None:
+    """Each change backs off by itself, and the loop comes round when the first one is worth another try."""
+    assert Pace(60.0, retry_in_s, draw=lambda: 0.0).pause_s(FAILED, 0) == pause_s
+
+
+@pytest.mark.parametrize(
     ("report", "wrong"),
     [
         pytest.param(QUIET, False, id="quiet"),
@@ -69,7 +86,7 @@ def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> N
         pytest.param(APPLIED, False, id="applied"),
         pytest.param(ERROR, True, id="error"),
         pytest.param(GAP, True, id="incomplete"),
-        pytest.param(FAILED, True, id="failed"),
+        pytest.param(FAILED, False, id="failed: due at a time of its own"),
         pytest.param(PENDING, True, id="pending"),
         pytest.param(GIVING_WAY, False, id="gave way"),
     ],
@@ -88,6 +105,7 @@ def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
         pytest.param(GAP, GAP, False, id="the same gap"),
         pytest.param(NOTED, NOTED, False, id="the same note"),
         pytest.param(APPLIED, APPLIED, True, id="applied again"),
+        pytest.param(APPLIED, QUIET, False, id="nothing, after all was done"),
         pytest.param(QUIET, PLANNED, True, id="a change"),
         pytest.param(PLANNED, QUIET, True, id="a change that went away"),
         pytest.param(QUIET, NOTED, True, id="a note"),
@@ -118,7 +136,7 @@ def test_the_first_report_is_news() -> None:
 
 @dataclass
 class Told:
-    """A loop over these reports, which is stopped by the last one."""
+    """A loop over these reports, which is stopped after the pause that follows the last one."""
 
     reports: list[Report]
     published: list[Report] = field(default_factory=list)
@@ -126,39 +144,27 @@ class Told:
 
     def run(self) -> list[Report]:
         """What was published."""
-        stop = _Stop(self.pauses)
+        stop = threading.Event()
         left = iter(self.reports)
-        passes = 0
+        now = 0.0
 
-        def one_pass() -> Report:
-            nonlocal passes
-            passes += 1
-            if passes == len(self.reports):
+        def wait(_event: threading.Event, seconds: float) -> None:
+            nonlocal now
+            now += seconds
+            self.pauses.append(seconds)
+            if len(self.pauses) == len(self.reports):
                 stop.set()
-            return next(left)
 
         run_loop(
-            one_pass,
+            lambda _why: next(left),
             pace=lambda _report: Pace(60.0, draw=lambda: 0.0),
             stop=stop,
-            publish=self.published.append,
-            wake=Wake(),
+            publish=lambda report, _why: self.published.append(report),
+            wake=Wake(stop, clock=lambda: now, wait=wait),
+            leader=Unelected(),
         )
-        assert passes == len(self.reports)
+        assert list(left) == []
         return self.published
-
-
-class _Stop(threading.Event):
-    """A stop event that nobody waits for."""
-
-    def __init__(self, pauses: list[float]) -> None:
-        super().__init__()
-        self._pauses = pauses
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Note the pause."""
-        self._pauses.append(timeout or 0.0)
-        return self.is_set()
 
 
 def test_trouble_is_counted_in_a_row() -> None:
@@ -167,7 +173,7 @@ def test_trouble_is_counted_in_a_row() -> None:
 
     told.run()
 
-    assert told.pauses == [1.0, 2.0, 4.0, 60.0, 1.0, 60.0]
+    assert told.pauses == [1.0, 2.0, 4.0, 60.0, 60.0, 60.0]
 
 
 def test_a_loop_that_is_stopped_beforehand() -> None:
@@ -175,26 +181,36 @@ def test_a_loop_that_is_stopped_beforehand() -> None:
     stop = threading.Event()
     stop.set()
 
-    def never() -> Report:
+    def never(_why: str) -> Report:
         raise AssertionError
 
-    run_loop(never, pace=lambda _report: Pace(60.0), stop=stop, publish=lambda _report: None, wake=Wake())
+    loop(never, Pace(60.0), stop)
 
 
 def test_a_pause_ends_with_the_stop_event() -> None:
     """A signal ends the pause at once."""
-    stop = threading.Event()
+    stop = Stop()
     passes = 0
 
-    def one_pass() -> Report:
+    def one_pass(_why: str) -> Report:
         nonlocal passes
         passes += 1
         threading.Timer(0.01, stop.set).start()
         return QUIET
 
-    run_loop(one_pass, pace=lambda _report: Pace(3600.0), stop=stop, publish=lambda _report: None, wake=Wake())
+    loop(one_pass, Pace(3600.0), stop)
 
     assert passes == 1
+
+
+def loop(run_pass: Callable[[str], Report], pace: Pace, stop: threading.Event) -> None:
+    """Run it with real time."""
+    wake = Wake(stop)
+    if isinstance(stop, Stop):
+        stop.wakes(wake.interrupt)
+    run_loop(
+        run_pass, pace=lambda _: pace, stop=stop, publish=lambda _report, _why: None, wake=wake, leader=Unelected()
+    )
 
 
 def test_stopped_reports_are_told() -> None:
@@ -207,15 +223,74 @@ def test_stopped_reports_are_told() -> None:
 def test_the_rate_limit_decides_each_pause() -> None:
     """The pace is asked anew after each pass, with its report."""
     asked: list[Report] = []
-    stop = _Stop([])
+    stop = threading.Event()
     reports = iter([QUIET, PLANNED])
 
     def pace(report: Report) -> Pace:
         asked.append(report)
         if report is PLANNED:
             stop.set()
-        return Pace(60.0)
+        return Pace(0.0)
 
-    run_loop(lambda: next(reports), pace=pace, stop=stop, publish=lambda _report: None, wake=Wake())
+    run_loop(
+        lambda _why: next(reports),
+        pace=pace,
+        stop=stop,
+        publish=lambda _report, _why: None,
+        wake=Wake(stop),
+        leader=Unelected(),
+    )
 
     assert asked == [QUIET, PLANNED]
+
+
+def test_a_pass_is_told_what_called_for_it() -> None:
+    """So are those who read its report; a pass that began because it was time has no reason."""
+    stop, told, published = threading.Event(), list[str](), list[str]()
+    wake = Wake(stop, gap_s=0.0)
+
+    def one_pass(why: str) -> Report:
+        told.append(why)
+        if len(told) == 3:
+            stop.set()
+        else:
+            wake.call(f"call {len(told)}")
+        return APPLIED
+
+    run_loop(
+        one_pass,
+        pace=lambda _: Pace(3600.0),
+        stop=stop,
+        publish=lambda _, why: published.append(why),
+        wake=wake,
+        leader=Unelected(),
+    )
+
+    assert told == published == ["", "call 1", "call 2"]
+
+
+def test_who_does_not_lead_does_nothing() -> None:
+    """A pass begins only while this process is the leader; that is asked before each."""
+    stop, passes = threading.Event(), list[str]()
+
+    class Deposed(Unelected):
+        asked = 0
+
+        def wait(self, stop: threading.Event) -> bool:
+            self.asked += 1
+            return super().wait(stop) and self.asked <= 2
+
+    def one_pass(why: str) -> Report:
+        passes.append(why)
+        return QUIET
+
+    run_loop(
+        one_pass,
+        pace=lambda _: Pace(0.0),
+        stop=stop,
+        publish=lambda _report, _why: None,
+        wake=Wake(stop),
+        leader=Deposed(),
+    )
+
+    assert len(passes) == 2

@@ -223,9 +223,13 @@ def test_who_needs_a_person() -> None:
         Note("node/a", NoteKind.MALFORMED, "and a second thing"),
         Note("node/c", NoteKind.KEPT, "set by hand"),
         Note("node/d", NoteKind.UNROUTABLE, "its server is not in the network"),
+        Note("node/e", NoteKind.CLUSTER_CIDR, "its pods are outside of it"),
+        Note("node/f", NoteKind.LIMIT, "the network takes no more routes"),
         Note("network/7", NoteKind.UNROUTABLE, "on nothing that wants pods"),
+        Note("network/7", NoteKind.CLUSTER_CIDR, "it is not given"),
+        Note("service/ns/c", NoteKind.LIMIT, "25 of its Nodes are targets, and others none"),
         Note("load_balancer/#42", NoteKind.MALFORMED, "on nothing that a person applied"),
     )
 
-    assert needing_a_person(report(notes=notes)) == ("node/a", "node/d", "service/ns/b")
+    assert needing_a_person(report(notes=notes)) == ("node/a", "node/d", "node/e", "node/f", "service/ns/b")
     assert report(notes=notes).result is Result.NO_CHANGES

@@ -87,7 +87,7 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
         ),
         pytest.param(
             a_world(with_pods("pods")),
-            [("FailedToCreateRoute", "pod CIDR 'pods' is none, and gets no route")],
+            [("FailedToCreateRoute", "pod CIDR 'pods' is no range, and gets no route")],
             id="no CIDR",
         ),
         pytest.param(a_world(with_pods("10.244.1.0/24")), [], id="about to be created"),

@@ -9,9 +9,11 @@ import pytest
 
 from actuators.outcome import Applied
 from desired.change import Note, NoteKind
-from reconciler.cli.run import _finish, _guarded, _pace
+from reconciler.cli.run import _finish, _guarded
 from reconciler.config import load_config
+from reconciler.controller import Pacing
 from reconciler.flags import Command
+from reconciler.leadership.unelected import Unelected
 from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import Writer
 from reconciler.result import Cost, Line, Report, Result
@@ -117,7 +119,12 @@ def test_a_bug_ends_no_loop() -> None:
         return stumble()
 
     run_loop(
-        lambda: _guarded(run_pass), pace=lambda _report: Pace(1.0), stop=stop, publish=published.append, wake=Wake()
+        lambda _why: _guarded(run_pass),
+        pace=lambda _report: Pace(0.0),
+        stop=stop,
+        publish=lambda report, _why: published.append(report),
+        wake=Wake(stop),
+        leader=Unelected(),
     )
 
     assert {report.errors for report in published} >= {(BUG,)}
@@ -160,7 +167,7 @@ def test_writes_and_waiting_do_not_slow_the_loop_down() -> None:
     """The pause follows from what a pass costs to read: one that wrote hundreds of times is followed by the next one as
     soon as any."""
     config = load_config(Command.RUN, {}, {"HCLOUD_TOKEN": "x" * 64})
-    pace = _pace(config)
+    pace = Pacing(config).after
     written = Line(a_change("node/web-1"), Applied())
     idle = pace(Report(cost=Cost(hetzner=3, limit=3600))).interval_s
     assert pace(Report(lines=(written,), cost=Cost(hetzner=903, limit=3600))).interval_s == idle

@@ -166,6 +166,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.IGNORED, None),
     (NoteKind.DELETING, None),
     (NoteKind.APPROVAL, None),
+    (NoteKind.OTHER_CONTROLLER, None),
     (NoteKind.PARTIAL, None),
     (NoteKind.UNROUTABLE, None),
     (NoteKind.CLUSTER_CIDR, None),

@@ -1,47 +1,167 @@
-"""What calls for the next pass, and what of it a pass that begins has seen."""
+"""What calls for the next pass, how long a pause is, and what of it a pass that begins has seen."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
 
 from reconciler.wake import Wake
 
 
-class Watch:
-    """A clock that is set by hand."""
+@dataclass
+class Clock:
+    """Time that passes only while somebody waits, and what happens meanwhile."""
 
-    now = 100.0
+    now: float = 100.0
+    events: dict[float, Callable[[], object]] = field(default_factory=dict)
+    """When → what happens then."""
 
     def __call__(self) -> float:
         """Seconds."""
         return self.now
 
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """Let the time pass until the event is set."""
+        end = self.now + seconds
+        for moment in sorted(moment for moment in self.events if moment <= end):
+            self.now = max(self.now, moment)
+            self.events.pop(moment)()
+            if event.is_set():
+                return
+        self.now = end
+
+
+def a_wake(clock: Clock, stop: threading.Event | None = None) -> Wake:
+    """One with a gap of 5 s, to which a stop is told."""
+    return Wake(stop or threading.Event(), gap_s=5.0, clock=clock, wait=clock.wait)
+
 
 def test_nobody_called() -> None:
-    """Without an interval only a call makes it time."""
-    wake = Wake(Watch())
+    """Without an interval only a call makes it time, and not before the gap is over: a series that stopped at each call
+    would never get on."""
+    clock = Clock()
+    wake = a_wake(clock)
     wake.begin(None)
+    clock.now += 60.0
     assert not wake.is_called()
 
-    wake.call()
+    wake.begin(None)
+    wake.call("a Node")
+    clock.now += 4.9
+    assert not wake.is_called()
+    clock.now += 0.1
     assert wake.is_called()
 
 
 def test_a_pass_that_begins_sees_what_it_was_called_for() -> None:
-    """A call counts once."""
-    wake = Wake(Watch())
-    wake.call()
-    wake.begin(None)
+    """A call counts once, and the first of them gives the pass its reason."""
+    wake = a_wake(Clock())
+    wake.call("a Node")
+    wake.call("a Service")
 
+    assert wake.begin(None) == "a Node"
     assert not wake.is_called()
+    assert wake.begin(None) == ""
 
 
 def test_a_pass_that_takes_longer_than_the_interval() -> None:
     """The next pass is due one interval after this one began, and not before."""
-    watch = Watch()
-    wake = Wake(watch)
+    clock = Clock()
+    wake = a_wake(clock)
     wake.begin(60.0)
 
-    watch.now += 59.9
+    clock.now += 59.9
     assert not wake.is_called()
-    watch.now += 0.1
+    clock.now += 0.1
     assert wake.is_called()
 
     wake.begin(60.0)
     assert not wake.is_called()
+
+
+@pytest.mark.parametrize(
+    ("pass_takes", "calls", "pause", "began"),
+    [
+        pytest.param(1.0, [], 60.0, 161.0, id="nobody calls: the whole pause"),
+        pytest.param(1.0, [130.0], 60.0, 130.0, id="called: at once"),
+        pytest.param(1.0, [101.5], 60.0, 105.0, id="called soon: not before the gap is over"),
+        pytest.param(1.0, [101.5, 102.0, 104.9], 60.0, 105.0, id="a burst: one pass"),
+        pytest.param(1.0, [100.5], 60.0, 105.0, id="called while the pass ran"),
+        pytest.param(9.0, [100.5], 60.0, 109.0, id="the pass took longer than the gap"),
+        pytest.param(1.0, [101.5], 2.0, 103.0, id="a retry that is due earlier"),
+        pytest.param(1.0, [], 0.0, 101.0, id="no pause at all"),
+    ],
+)
+def test_pauses(pass_takes: float, calls: list[float], pause: float, began: float) -> None:
+    """The first call begins a pass at once; a storm begins one every five seconds, from start to start."""
+    clock = Clock()
+    wake = a_wake(clock)
+    wake.begin(None)
+    clock.events = {moment: lambda: wake.call("something") for moment in calls}
+    clock.wait(threading.Event(), pass_takes)
+
+    wake.pause(pause)
+
+    assert clock.now == pytest.approx(began)
+
+
+def test_the_first_call_of_all_waits_for_nothing() -> None:
+    """Before the first pass there is none to keep a distance from."""
+    clock = Clock()
+    wake = a_wake(clock)
+    wake.call("a Node")
+
+    wake.pause(60.0)
+
+    assert clock.now == 100.0
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_the_end_of_the_run_ends_a_pause(called: bool) -> None:
+    """Also that which keeps two passes apart."""
+    clock, stop = Clock(), threading.Event()
+    wake = a_wake(clock, stop)
+    wake.begin(None)
+    if called:
+        wake.call("a Node")
+
+    def end() -> None:
+        stop.set()
+        wake.interrupt()
+
+    clock.events = {102.0: end}
+    wake.pause(60.0)
+
+    assert clock.now == 102.0
+
+
+def test_a_bell_without_a_reason_is_never_left_behind() -> None:
+    """However a call and the beginning of a pass meet, no pause spins: each looks at the clock a few times at most."""
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        return 0.0
+
+    wake = Wake(threading.Event(), gap_s=0.0, clock=clock)
+    ready = threading.Barrier(2)
+
+    def call() -> None:
+        for number in range(500):
+            ready.wait(5)
+            wake.call(str(number))
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    for _ in range(500):
+        ready.wait(5)
+        wake.begin(None)
+    caller.join()
+    wake.begin(None)
+    looks = 0
+    threading.Timer(0.05, wake.call, ["the end"]).start()
+    wake.pause(60.0)
+
+    assert looks < 5

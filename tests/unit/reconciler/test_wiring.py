@@ -17,6 +17,8 @@ from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
 from tests.support.simulators import Simulation
 
+ALONE = {"RECONCILER_LEADER_ELECT": "false"}
+
 
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
@@ -28,7 +30,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 def wired(sim: Simulation, command: Command, *modes: str, **variables: str) -> Wired:
     """What the command is made of, for this simulation."""
     flags = {"--kubeconfig": str(sim.kubeconfig()), **dict.fromkeys(modes, "true")}
-    environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": sim.endpoint, **variables}
+    environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": sim.endpoint, **ALONE, **variables}
     return wire(load_config(command, flags, environment), threading.Event(), Ears())
 
 
@@ -42,8 +44,8 @@ def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tupl
     """Every kind of change has its actuator."""
     built = wired(sim, Command.RUN, *modes)
 
-    assert built.acting is not None
-    assert set(built.acting.actuators) == KINDS.keys()
+    assert built.hands is not None
+    assert set(built.hands.acting.actuators) == KINDS.keys()
 
 
 def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
@@ -52,11 +54,10 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
     service = {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}
     sim.kubernetes_writer().create("/api/v1/namespaces/default/services", service)
     built = wired(sim, Command.RUN, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
-    assert built.acting is not None
-    assert built.events is not None
+    assert built.hands is not None
 
-    report = converge(built.looking, built.acting)
-    built.events.close(5.0)
+    report = converge(built.looking, built.hands.acting)
+    built.hands.events.close(5.0)
 
     sent = sim.sent_to_hetzner()
     assert report.result == "no_changes"
@@ -81,9 +82,22 @@ def test_who_looks_cannot_write(
 
     built = wired(sim, command, *modes)
 
-    assert (built.acting, built.events) == (None, None)
+    assert built.hands is None
     for connection in (connection_of(built), built.looking.eyes.kubernetes._connection):
         with pytest.raises(PermissionError):
             connection.send("DELETE", "/load_balancers/1", repeatable=True)
     assert plan_once(built.looking).result == "changes"
     assert {entry.method for entry in (*sim.sent_to_hetzner(), *sim.sent_to_kubernetes())} == {"GET"}
+
+
+def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> None:
+    """With ``--policy observe`` a run beside HCCM needs no Lease, and sends neither events nor conditions."""
+    built = wired(sim, Command.RUN, "--once", RECONCILER_POLICY="observe", RECONCILER_LEADER_ELECT="true")
+    assert built.hands is not None
+
+    report = converge(built.looking, built.hands.acting)
+    built.hands.events.close(5.0)
+
+    assert report.result == "changes"
+    assert built.hands.leader.is_leader()
+    assert [exchange.method for exchange in sim.sent_to_kubernetes("POST", "PATCH", "PUT", "DELETE")] == []

@@ -1,4 +1,4 @@
-"""What only the simulator does: faults, tokens with verbs, the kubeconfig, the watch that is not there."""
+"""What only the simulator does: faults, tokens with verbs, the kubeconfig."""
 
 import base64
 from typing import Any
@@ -173,13 +173,6 @@ def test_a_password_is_a_token(password: str, status: int) -> None:
     basic = base64.b64encode(f"anybody:{password}".encode()).decode()
     request = Request.of("GET", "/api/v1/nodes", headers={"Authorization": f"Basic {basic}"})
     assert cluster.api.handle(request).status == status
-
-
-def test_there_is_no_watch() -> None:
-    """Said in words, so that nobody looks for the mistake elsewhere."""
-    answer = Cluster().ask("GET", "/api/v1/nodes?watch=true")
-    assert answer.status == 405
-    assert "no watch yet" in answer.body["message"]
 
 
 def test_pods_are_an_empty_list() -> None:

@@ -97,6 +97,8 @@ def test_a_world_that_is_written_can_be_read() -> None:
         "configmaps": [{"metadata": {"name": "a"}, "data": {"k": "v"}}],
         "leases": [{"metadata": {"name": "a"}, "spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}}],
         "events": [{"metadata": {"name": "a"}, "involvedObject": {"kind": "Node", "name": "web-1"}}],
+        "deployments": [{"metadata": {"name": "a"}, "status": {"readyReplicas": 1}}],
+        "daemonsets": [{"metadata": {"name": "a"}, "status": {"numberReady": 1}}],
     }
     world = simulator(partial).world()
     assert simulator(world, seed=5).world() == world
@@ -142,7 +144,7 @@ NODE = {"metadata": {"name": "web-1"}}
         ({"nodes": [{"metadata": {"name": "a", "resourceVersion": "x"}}]}, "resourceVersion of node a is not a number"),
         ({"services": [{"metadata": {"name": "a"}}]}, "service default/a is invalid: spec.ports: Required value"),
         ({"kubernetes": {"node": []}}, "kubernetes.node is not known: use one of nodes, services"),
-        ({"kubernetes": {}, "x": 1}, "x is not known: use one of format_version, kubernetes, hetzner, robot"),
+        ({"kubernetes": {}, "x": 1}, "x is not known: use one of format_version, captured, kubernetes, hetzner, robot"),
         ({"format_version": "2.0", "kubernetes": {}}, "format_version '2.0' is not known: expect 1.x, such as '1.0'"),
         ({}, 'the world has no key: use {"kubernetes": {}} for an empty one'),
     ],

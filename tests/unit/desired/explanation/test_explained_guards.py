@@ -15,10 +15,12 @@ from desired.guards import GUARDS
 from desired.judgement import judge
 from desired.kinds import KINDS
 from desired.load_balancer import CloudBalancer, ServerTarget
+from desired.patience_guards import mark_of
 from desired.section import Absent
 from desired.service import Service
 from desired.settings import Policy, Settings
 from desired.snapshot import Node, Readiness, Snapshot
+from desired.suspension import Suspension
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
     NOW,
@@ -30,6 +32,7 @@ from tests.builders import (
     a_snapshot,
     incomplete,
     servers_of,
+    workloads_of,
 )
 
 BORN = NOW - timedelta(days=30)
@@ -291,6 +294,26 @@ def test_the_world_is_only_supposed() -> None:
 
     assert snapshot == a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
     assert snapshot.nodes.items["web-1"].ready is Readiness.TRUE
+
+
+def test_other_controllers() -> None:
+    """Where somebody looked it is told that none is there, and how many were seen is the measure."""
+    nobody_looked = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
+    looked = replace(nobody_looked, controllers=workloads_of())
+
+    assert "other-controller" not in {word.rule for word in said(a_joining_node(), nobody_looked)}
+    assert Word("other-controller", Verdict.ALLOWED, "", "0", "0") in said(a_joining_node(), looked)
+
+
+def test_what_only_a_loop_remembers() -> None:
+    """Rules on the past are told where they say something, and never as if they let pass."""
+    snapshot = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
+    (change,) = compute_plan(snapshot, Settings()).changes
+    held = {change.key: Suspension("back-off", mark_of(change), "failed: no", 7.0)}
+
+    assert not {"back-off", "flapping"} & {word.rule for word in said(a_joining_node(), snapshot)}
+    words = said(a_joining_node(), replace(snapshot, suspensions=held))
+    assert Word("back-off", Verdict.WAITING, "failed: no", due_in_s=7.0) in words
 
 
 def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[str, Verdict]:

@@ -193,7 +193,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             ROUTING,
             ROUTED,
             Rule.ROUTES,
-            "there is a route for each of its IPv4 pod CIDRs; written once the routes are there",
+            "there will be a route for each of its IPv4 pod CIDRs; written once the routes are there",
             id="comes with its route",
         ),
         pytest.param(
@@ -201,7 +201,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             ROUTING,
             ROUTED,
             Rule.ROUTES,
-            "there is a route for each of its IPv4 pod CIDRs",
+            "there will be a route for each of its IPv4 pod CIDRs",
             id="stays while its route comes back",
         ),
         pytest.param(

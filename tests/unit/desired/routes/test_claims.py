@@ -138,6 +138,16 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
             id="a-hidden-node-may-have-it",
         ),
         pytest.param(
+            a_route(1, 2),
+            {
+                "servers": [a_pod_server(), a_pod_server(2)],
+                "nodes_section": incomplete(nodes_of(a_pod_node()), "1 Nodes could not be read, not even their names"),
+            },
+            Standing.UNKNOWN,
+            "some Node could not be read, and the route may be its own",
+            id="a-nameless-node-may-have-it",
+        ),
+        pytest.param(
             a_route(1, NOWHERE), {"members": None}, Standing.UNKNOWN, f"nobody asked who has {NOWHERE}", id="not-asked"
         ),
         pytest.param(
@@ -160,6 +170,13 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
             Standing.UNKNOWN,
             "the route to it could not be read: no gateway",
             id="its-route-is-unreadable",
+        ),
+        pytest.param(
+            None,
+            {"routes": routes_of(unreadable={"10.244.0.0/20": "no gateway"})},
+            Standing.UNKNOWN,
+            "it overlaps with the route to 10.244.0.0/20, which could not be read: no gateway",
+            id="an-unreadable-route-in-the-way",
         ),
         pytest.param(
             a_route(1, 1),
@@ -358,7 +375,7 @@ def test_what_hetzner_never_takes(destination: str, why: str | None) -> None:
 
 
 TWINS = [a_pod_node(1), a_pod_node(2, pods_of(1))]
-OVERLAP = "pod CIDR 10.244.1.0/24 overlaps with one of Node web-2"
+CONTESTED = "pod CIDR 10.244.1.0/24 is Node web-2's as well: one of the two needs another"
 
 
 @covers("6.4")
@@ -409,15 +426,17 @@ def test_a_node_that_overlaps_with_itself() -> None:
     node = a_pod_node(1, pods_of(1), "10.244.1.0/25")
     claims = claimed(a_routed_world([node], routes=[a_route(1)]))
     assert [claim.standing for claim in claims.values()] == [Standing.SERVED, Standing.UNROUTABLE]
-    assert claims["web-1", "10.244.1.0/25"].why == "pod CIDR 10.244.1.0/25 overlaps with one of Node web-1"
+    assert claims["web-1", "10.244.1.0/25"].why == (
+        "pod CIDR 10.244.1.0/25 overlaps with 10.244.1.0/24 of Node web-1: one of the two has to change"
+    )
 
 
 def test_rivals_are_named() -> None:
     """Each of two Nodes with the same pods is told of the other."""
     claims = claimed(a_routed_world(TWINS, routes=[]))
     assert {name: claim.why for (name, _), claim in claims.items()} == {
-        "web-1": OVERLAP,
-        "web-2": OVERLAP.replace("web-2", "web-1"),
+        "web-1": CONTESTED,
+        "web-2": CONTESTED.replace("web-2", "web-1"),
     }
 
 

@@ -28,7 +28,7 @@ from tests.support.route_decisions import judged, kinds_of, planned
 NOWHERE = "10.0.0.201"
 KEY, CONDITION = "route/4/10.244.1.0/24", "node/web-1/network"
 GATEWAY = IPv4Address(gateway_of())
-WHOLE = "there is a route for each of its IPv4 pod CIDRs"
+COMING = "there will be a route for each of its IPv4 pod CIDRs"
 JOINING = a_joining_node(pod_cidrs=(pods_of(),))
 
 
@@ -180,7 +180,7 @@ def test_a_new_node_in_one_plan() -> None:
         verb=Verb.MODIFY,
         before=None,
         after=ROUTED,
-        reason=WHOLE,
+        reason=COMING,
         owner="node/web-1",
         depends_on=(KEY,),
         follows=("node/web-1",),

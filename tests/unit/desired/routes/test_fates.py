@@ -254,6 +254,13 @@ def test_without_a_cluster_cidr(route: Route, fate: Fate) -> None:
             "it leads to server 8, which is no Node of this cluster, and no Node's pod CIDR is a /24",
             id="no-node-says-what-the-mask-is",
         ),
+        pytest.param(
+            a_route(5, 1),
+            {"nodes": [a_pod_node(pod_cidrs=())]},
+            Fate.FOREIGN,
+            "it leads to server 1 of Node web-1, and no Node has a pod CIDR at all",
+            id="by-a-node-where-no-node-has-pods",
+        ),
     ],
 )
 def test_what_is_not_known(route: Route, parts: dict[str, Any], fate: Fate, why: str) -> None:
@@ -279,9 +286,9 @@ def test_what_is_not_known(route: Route, parts: dict[str, Any], fate: Fate, why:
         pytest.param(
             a_route(1, 1),
             {"servers": [a_pod_server(private_ips=())]},
-            Fate.DEAD,
-            "web-1",
-            id="its-server-left-the-network",
+            Fate.CLAIMED,
+            None,
+            id="its-server-left-the-network-and-may-come-back",
         ),
         pytest.param(
             a_route(1, 1),

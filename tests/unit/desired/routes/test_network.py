@@ -115,8 +115,8 @@ NINE = IPv4Network("10.9.0.0/16")
 def mismatch(named: str, verb: str) -> str:
     """The sentence, with who has pods elsewhere."""
     return (
-        f"--cluster-cidr is 10.9.0.0/16, and {named} {verb} pods outside of it: no route is removed until that is"
-        " corrected"
+        f"--cluster-cidr is 10.9.0.0/16, and {named} {verb} pods outside of it: no route is removed until one"
+        " of the two is corrected"
     )
 
 

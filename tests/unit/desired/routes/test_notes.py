@@ -61,7 +61,7 @@ V6 = "fd00:1::/64"
             a_pod_node(1, pods_of(1), "pods"),
             {"routes": [a_route(1)]},
             NoteKind.UNROUTABLE,
-            "pod CIDR 'pods' is none, and gets no route",
+            "pod CIDR 'pods' is no range, and gets no route",
             id="no-range",
         ),
     ],
@@ -77,7 +77,7 @@ def test_pods_outside_the_cluster_cidr() -> None:
     outside = "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16"
     mismatch = (
         "--cluster-cidr is 10.244.0.0/16, and Node web-1 (10.245.1.0/24) has its pods outside of it: no route is"
-        " removed until that is corrected"
+        " removed until one of the two is corrected"
     )
     assert noted(a_routed_world([a_pod_node(1, "10.245.1.0/24")], routes=[])) == [
         (NETWORK, NoteKind.CLUSTER_CIDR, mismatch),
@@ -88,9 +88,10 @@ def test_pods_outside_the_cluster_cidr() -> None:
 def test_two_nodes_with_the_same_pods() -> None:
     """Each is told of the other."""
     world = a_routed_world([a_pod_node(1), a_pod_node(2, pods_of(1))], routes=[])
+    as_well = "as well: one of the two needs another"
     assert noted(world) == [
-        (WEB_1, NoteKind.UNROUTABLE, "pod CIDR 10.244.1.0/24 overlaps with one of Node web-2"),
-        ("node/web-2", NoteKind.UNROUTABLE, "pod CIDR 10.244.1.0/24 overlaps with one of Node web-1"),
+        (WEB_1, NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is Node web-2's {as_well}"),
+        ("node/web-2", NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is Node web-1's {as_well}"),
     ]
 
 
@@ -161,7 +162,8 @@ def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) 
 
 
 GIVE = (
-    "--cluster-cidr is not given, so that routes are only created, never changed or removed; the Nodes' pods are in {}"
+    "--cluster-cidr is not given, so that routes are only created, never changed or removed: give the cluster's;"
+    " the Nodes' pods are in {} so far"
 )
 
 

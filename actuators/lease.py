@@ -1,0 +1,148 @@
+"""The Lease by which one of several processes leads (coordination.k8s.io/v1): how it is read and written.
+
+Who may take it, and when, is decided in ``reconciler.leadership``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from actuators.clients.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.errors import Broken, NotFound
+
+NOBODY = ""
+"""The holder of a Lease that was given back."""
+_MOST = 2**31 - 1
+"""What the API server's numbers hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a Lease says of its holder. Two claims that are equal mean that it was not renewed in between.
+
+    Times are texts: they are compared and shown, never reckoned with, as no two machines have the same clock.
+    """
+
+    holder: str | None
+    """The holder's identity; NOBODY when it is free, None when it cannot be read, so that it is somebody's."""
+    duration_s: int | None
+    """How long it is held without being renewed; None when it does not say so in a way that can be read."""
+    acquired: str
+    renewed: str
+    transitions: int
+    """How often it went from one holder to another; 0 when that cannot be read."""
+
+    @property
+    def shown(self) -> str:
+        """The holder for people, in one line."""
+        return "somebody" if self.holder is None else " ".join(self.holder.split()) or "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A Lease as the API server has it."""
+
+    claim: Claim
+    body: Mapping[str, Any] = field(compare=False, repr=False)
+    """The whole object: what is not ours in it is written back as it was."""
+
+
+class Leases:
+    """One Lease of a cluster, there or not. Every call is one request."""
+
+    def __init__(self, reader: KubernetesReader, writer: KubernetesWriter, namespace: str, name: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._metadata = {"name": name, "namespace": namespace}
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{segment(namespace)}/leases"
+        self._path = f"{self._collection}/{segment(name)}"
+        self.name = f"{namespace}/{name}"
+
+    def read(self) -> Lease | None:
+        """The Lease; None when there is none. Raises an ApiError: Broken when what is there is no Lease."""
+        try:
+            answer = self._reader.get(self._path)
+        except NotFound:
+            return None
+        return self._decoded(answer)
+
+    def create(self, claim: Claim) -> Lease:
+        """The Lease as it was made with this claim. Raises an ApiError: Conflict when there is one by now."""
+        body = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": self._metadata,
+            "spec": _spec(claim),
+        }
+        return self._written(self._writer.create(self._collection, body), claim)
+
+    def update(self, lease: Lease, claim: Claim) -> Lease:
+        """The Lease with this claim in place of ``lease``. Raises an ApiError: Conflict when it is no longer that one.
+
+        Its uid goes along, without which the API server would make a deleted Lease anew.
+        """
+        metadata = {name: value for name, value in lease.body["metadata"].items() if name != "managedFields"}
+        spec = lease.body.get("spec")
+        body = {
+            **lease.body,
+            "metadata": metadata,
+            "spec": {**(spec if isinstance(spec, dict) else {}), **_spec(claim)},
+        }
+        return self._written(self._writer.update(self._path, body), claim)
+
+    def _written(self, answer: Answer, claim: Claim) -> Lease:
+        lease = self._decoded(answer)
+        if lease.claim.holder != claim.holder:
+            raise Broken(f"Lease {self.name}: the API server answers a write with another holder than was written")
+        return lease
+
+    def _decoded(self, answer: Answer) -> Lease:
+        try:
+            body = msgspec.json.decode(answer.body)
+        except ValueError as error:
+            raise Broken(f"Lease {self.name} cannot be read: the answer is no JSON ({error})") from error
+        metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == "Lease" else None
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
+            raise Broken(f"Lease {self.name} cannot be read: the answer is no Lease with a resourceVersion")
+        return Lease(_claim(body.get("spec")), body)
+
+
+def micro_time(moment: datetime) -> str:
+    """A MicroTime: UTC with exactly six digits after the point, without which the API server refuses it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _claim(spec: Any) -> Claim:
+    """The claim of any ``spec``. What makes no sense in it stands for a holder who is not known, and never for none."""
+    fields = {} if spec is None else spec
+    if not isinstance(fields, dict):
+        return Claim(None, None, repr(spec), "", 0)
+    holder = fields.get("holderIdentity", NOBODY)
+    return Claim(
+        holder=NOBODY if holder is None else holder if isinstance(holder, str) else None,
+        duration_s=_number(fields.get("leaseDurationSeconds")) or None,
+        acquired=_text(fields.get("acquireTime")),
+        renewed=_text(fields.get("renewTime")),
+        transitions=_number(fields.get("leaseTransitions")),
+    )
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int and 0 <= value <= _MOST else 0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _spec(claim: Claim) -> dict[str, Any]:
+    return {
+        "holderIdentity": claim.holder,
+        "leaseDurationSeconds": claim.duration_s,
+        "acquireTime": claim.acquired,
+        "renewTime": claim.renewed,
+        "leaseTransitions": min(claim.transitions, _MOST),
+    }

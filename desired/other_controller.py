@@ -1,0 +1,59 @@
+"""Is another cloud controller at work? Two would undo each other's work (design section 6, ``other-controller``).
+
+HCCM with one replica takes no Lease, so that the Lease alone does not tell.
+"""
+
+from collections.abc import Collection, Iterator
+
+from desired.change import Note, NoteKind, Verdict
+from desired.finding import Facts, Finding
+from desired.snapshot import Snapshot
+from desired.workload import Workload
+
+RULE = "other-controller"
+IMAGE = "hcloud-cloud-controller-manager"
+"""What the images of HCCM are called, in whatever registry and under whatever prefix."""
+
+
+def other_controller(facts: Facts) -> Iterator[Finding]:
+    """Nothing is written while another cloud controller is at work; where it cannot be told, only a note says so."""
+    others = other_controllers(facts.snapshot)
+    if others:
+        keys = tuple(change.key for change in facts.plan.changes)
+        yield Finding(RULE, Verdict.HELD, keys, explain_others(others), str(len(others)), "0")
+
+
+def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
+    """The other cloud controllers that have ready pods, in the order of their keys; empty where nobody looked."""
+    return tuple(filter(is_another_controller, snapshot.controllers or ()))
+
+
+def is_another_controller(workload: Workload) -> bool:
+    """Whether pods of it are ready that run HCCM. The name counts anywhere in an image: mirrors put it behind a host,
+    a path or a prefix, and some into the tag."""
+    return workload.ready > 0 and any(IMAGE in image for image in workload.images)
+
+
+def explain_others(others: Collection[Workload]) -> str:
+    """What it means that others are at work, and what to do about it."""
+    named = ", ".join(f"{other.kind} {other.namespace}/{other.name}" for other in others)
+    has, it, goes = ("has", "it", "its") if len(others) == 1 else ("have", "them", "their")
+    return (
+        f"{named} {has} ready pods, and {goes} image is {IMAGE}: two cloud controllers would undo each other's work."
+        f" Scale {it} to 0 or delete {it} first"
+    )
+
+
+def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """A word on each other controller, as an empty plan holds nothing; and why it could not be told whether there is
+    one."""
+    found = snapshot.controllers
+    if found is None:
+        return ()
+    others = other_controllers(snapshot)
+    seen = tuple(Note(other.key, NoteKind.OTHER_CONTROLLER, explain_others([other])) for other in others)
+    gap = found.why_incomplete or next((f"{key}: {why}" for key, why in sorted(found.unreadable.items())), None)
+    if gap is None:
+        return seen
+    text = f"whether another cloud controller is at work could not be told: {gap}"
+    return (*seen, Note("plan", NoteKind.OTHER_CONTROLLER, text))

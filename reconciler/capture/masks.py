@@ -1,0 +1,206 @@
+"""What of an API's object goes into a world file: all that a plan is made from, and nothing else.
+
+A field that is not named here is left out, whatever it is. What has another shape than it should keeps that shape, so
+that it is as unreadable in the file as it was at the API, and loses what is in it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from desired.annotations.table import OWN_PREFIX, PREFIX
+from desired.names import ANNOTATION_PROVIDED_NODE_IP
+from desired.other_controller import IMAGE
+
+Mask = Callable[[Any], Any]
+"""A JSON value → what of it is kept."""
+
+
+def value(found: Any) -> Any:
+    """A text, a number, a truth value or null."""
+    return type(found)() if isinstance(found, dict | list) else found
+
+
+def each(mask: Mask) -> Mask:
+    """A list, each of its entries masked."""
+    return lambda found: [mask(entry) for entry in found] if isinstance(found, list) else value(found)
+
+
+def only(*values: str, **masks: Mask) -> Mask:
+    """An object, of which fields are kept: ``values`` as they are, the others masked."""
+    kept: Mapping[str, Mask] = {**dict.fromkeys(values, value), **masks}
+
+    def mask(found: Any) -> Any:
+        if not isinstance(found, dict):
+            return value(found)
+        return {name: kept[name](inner) for name, inner in found.items() if name in kept}
+
+    return mask
+
+
+def texts(is_kept: Callable[[str], bool] = lambda _key: True) -> Mask:
+    """A map of texts, with the keys that are kept."""
+
+    def mask(found: Any) -> Any:
+        if not isinstance(found, dict):
+            return value(found)
+        return {key: value(text) for key, text in found.items() if is_kept(key)}
+
+    return mask
+
+
+def _is_read(annotation: str) -> bool:
+    return annotation == ANNOTATION_PROVIDED_NODE_IP or annotation.startswith((PREFIX, OWN_PREFIX))
+
+
+def _image(found: Any) -> Any:
+    """Whether it is HCCM is all that is asked of an image: where others come from is nobody's business."""
+    return value(found) if not isinstance(found, str) else IMAGE if IMAGE in found else ""
+
+
+_META = only(
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    labels=texts(),
+    annotations=texts(_is_read),
+    finalizers=each(value),
+)
+
+NODE = only(
+    metadata=_META,
+    spec=only(
+        "providerID",
+        "unschedulable",
+        "podCIDR",
+        podCIDRs=each(value),
+        taints=each(only("key", "value", "effect", "timeAdded")),
+    ),
+    status=only(
+        conditions=each(only("type", "status", "reason", "lastTransitionTime")),
+        addresses=each(only("type", "address")),
+    ),
+)
+
+SERVICE = only(
+    metadata=_META,
+    spec=only(
+        "type",
+        "loadBalancerClass",
+        "allocateLoadBalancerNodePorts",
+        "loadBalancerIP",
+        "sessionAffinity",
+        "externalTrafficPolicy",
+        "healthCheckNodePort",
+        ports=each(only("name", "port", "protocol", "nodePort")),
+        loadBalancerSourceRanges=each(value),
+        externalIPs=each(value),
+    ),
+    status=only(
+        loadBalancer=only(
+            ingress=each(only("ip", "hostname", "ipMode", ports=each(only("port", "protocol", "error")))),
+        ),
+        conditions=each(only("type", "status", "reason", "message", "lastTransitionTime")),
+    ),
+)
+
+NAMESPACE = only(metadata=only("name", "uid"))
+
+CONFIG_MAP = only(metadata=only("name", "namespace"), data=texts())
+"""The product's own: approvals of holds."""
+
+WORKLOAD = only(
+    metadata=only("name", "namespace"),
+    spec=only(template=only(spec=only(containers=each(only(image=_image))))),
+    status=only("readyReplicas", "numberReady"),
+)
+
+SERVER = only(
+    "id",
+    "name",
+    "status",
+    server_type=only("name"),
+    location=only("name", "network_zone"),
+    public_net=only(ipv4=only("ip"), ipv6=only("ip")),
+    private_net=each(only("network", "ip", alias_ips=each(value))),
+    labels=texts(),
+)
+
+NETWORK = only(
+    "id",
+    "name",
+    "ip_range",
+    subnets=each(only("type", "ip_range", "network_zone", "gateway")),
+    routes=each(only("destination", "gateway")),
+)
+
+MEMBER = only("type", "id", "ip", alias_ips=each(value))
+
+BALANCER_TYPE = only(
+    "id",
+    "name",
+    "max_services",
+    "max_targets",
+    "max_assigned_certificates",
+    "deprecated",
+    deprecation=only("announced", "unavailable_after"),
+    prices=each(only("location", price_monthly=only("gross"))),
+)
+
+_HEALTH = each(only("listen_port", "status"))
+_TARGET: Mapping[str, Mask] = {
+    "server": only("id"),
+    "ip": only("ip"),
+    "label_selector": only("selector"),
+    "health_status": _HEALTH,
+}
+
+LOAD_BALANCER = only(
+    "id",
+    "name",
+    "created",
+    public_net=only("enabled", ipv4=only("ip", "dns_ptr"), ipv6=only("ip", "dns_ptr")),
+    private_net=each(only("network", "ip")),
+    location=only("name", "network_zone"),
+    load_balancer_type=BALANCER_TYPE,
+    protection=only("delete"),
+    labels=texts(),
+    algorithm=only("type"),
+    services=each(
+        only(
+            "listen_port",
+            "destination_port",
+            "protocol",
+            "proxyprotocol",
+            http=only(
+                "cookie_name",
+                "cookie_lifetime",
+                "timeout_idle",
+                "sticky_sessions",
+                "redirect_http",
+                certificates=each(value),
+            ),
+            health_check=only(
+                "protocol",
+                "port",
+                "interval",
+                "timeout",
+                "retries",
+                http=only("domain", "path", "response", "tls", status_codes=each(value)),
+            ),
+        )
+    ),
+    targets=each(only("type", "use_private_ip", **_TARGET, targets=each(only("type", **_TARGET)))),
+)
+
+CERTIFICATE = only(
+    "id",
+    "name",
+    "type",
+    "created",
+    domain_names=each(value),
+    labels=texts(),
+    status=only("issuance", error=only("code", "message")),
+)

@@ -1,0 +1,191 @@
+"""A cluster and its project, read once and masked: what an observation asks for, whatever the settings are.
+
+Costs one GET for each page of a list, one for the cluster's identity and one for approvals, and up to ten for servers
+that the list lacks though a Node's deletion may hang on them.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import IPv4Address
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.hetzner_lists import Decoded, read_list
+from actuators.clients.kubernetes import KubernetesReader, segment
+from actuators.errors import ApiError, Broken, NotFound
+from desired.absence import servers_to_confirm
+from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.section import Present
+from desired.settings import Settings, Waits
+from reconciler import __version__
+from reconciler.capture import masks
+from reconciler.capture.masks import Mask
+from reconciler.capture.offline import eyes_of
+from reconciler.capture.world_file import Captured, Cluster, Gap, Objects, Project, World
+from reconciler.observe.confirm import MOST_PER_PASS
+from reconciler.observe.kubernetes import server_time
+from reconciler.observe.world import observe_world
+
+_PARALLEL = 6
+_TYPES = "/load_balancer_types"
+_LISTS = {
+    "/servers": masks.SERVER,
+    "/networks": masks.NETWORK,
+    "/load_balancers": masks.LOAD_BALANCER,
+    "/certificates": masks.CERTIFICATE,
+    _TYPES: masks.BALANCER_TYPE,
+}
+_AT_ONCE = Waits(timedelta(0), timedelta(0))
+"""So that servers are asked for that any other wait would make a plan ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was read of a path, and why that is not all."""
+
+    objects: Objects
+    gap: Gap | None = None
+    read_at: datetime | None = None
+    """The API server's time; None of Hetzner, and of what could not be read."""
+
+
+def capture_world(cluster: KubernetesReader, project: HetznerReader, network: str | None, namespace: str) -> World:
+    """Everything that a plan can depend on. ``network`` is ``HCLOUD_NETWORK``, ``namespace`` that of the Lease.
+
+    What cannot be read is a gap in the world, as it is in a plan. Raises an ApiError when the Nodes or the servers
+    cannot be had, for then there is nothing to plan from.
+    """
+    identity = f"/api/v1/namespaces/{IDENTITY_NAMESPACE}"
+    approvals = f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}"
+    workloads = [f"/apis/apps/v1/namespaces/{segment(namespace)}/{kind}" for kind in ("deployments", "daemonsets")]
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="capture") as pool:
+        reads = {
+            "/api/v1/nodes": pool.submit(_listed, cluster, "/api/v1/nodes", masks.NODE),
+            "/api/v1/services": pool.submit(_listed, cluster, "/api/v1/services", masks.SERVICE),
+            **{path: pool.submit(_listed, cluster, path, masks.WORKLOAD) for path in workloads},
+            identity: pool.submit(_single, cluster, identity, masks.NAMESPACE),
+            approvals: pool.submit(_single, cluster, approvals, masks.CONFIG_MAP),
+            **{path: pool.submit(_pages, project, path, mask) for path, mask in _LISTS.items()},
+        }
+    found = {path: read.result() for path, read in reads.items()}
+    nodes, servers = found["/api/v1/nodes"], found["/servers"]
+    for needed in (nodes, servers):
+        if needed.gap is not None and needed.gap.error is not None and not needed.objects:
+            raise needed.gap.as_error()
+    if nodes.read_at is None:
+        raise Broken("the API server did not say what time it is")
+    world = World(
+        captured=Captured(
+            nodes.read_at,
+            __version__,
+            lists={_TYPES: found[_TYPES].objects},
+            gaps={path: read.gap for path, read in found.items() if read.gap is not None},
+        ),
+        kubernetes=Cluster(
+            nodes.objects,
+            found["/api/v1/services"].objects,
+            found[identity].objects,
+            found[approvals].objects,
+            *(found[path].objects for path in workloads),
+        ),
+        hetzner=Project(*(found[f"/{name}"].objects for name in Project.__struct_fields__)),
+    )
+    _look_closer(world.captured, project, world, network)
+    return world
+
+
+def _look_closer(captured: Captured, project: HetznerReader, world: World, network: str | None) -> None:
+    """Add what follows from what was read: who is in the network, and the servers that are only found by their ids."""
+    settings = Settings(network=network, waits=_AT_ONCE)
+    snapshot = observe_world(eyes_of(world), settings).snapshot
+    wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if wanted is not None:
+        path = f"/networks/{wanted.id}/members"
+        members = _pages(project, path, masks.MEMBER, _address_of)
+        captured.lists[path] = members.objects
+        if members.gap is not None:
+            captured.gaps[path] = members.gap
+    for server_id in servers_to_confirm(snapshot, settings)[:MOST_PER_PASS]:
+        path = f"/servers/{server_id}"
+        try:
+            captured.objects[path] = _raw(_decoded(project.get(path), path).get("server"), masks.SERVER)
+        except NotFound:
+            continue
+        except ApiError as error:
+            captured.gaps[path] = Gap.of(error)
+
+
+def _listed(cluster: KubernetesReader, path: str, mask: Mask) -> _Found:
+    def decode(body: bytes) -> Objects:
+        page = _decoded(body, path)
+        if not str(page.get("kind")).endswith("List"):
+            raise Broken(f"Kubernetes GET {path}: the answer is no list")
+        return [_raw(item, mask) for item in page.get("items") or ()]
+
+    try:
+        pages = cluster.list_pages(path, lambda answer: (decode(answer.body), server_time(answer)))
+    except ApiError as error:
+        return _Found([], Gap.of(error))
+    return _Found([raw for page, _ in pages for raw in page], read_at=pages[0][1])
+
+
+def _single(cluster: KubernetesReader, path: str, mask: Mask) -> _Found:
+    try:
+        return _Found([_raw(_decoded(cluster.get(path).body, path), mask)])
+    except NotFound:
+        return _Found([])
+    except ApiError as error:
+        return _Found([], Gap.of(error))
+
+
+def _id_of(found: Any) -> int:
+    return int(found["id"])
+
+
+def _address_of(found: Any) -> int:
+    """Members of a network have no id of their own."""
+    return int(IPv4Address(found["ip"]))
+
+
+def _pages(project: HetznerReader, path: str, mask: Mask, key: Callable[[Any], int] = _id_of) -> _Found:
+    """The objects of a list, each once. What keeps it from being whole keeps it so in the file."""
+    nameless = count(-1, -1)
+    name = path.rpartition("/")[2]
+
+    def decode(body: bytes) -> Decoded[msgspec.Raw]:
+        listed = _decoded(body, path).get(name)
+        if not isinstance(listed, list):
+            raise Broken(f"Hetzner GET {path}: the answer is no list of {name}")
+        items: dict[int, msgspec.Raw] = {}
+        for found in listed:
+            try:
+                number = key(found)
+            except (KeyError, TypeError, ValueError):  # as unreadable in the file as it is here
+                number = next(nameless)
+            items[number] = _raw(found, mask)
+        return Decoded(items, {})
+
+    section, error = read_list(project, path, decode)
+    objects = list(section)
+    if section.complete:
+        return _Found(objects)
+    expected = section.expected
+    # Pages may differ in how many objects they say there are: then none of these numbers is what was read.
+    return _Found(objects, Gap.of(error, len(objects) + 1 if expected == len(objects) else expected))
+
+
+def _decoded(body: bytes, path: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except ValueError as error:
+        raise Broken(f"GET {path}: the answer is no JSON object ({error})") from error
+
+
+def _raw(found: Any, mask: Mask) -> msgspec.Raw:
+    """The object, masked, as text: a tenth of what its values would take."""
+    return msgspec.Raw(msgspec.json.encode(mask(found if isinstance(found, dict) else {})))

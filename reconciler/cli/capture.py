@@ -1,0 +1,87 @@
+"""``reconcile capture [--to FILE]``: cluster and project as a world file, masked. It only looks."""
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from functools import partial
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.clients.kubernetes import KubernetesReader
+from actuators.errors import ApiError
+from reconciler.capture.reading import capture_world
+from reconciler.capture.world_file import Objects, World, write_world
+from reconciler.cli.run import internal_error
+from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.streams import fail, say
+from reconciler.config import Config, ConfigurationError, load_config
+from reconciler.flags import BAD_USAGE, Command
+from reconciler.report.terminal import is_terminal
+from reconciler.telemetry import logs
+from reconciler.wiring import open_cloud, open_cluster
+
+
+def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Write the file; the exit code. What could not be read is a gap in the file, and a warning.
+
+    Raises BrokenPipeError when nobody reads it.
+    """
+    try:
+        config = load_config(Command.CAPTURE, flags, environ)
+    except ConfigurationError as error:
+        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
+    logs.hide(config.token)
+    for warning in config.warnings:
+        say(f"warning: {warning}")
+    with stop_on_signals() as stop:
+        try:
+            world = _read(config, stop)
+        except (ConnectionProblem, ApiError) as error:
+            return fail(str(error), code=1)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
+            return fail(internal_error(error), code=1)
+        if stop.is_set():
+            return fail("stopped before everything was read: nothing is written", code=1)
+    try:
+        _write(write_world(world), config.capture_to)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return fail(f"--to {config.capture_to!r} cannot be written: {error.strerror or error}", code=1)
+    _tell(world)
+    return 0
+
+
+def _read(config: Config, stop: threading.Event) -> World:
+    """Both connections refuse everything but GET."""
+    cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
+    project = HetznerReader(open_cloud(config, stop, read_only=True))
+    return capture_world(cluster, project, config.settings.network, config.lease_namespace)
+
+
+def _write(text: bytes, file: str) -> None:
+    """To ``file``, which nobody else may read where it is new, or to stdout for ``-``. Raises OSError."""
+    if file == "-":
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+        return
+    with open(file, "wb", opener=partial(os.open, mode=0o600)) as opened:
+        opened.write(text)
+
+
+def _tell(world: World) -> None:
+    """On stderr, what the file has and what it lacks."""
+    for path, gap in world.captured.gaps.items():
+        say(f"warning: {path} is not whole in the file: {gap.message or 'the list changed while it was being read'}")
+    cluster, project = world.kubernetes, world.hetzner
+    sizes = {"Node": cluster.nodes, "Service": cluster.services, "server": project.servers}
+    counted = ", ".join(_counted(objects, word) for word, objects in sizes.items())
+    balancers = _counted(project.load_balancers, "load balancer")
+    when = f"{world.captured.taken_at:%Y-%m-%d %H:%M:%S} UTC"
+    say(f"captured {counted} and {balancers} as of {when}; docs/capture.md says what is in the file")
+
+
+def _counted(objects: Objects, word: str) -> str:
+    return f"{len(objects)} {word}{'s' * (len(objects) != 1)}"

@@ -1,0 +1,221 @@
+"""The controller in the cluster: passes for as long as this process leads, and all that runs beside them.
+
+A run that ends by itself pays for nothing in here.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+
+from desired.settings import Controller as Part
+from reconciler import __version__
+from reconciler.config import Config
+from reconciler.cycle import Looking, converge
+from reconciler.history import History
+from reconciler.leadership.leadership import Leadership
+from reconciler.loop import Pace, run_loop
+from reconciler.result import Report
+from reconciler.rounds import Acting
+from reconciler.secrets import RotatingToken
+from reconciler.telemetry.health import Health
+from reconciler.telemetry.measured import Measured, Meter
+from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.narration import Narrator, tell_pass
+from reconciler.telemetry.serving import serve
+from reconciler.triggers.kinds import Kind
+from reconciler.triggers.running import Triggers, watch_cluster
+from reconciler.wake import Wake
+from reconciler.wiring import Hands, Wired
+
+_DEFAULT_RATE_LIMIT = 3600
+
+
+class Pacing:
+    """How long to pause after each pass, by what it costs to read: what the last one sent that had nothing to do."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._sent = self._reads = 0
+
+    def after(self, report: Report) -> Pace:
+        """The pace after the pass with this report."""
+        before, self._sent = self._sent, report.cost.hetzner
+        if all(line.outcome is None for line in report.lines):
+            self._reads = self._sent - before
+        return self._of(report.cost.limit or _DEFAULT_RATE_LIMIT)
+
+    @property
+    def at_first(self) -> Pace:
+        """The pace before anything is known."""
+        return self._of(_DEFAULT_RATE_LIMIT)
+
+    def _of(self, limit: int) -> Pace:
+        return Pace(self._config.interval_for(limit, self._reads))
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Passes of a loop: what each does besides, for the next one and for those who watch."""
+
+    run: Callable[[Looking, Acting], Report]
+    """A whole pass. It never raises."""
+    looking: Looking
+    acting: Acting
+    pacing: Pacing
+    meter: Meter
+    health: Health
+    history: History
+    triggers: Triggers
+    begins_to_watch: Callable[[], None]
+    """Only the first call does anything: who stands by has nothing to watch for."""
+    metrics: Metrics | None
+    token: RotatingToken | None
+
+    def __call__(self, why: str) -> tuple[Measured, Pace]:
+        """What the pass came to, and the pace after it."""
+        if self.token is not None:
+            self.token.refresh()
+        self.begins_to_watch()
+        self.health.began()
+        measured = self.meter.measure(lambda: self.run(self.looking, self.acting), why)
+        report = measured.report
+        self.history.note(report)
+        pace = replace(self.pacing.after(report), retry_in_s=self.history.due_in_s())
+        if report.snapshot is not None:
+            self.triggers.settle(report.snapshot)
+        if self.metrics is not None:
+            self.metrics.passed(measured)
+        self.health.passed(report, pace.interval_s)
+        return measured, pace
+
+
+def run_controller(
+    wired: Wired,
+    hands: Hands,
+    config: Config,
+    stop: threading.Event,
+    *,
+    wake: Wake,
+    guarded: Callable[[Callable[[], Report]], Report],
+    publish: Callable[[Report], object],
+) -> None:
+    """Passes until ``stop`` is set. ``guarded`` turns a bug of ours into a report, ``publish`` gets what is news.
+
+    Raises ConfigurationError when probes cannot be served.
+    """
+    pacing = Pacing(config)
+    health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
+    metrics = _metrics(hands, config)
+    narrator, history, triggers = Narrator(health.alive), History(), _triggers(wired, config, wake)
+    acting = replace(
+        hands.acting,
+        actuators=narrator.attends(hands.acting.actuators),
+        progress=narrator,
+        is_called=wake.is_called,
+    )
+    passes = Passes(
+        run=lambda looking, acting: guarded(lambda: converge(looking, acting)),
+        looking=replace(wired.looking, withheld=history.withheld),
+        acting=acting,
+        pacing=pacing,
+        meter=Meter(),
+        health=health,
+        history=history,
+        triggers=triggers,
+        begins_to_watch=cache(triggers.start),
+        metrics=metrics,
+        token=_token(hands, config),
+    )
+    hands.leader.when_lost(lambda: wake.call("the lead was lost"))
+    ended: list[tuple[Measured, Pace]] = []
+
+    def one_pass(why: str) -> Report:
+        ended[:] = [passes(why)]
+        return ended[0][0].report
+
+    def tell(report: Report, _why: str) -> None:
+        tell_pass(ended[0][0])
+        publish(report)
+
+    with _served(health, metrics, config), _watching(triggers):
+        run_loop(
+            one_pass,
+            pace=lambda _report: ended[0][1],
+            stop=stop,
+            publish=tell,
+            wake=wake,
+            leader=Standby(hands.leader, health.standby),
+        )
+
+
+class Standby:
+    """Waits for the lead, and says each time that it goes round that it does."""
+
+    def __init__(self, leader: Leadership, stands_by: Callable[[], None]) -> None:
+        self._leader = leader
+        self._stands_by = stands_by
+
+    def wait(self, stop: threading.Event) -> bool:
+        """Wait until this process leads. False: ``stop`` was set first."""
+        if self._leader.is_leader():
+            return not stop.is_set()
+        return self._leader.wait(_Rounds(stop, self._stands_by))
+
+
+class _Rounds(threading.Event):
+    """A stop event of which each wait is heard."""
+
+    def __init__(self, stop: threading.Event, heard: Callable[[], None]) -> None:
+        super().__init__()
+        self._stop = stop
+        self._heard = heard
+
+    def is_set(self) -> bool:
+        """Whether the run ends."""
+        return self._stop.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end of the run."""
+        self._heard()
+        return self._stop.wait(timeout)
+
+
+def _metrics(hands: Hands, config: Config) -> Metrics | None:
+    """Metrics that watch both connections and the lead; None when they are not served."""
+    if config.metrics_address is None:
+        return None
+    metrics = Metrics(version=__version__, policy=config.settings.policy, mode=config.mode, lease=config.lease_name)
+    hands.cloud.observe = metrics.of_hetzner()
+    hands.cluster.observe = metrics.of_kubernetes(hands.cluster.host)
+    metrics.follow(hands.leader.is_leader)
+    return metrics
+
+
+def _triggers(wired: Wired, config: Config, wake: Wake) -> Triggers:
+    kinds = [Kind.NODE, *([Kind.SERVICE] if Part.SERVICE in config.settings.controllers else [])]
+    return watch_cluster(wired.looking.eyes.kubernetes, wake.call, kinds)
+
+
+def _token(hands: Hands, config: Config) -> RotatingToken | None:
+    if config.token_file is None:
+        return None
+    return RotatingToken(config.token_file, config.token, hands.cloud.use_token)
+
+
+@contextmanager
+def _served(health: Health, metrics: Metrics | None, config: Config) -> Iterator[None]:
+    serving = serve(health, config.health_address, metrics.render if metrics else None, config.metrics_address)
+    try:
+        yield
+    finally:
+        serving.close()
+
+
+@contextmanager
+def _watching(triggers: Triggers) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        triggers.stop()

@@ -1,0 +1,169 @@
+"""The loop's memory of single changes: what failed a moment ago, and what was done and undone again and again.
+
+It is kept in this process alone (design section 11): a restart forgets it, and begins with a fresh attempt at each
+change. What it says of a change is judged in ``desired.patience_guards``.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from actuators.outcome import Applied, Failed
+from desired.patience_guards import mark_of
+from desired.suspension import BACK_OFF, FLAPPING, Suspension
+from reconciler.attempts import NOT_SEEN
+from reconciler.result import Line, Report
+
+FIRST_RETRY_S = 1.0
+LONGEST_RETRY_S = 60.0
+JITTER = 0.1
+"""Share by which a wait is shortened at random, so that what failed together is not tried together for ever."""
+WINDOW_S = 600.0
+"""How long a trail is of interest: undone three times within it is too often."""
+MOST_UNDONE = 3
+SUSPENDED_S = 3600.0
+MOST_TRAILS = 10_000
+"""Changes that are remembered at most; those are forgotten first of which nothing was heard for longest."""
+_MOST_DOUBLINGS = 10
+
+
+@dataclass(slots=True)
+class _Trail:
+    """What is known of one change. Moments are those of the injected clock, in seconds."""
+
+    mark: str
+    heard_at: float
+    failures: int = 0
+    last: Failed | None = None
+    retry_at: float = 0.0
+    is_applied: bool = False
+    """Whether it was done, and was not seen to be undone since."""
+    undone: list[tuple[float, datetime | None]] = field(default_factory=list)
+    """When it was seen to be undone, by the injected clock and by the API server's."""
+    suspended_until: float = 0.0
+    why: str = ""
+    """Why it is suspended; "" unless it is."""
+
+    def lately(self, now: float) -> list[tuple[float, datetime | None]]:
+        """When it was seen to be undone, as far as that counts at ``now``."""
+        return [undone for undone in self.undone if now - undone[0] <= WINDOW_S]
+
+
+class History:
+    """What the loop remembers of its passes. Asked at the beginning of each, and told of its report at the end."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
+        most: int = MOST_TRAILS,
+    ) -> None:
+        """``clock`` gives seconds and never goes back, ``draw`` numbers evenly from 0 to 1."""
+        self._clock = clock
+        self._draw = draw
+        self._most = most
+        self._trails: dict[str, _Trail] = {}
+        self._asked_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._trails)
+
+    def withheld(self) -> Mapping[str, Suspension]:
+        """Key → why this change is not tried in the pass that begins now, and when it is. Of a key that is planned with
+        another value nothing is meant.
+
+        A change that was undone twice is in here although it may never be undone again: if it is planned, that is the
+        third time.
+        """
+        now = self._asked_at = self._clock()
+        self._forget(now)
+        found = {key: _suspension(trail, now) for key, trail in self._trails.items()}
+        return {key: suspension for key, suspension in found.items() if suspension is not None}
+
+    def note(self, report: Report) -> None:
+        """Learn from a pass that has ended.
+
+        Only what was tried and refused counts as failed, a lost answer included; what gives way, was overtaken or has
+        to wait is no failure. Applied and planned again is undone, whether or not a pass in between has seen it done.
+        """
+        now = self._clock()
+        seen_at = now if self._asked_at is None else self._asked_at
+        taken_at = report.snapshot.taken_at if report.snapshot else None
+        for line in report.lines:
+            self._learn(line, now, seen_at, taken_at)
+        for key in list(self._trails)[: max(0, len(self._trails) - self._most)]:
+            del self._trails[key]
+
+    def due_in_s(self) -> float | None:
+        """Seconds until the first of what failed is worth another try; None when nothing failed lately."""
+        now = self._clock()
+        return min((trail.retry_at - now for trail in self._trails.values() if trail.retry_at > now), default=None)
+
+    def _learn(self, line: Line, now: float, seen_at: float, taken_at: datetime | None) -> None:
+        change, outcome = line.change, line.outcome
+        was_applied = isinstance(outcome, Applied) or outcome == NOT_SEEN
+        was_tried = was_applied or isinstance(outcome, Failed)
+        trail = self._trails.pop(change.key, None)
+        if trail is None and not was_tried:
+            return
+        mark = mark_of(change)
+        if trail is None or trail.mark != mark:
+            if not was_tried:
+                return
+            trail = _Trail(mark, now)
+        if trail.is_applied:
+            _undone(trail, seen_at, taken_at)
+        if was_applied:
+            trail.is_applied, trail.failures, trail.last, trail.retry_at = True, 0, None, 0.0
+        if isinstance(outcome, Failed):
+            trail.failures += 1
+            trail.last = outcome
+            trail.retry_at = now + self._wait_s(trail.failures, outcome)
+        trail.heard_at = now
+        self._trails[change.key] = trail
+
+    def _wait_s(self, failures: int, outcome: Failed) -> float:
+        """1 s, doubled with each failure in a row up to a minute and shortened a little, or what was asked for."""
+        wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        return max(wait_s * (1 - JITTER * self._draw()), outcome.retry_after_s or 0.0)
+
+    def _forget(self, now: float) -> None:
+        self._trails = {
+            key: trail
+            for key, trail in self._trails.items()
+            if max(trail.heard_at + WINDOW_S, trail.retry_at, trail.suspended_until) > now
+        }
+
+
+def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
+    """Somebody undid the change, which was seen at ``now``."""
+    trail.is_applied = False
+    trail.undone = [*trail.lately(now), (now, taken_at)]
+    if len(trail.undone) >= MOST_UNDONE:
+        trail.why, trail.undone = _why_suspended(trail.undone[0][1]), []
+        trail.suspended_until = now + SUSPENDED_S
+
+
+def _suspension(trail: _Trail, now: float) -> Suspension | None:
+    """What is held against the change at ``now``; None when it may be tried."""
+    if trail.suspended_until > now:
+        return Suspension(FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
+    lately = trail.lately(now)
+    if trail.is_applied and len(lately) + 1 >= MOST_UNDONE:
+        return Suspension(FLAPPING, trail.mark, _why_suspended(lately[0][1]), SUSPENDED_S)
+    if trail.retry_at > now and trail.last is not None:
+        error, times = trail.last.error, trail.failures
+        why = f"failed: {error}" if times == 1 else f"failed {times} times in a row, the last time with: {error}"
+        return Suspension(BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)
+    return None
+
+
+def _why_suspended(since: datetime | None) -> str:
+    """``since``: when it was first seen undone, by the API server's clock; None: it did not say."""
+    seen = f", first seen at {since:%H:%M:%S} UTC" if since else ""
+    return (
+        f"was done and undone {MOST_UNDONE} times within {WINDOW_S / 60:g} minutes{seen}: something else wants the"
+        f" opposite. It is left alone for {SUSPENDED_S / 60:g} minutes; find out what that is"
+    )

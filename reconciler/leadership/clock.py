@@ -1,0 +1,17 @@
+"""The clock that the Lease is counted on."""
+
+import sys
+import time
+
+if sys.platform == "linux":
+
+    def clock() -> float:
+        """Seconds that nobody sets, and that go on while the machine sleeps: who wakes up must not believe that no time
+        has passed."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+else:
+
+    def clock() -> float:
+        """Seconds that nobody sets."""
+        return time.monotonic()

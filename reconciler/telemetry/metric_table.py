@@ -1,0 +1,179 @@
+"""Every metric that is served, in one table: name, type, labels, meaning, and what to be alarmed by.
+
+The registry is filled and docs/metrics.md is written from it. Labels are bounded: none has the name of a Node or a
+Service, nor an id, so that a cluster of thousands has as many series as a small one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+OURS = "hcloud_reconciler_"
+"""Prefix of what no other software serves. The others have the names, types and labels that dashboards know."""
+
+
+class Sort(StrEnum):
+    """Types of Prometheus."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row of the table. ``name`` is that of the samples, a counter's with ``_total``."""
+
+    name: str
+    sort: Sort
+    meaning: str
+    labels: tuple[str, ...] = ()
+    alarm: str = ""
+    """When a person should look, in PromQL, with how long it should hold; "" when the metric is for dashboards."""
+    buckets: tuple[float, ...] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+    """Upper bounds of a histogram's, in seconds. These are the usual ones in Go, and so HCCM's."""
+
+
+_PASS_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_JOINING_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+_STALE_S = 300
+"""Five default intervals."""
+
+_ROWS = (
+    Metric(
+        f"{OURS}passes_total",
+        Sort.COUNTER,
+        "passes by their result, the word of the report",
+        ("result",),
+        f'increase({OURS}passes_total{{result="error"}}[10m]) > 3',
+    ),
+    Metric(f"{OURS}no_op_passes_total", Sort.COUNTER, "passes that found nothing to do and nothing to wait for"),
+    Metric(f"{OURS}pass_triggers_total", Sort.COUNTER, "passes by what called for them", ("trigger",)),
+    Metric(
+        f"{OURS}pass_duration_seconds",
+        Sort.HISTOGRAM,
+        "how long a pass took, waiting for Hetzner's actions included",
+        buckets=_PASS_BUCKETS,
+    ),
+    Metric(
+        f"{OURS}last_attempt_timestamp_seconds",
+        Sort.GAUGE,
+        "when a pass last looked at the section, by this machine's clock",
+        ("section",),
+    ),
+    Metric(
+        f"{OURS}last_success_timestamp_seconds",
+        Sort.GAUGE,
+        "when a pass last read the section whole and none of its changes failed, by this machine's clock",
+        ("section",),
+        f"time() - {OURS}last_success_timestamp_seconds > {_STALE_S}"
+        f' and on (instance) (leader_election_master_status == 1 or {OURS}config_info{{policy="observe"}})',
+    ),
+    Metric(
+        f"{OURS}snapshot_complete",
+        Sort.GAUGE,
+        "1 when the last pass read the section whole, else 0",
+        ("section",),
+        f"max_over_time({OURS}snapshot_complete[10m]) == 0",
+    ),
+    Metric(f"{OURS}snapshot_objects", Sort.GAUGE, "objects that the last pass found", ("section",)),
+    Metric(
+        f"{OURS}plan_changes",
+        Sort.GAUGE,
+        "differences that the last pass left, whatever keeps them; with policy observe, drift",
+        ("section", "action"),
+        f"sum by (section) ({OURS}plan_changes) > 0  # for 30m",
+    ),
+    Metric(
+        f"{OURS}plan_blocked",
+        Sort.GAUGE,
+        "changes that a rule withholds; verdict is waiting, held or refused",
+        ("rule", "verdict"),
+        f'{OURS}plan_blocked{{verdict=~"held|refused", rule!="policy"}} > 0  # for 10m',
+    ),
+    Metric(
+        f"{OURS}guard_violations_total", Sort.COUNTER, "holds that came up, each counted once while it lasts", ("rule",)
+    ),
+    Metric(
+        f"{OURS}applied_total",
+        Sort.COUNTER,
+        "changes that were to be applied, by what became of them: applied, pending, skipped or failed",
+        ("section", "action", "result"),
+        f'sum by (section) (increase({OURS}applied_total{{result="failed"}}[15m])) > 5',
+    ),
+    Metric(
+        f"{OURS}notes",
+        Sort.GAUGE,
+        "what a person should know though nothing is done: orphan, ignored, foreign, unmatched and so on",
+        ("kind",),
+        f'{OURS}notes{{kind="project-anchor"}} > 0',
+    ),
+    Metric(
+        f"{OURS}limit_usage_ratio",
+        Sort.GAUGE,
+        "share of a limit of Hetzner's that is used up: routes of the network, and of the fullest load balancer its"
+        " targets and its listeners",
+        ("limit",),
+        f"{OURS}limit_usage_ratio > 0.9",
+    ),
+    Metric(
+        f"{OURS}node_init_delay_seconds",
+        Sort.HISTOGRAM,
+        "from the creation of a Node to its being seen initialised, by the API server's clock",
+        alarm=f"histogram_quantile(0.9, rate({OURS}node_init_delay_seconds_bucket[30m])) > 120",
+        buckets=_JOINING_BUCKETS,
+    ),
+    Metric(
+        f"{OURS}cloud_ratelimit_limit",
+        Sort.GAUGE,
+        "requests an hour that Hetzner grants the project, as last said",
+    ),
+    Metric(
+        f"{OURS}cloud_ratelimit_remaining",
+        Sort.GAUGE,
+        "requests that Hetzner would take at once, as last said",
+        alarm=f"{OURS}cloud_ratelimit_remaining / {OURS}cloud_ratelimit_limit < 0.1",
+    ),
+    Metric(
+        f"{OURS}kubernetes_requests_total",
+        Sort.COUNTER,
+        "requests to the API server, each try counted; endpoint has - for names, code is error when no answer came",
+        ("code", "method", "endpoint"),
+    ),
+    Metric(f"{OURS}build_info", Sort.GAUGE, "always 1; the version is in the label", ("version",)),
+    Metric(f"{OURS}config_info", Sort.GAUGE, "always 1; what the process was told to do", ("policy", "mode")),
+    Metric(
+        "leader_election_master_status",
+        Sort.GAUGE,
+        "1 while this process leads by the Lease of that name, else 0, and no gauge tells of its last pass",
+        ("name",),
+        f"sum(leader_election_master_status and on (instance) {OURS}build_info) != 1  # for 1m",
+    ),
+    Metric(
+        "hcloud_api_requests_total",
+        Sort.COUNTER,
+        "requests to the Hetzner Cloud API, each try counted; api_endpoint has - for ids, code is error when no answer"
+        " came",
+        ("code", "method", "api_endpoint"),
+        'sum(rate(hcloud_api_requests_total{code=~"error|4..|5..",code!="404"}[10m]))'
+        " / sum(rate(hcloud_api_requests_total[10m])) > 0.5",
+    ),
+    Metric("hcloud_api_request_duration_seconds", Sort.HISTOGRAM, "how long answers of Hetzner took", ("method",)),
+    Metric("hcloud_api_in_flight_requests", Sort.GAUGE, "requests to Hetzner that are under way"),
+    Metric(
+        "rest_client_requests_total",
+        Sort.COUNTER,
+        "requests to the API server, as other components of Kubernetes count them; code is <error> when no answer came",
+        ("code", "method", "host"),
+    ),
+    Metric(
+        "rest_client_request_duration_seconds",
+        Sort.HISTOGRAM,
+        "how long answers of the API server took; of a watch, until it began",
+        ("verb", "host"),
+    ),
+)
+
+METRICS: Mapping[str, Metric] = MappingProxyType({row.name: row for row in _ROWS})
+"""Name → row."""

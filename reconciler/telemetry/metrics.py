@@ -1,0 +1,126 @@
+"""The metrics of a running controller, in a registry of their own. Importing this costs 40 ms and 9 MB: nothing but the
+loop does.
+"""
+
+import time
+from collections.abc import Callable
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
+
+from actuators.observing import Observe
+from reconciler.result import Result
+from reconciler.telemetry.last_pass import LastPass, gauges
+from reconciler.telemetry.measured import Measured
+from reconciler.telemetry.metric_table import METRICS, OURS
+from reconciler.telemetry.pass_figures import OUTCOMES, TRIGGERS, actions, became, joining_delays, trigger_of
+from reconciler.telemetry.request_metrics import observer_of_hetzner, observer_of_kubernetes
+
+
+class Metrics:
+    """All of them. Safe to be scraped while passes go on."""
+
+    def __init__(
+        self, *, version: str, policy: str, mode: str, lease: str, clock: Callable[[], float] = time.time
+    ) -> None:
+        """``lease`` is the name of the Lease, ``clock`` this machine's, in seconds since 1970."""
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a second series beside each counter, that nobody looks at
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, GCCollector, PlatformCollector):
+            collector(registry=self.registry)
+        self._clock = clock
+        self._holds: frozenset[str] = frozenset()
+        self._last_pass = LastPass()
+        self.registry.register(self._last_pass)
+        self._gauge(f"{OURS}build_info").labels(version).set(1)
+        self._gauge(f"{OURS}config_info").labels(policy, mode).set(1)
+        self._leads = self._gauge("leader_election_master_status").labels(lease)
+        self._passes = self._counter(f"{OURS}passes_total")
+        self._idle = self._counter(f"{OURS}no_op_passes_total")
+        self._triggers = self._counter(f"{OURS}pass_triggers_total")
+        self._durations = self._histogram(f"{OURS}pass_duration_seconds")
+        self._violations = self._counter(f"{OURS}guard_violations_total")
+        self._applied = self._counter(f"{OURS}applied_total")
+        self._delays = self._histogram(f"{OURS}node_init_delay_seconds")
+        self._to_hetzner = observer_of_hetzner(
+            self._counter("hcloud_api_requests_total"),
+            self._histogram("hcloud_api_request_duration_seconds"),
+            self._gauge("hcloud_api_in_flight_requests"),
+        )
+        self._to_kubernetes = (
+            self._counter(f"{OURS}kubernetes_requests_total"),
+            self._counter("rest_client_requests_total"),
+            self._histogram("rest_client_request_duration_seconds"),
+        )
+        self._begin_at_zero()
+
+    def of_hetzner(self) -> Observe:
+        """What watches a connection to Hetzner."""
+        return self._to_hetzner
+
+    def of_kubernetes(self, host: str) -> Observe:
+        """What watches a connection to the API server at ``host``."""
+        return observer_of_kubernetes(*self._to_kubernetes, host)
+
+    def follow(self, leads: Callable[[], bool]) -> None:
+        """Ask this from now on, at each scrape and from its thread, whether this process leads."""
+        self._last_pass.leads = leads
+        self._leads.set_function(lambda: float(leads()))
+
+    def passed(self, measured: Measured) -> None:
+        """Take in a pass that has ended."""
+        report = measured.report
+        self._passes.labels(report.result.value).inc()
+        self._triggers.labels(trigger_of(measured.trigger)).inc()
+        self._durations.observe(measured.seconds)
+        if report.result is Result.NO_CHANGES and not report.lines:
+            self._idle.inc()
+        for labels, count in became(report).items():
+            self._applied.labels(*labels).inc(count)
+        for hold in report.holds:
+            if hold.hash not in self._holds:
+                self._violations.labels(hold.rule).inc()
+        self._holds = frozenset(hold.hash for hold in report.holds)
+        for delay in joining_delays(report):
+            self._delays.observe(delay.total_seconds())
+        self._last_pass.shown = gauges(report, self._clock(), self._last_pass.shown)
+
+    def render(self, accept: str = "") -> tuple[str, bytes]:
+        """Content type and text of a scrape, in the format that the ``Accept`` header prefers."""
+        try:
+            encode, content_type = choose_encoder(accept)
+        except Exception:  # noqa: BLE001 - a header that nobody can read gets what everybody can
+            encode, content_type = generate_latest, CONTENT_TYPE_PLAIN_0_0_4
+        return content_type, encode(self.registry)
+
+    def _begin_at_zero(self) -> None:
+        """What has not happened yet is 0, so that its first time is seen as an increase."""
+        for result in Result:
+            self._passes.labels(result.value)
+        for trigger in TRIGGERS:
+            self._triggers.labels(trigger)
+        for section, action in actions():
+            for outcome in OUTCOMES.values():
+                self._applied.labels(section, action, outcome)
+
+    def _counter(self, name: str) -> Counter:
+        row = METRICS[name]
+        return Counter(row.name, row.meaning, row.labels, registry=self.registry)
+
+    def _gauge(self, name: str) -> Gauge:
+        row = METRICS[name]
+        return Gauge(row.name, row.meaning, row.labels, registry=self.registry)
+
+    def _histogram(self, name: str) -> Histogram:
+        row = METRICS[name]
+        return Histogram(row.name, row.meaning, row.labels, registry=self.registry, buckets=row.buckets)

@@ -1,0 +1,204 @@
+"""Whether an event of a watch can matter to the planner: heartbeats and what we wrote ourselves wake nobody.
+
+An event is compared with the *baseline*: what the core saw of the object in the last pass. It is judged a moment after
+it came, since the answer to a write of ours may arrive later than the watch's word of it.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from actuators.clients.kubernetes_watch import Event
+from actuators.clients.own_writes import OwnWrites
+from desired.section import Section, Unknown
+from desired.service import Service
+from desired.snapshot import Node, Snapshot
+from reconciler.triggers.kinds import NOTHING, Kind, Sight, sight_of, version_number
+
+JUDGED_AFTER_S = 0.1
+"""How long an event waits for the answer to the write that may have caused it."""
+_MOST_NAMELESS = 1000
+"""Ways of being unreadable that are remembered; after so many, all of them are news again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An event that waits to be judged, or was found to matter."""
+
+    kind: Kind
+    key: str
+    type: str
+    uid: str
+    version: str
+    sight: Sight
+    judged_at: float
+    survived: bool = False
+    """Whether a pass has ended since it was found to matter."""
+
+    @property
+    def reason(self) -> str:
+        """For the log, in a few words."""
+        return f"{self.kind}/{self.key} {_WORDS.get(self.type, 'changed')}"
+
+
+_WORDS = {"ADDED": "is new", "DELETED": "is gone"}
+_Baseline = dict[str, Sight]
+
+
+class Relevance:
+    """Judges events, and calls ``wake`` with a reason for those that matter. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        wake: Callable[[str], None],
+        own_writes: OwnWrites,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        delay_s: float = JUDGED_AFTER_S,
+    ) -> None:
+        self._wake = wake
+        self._own = own_writes
+        self._clock = clock
+        self._delay_s = delay_s
+        self._lock = threading.Lock()
+        self._arrived = threading.Event()
+        self._interrupted = False
+        self._baseline: dict[Kind, _Baseline] = {}
+        self._written: dict[Kind, _Baseline] = {kind: {} for kind in Kind}
+        """What writes of ours have made of objects since the last pass ended."""
+        self._waiting: deque[_Seen] = deque()
+        self._relevant: dict[tuple[Kind, str], _Seen] = {}
+        self._nameless: set[tuple[Kind, int]] = set()
+        self.ignored = 0
+        """Events that mattered to nobody so far."""
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """A pass has ended, and this is what it saw last: the new baseline.
+
+        Events that have come since it looked wake again; those of which a whole pass that began after them has seen
+        nothing are forgotten.
+        """
+        sections = {kind: kind.section(snapshot) for kind in Kind}
+        seen = {kind: _sights(section) for kind, section in sections.items() if section is not None}
+        with self._lock:
+            for kind, sights in seen.items():
+                section = sections[kind]
+                if section is not None and not section.complete:
+                    sights = self._baseline.get(kind, {}) | sights  # noqa: PLW2901 - what was not read is as it was
+                self._baseline[kind] = sights | _newer(self._written[kind], sights)
+                self._written[kind].clear()
+            self._relevant = {
+                place: replace(event, survived=True)
+                for place, event in self._relevant.items()
+                if not event.survived and self._differs(event)
+            }
+            reasons = [event.reason for event in self._relevant.values()]
+        if reasons:
+            self._wake(reasons[0])
+
+    def saw(self, kind: Kind, event: Event) -> None:
+        """A watch tells of an object of this kind: to be judged in a moment."""
+        key, found = kind.decode(event.object)
+        gone = event.type == "DELETED"
+        if key is None:
+            self._saw_nameless(kind, found)
+            return
+        sight = replace(NOTHING, version=version_number(event.version)) if gone else sight_of(found)
+        with self._lock:
+            baseline = self._baseline.get(kind)
+            is_plain = not self._waiting and (kind, key) not in self._relevant and baseline is not None
+            if is_plain and baseline is not None and baseline.get(key, NOTHING).projection == sight.projection:
+                self.ignored += 1  # nearly all of them: heartbeats
+                return
+            due_at = self._clock() + self._delay_s
+            self._waiting.append(_Seen(kind, key, event.type, event.uid, event.version, sight, due_at))
+        self._arrived.set()
+
+    def judge(self) -> float | None:
+        """Judge all events whose time has come. Returns the seconds until the next one's; None when none waits."""
+        reasons: list[str] = []
+        with self._lock:
+            if not self._interrupted:
+                self._arrived.clear()
+            now = self._clock()
+            while self._waiting and self._waiting[0].judged_at <= now:
+                event = self._waiting.popleft()
+                if self._matters(event):
+                    reasons.append(event.reason)
+                else:
+                    self.ignored += 1
+            left_s = self._waiting[0].judged_at - now if self._waiting else None
+        if reasons:
+            self._wake(reasons[0])
+        return left_s
+
+    def wait(self, seconds: float | None) -> None:
+        """Return when an event has come, or ``interrupt`` was called, or after so many seconds."""
+        self._arrived.wait(seconds)
+
+    def interrupt(self) -> None:
+        """End all waits, now and later."""
+        with self._lock:
+            self._interrupted = True
+        self._arrived.set()
+
+    def _matters(self, event: _Seen) -> bool:
+        """Whether the event is news, and remember it if it is."""
+        place = (event.kind, event.key)
+        if self._is_own(event):
+            self._written[event.kind][event.key] = event.sight
+            if event.kind in self._baseline:
+                self._baseline[event.kind][event.key] = event.sight
+            return False
+        if not self._differs(event):
+            self._relevant.pop(place, None)
+            return False
+        known = self._relevant.get(place)
+        is_same = known is not None and known.sight.projection == event.sight.projection
+        self._relevant[place] = replace(event, survived=known.survived) if known is not None and is_same else event
+        # Before the first pass has ended nobody knows what a changed object was before, and most are heartbeats.
+        is_first_sight = known is None and event.kind not in self._baseline and event.type == "MODIFIED"
+        return not is_same and not is_first_sight
+
+    def _differs(self, event: _Seen) -> bool:
+        """Whether the baseline neither agrees with the event nor is later than it. Without one, everything does."""
+        baseline = self._baseline.get(event.kind)
+        if baseline is None:
+            return True
+        known = baseline.get(event.key, NOTHING)
+        if known.projection == event.sight.projection:
+            return False
+        return known.version is None or event.sight.version is None or known.version < event.sight.version
+
+    def _is_own(self, event: _Seen) -> bool:
+        if event.type == "DELETED" and self._own.removed(event.uid):
+            return True
+        return self._own.has(event.uid, event.version)
+
+    def _saw_nameless(self, kind: Kind, found: Node | Service | Unknown) -> None:
+        """An object without a readable name: news once for each way of being unreadable."""
+        with self._lock:
+            if len(self._nameless) >= _MOST_NAMELESS:
+                self._nameless.clear()
+            way = (kind, sight_of(found).projection or 0)
+            is_news = way not in self._nameless
+            self._nameless.add(way)
+            self.ignored += not is_news
+        if is_news:
+            self._wake(f"a {kind} that cannot be read has changed")
+
+
+def _sights(section: Section[str, Node] | Section[str, Service]) -> _Baseline:
+    """Key → what the core sees, of all at which some rule looks."""
+    items = {key: sight_of(found) for key, found in section.items.items()}
+    unreadable = {key: sight_of(Unknown(why)) for key, why in section.unreadable.items()}
+    return {key: sight for key, sight in (items | unreadable).items() if sight.projection is not None}
+
+
+def _newer(written: _Baseline, sights: _Baseline) -> _Baseline:
+    """Those of our writes that came after the pass had looked: conditions are written at its very end."""
+    return {
+        key: sight for key, sight in written.items() if (sight.version or 0) > (sights.get(key, NOTHING).version or 0)
+    }

@@ -1,0 +1,96 @@
+"""The watches of a run, together with the thread that judges what they tell."""
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from actuators.clients.kubernetes import KubernetesReader
+from actuators.clients.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
+from desired.snapshot import Snapshot
+from reconciler.triggers.kinds import Kind
+from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.watcher import Counts, Watcher
+
+_GOODBYE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ListSource:
+    """A list of the API server's that can be watched."""
+
+    reader: KubernetesReader
+    path: str
+    silence_s: float = SILENCE_S
+    """Seconds without a word after which a connection is taken for dead."""
+
+    def version(self) -> str:
+        """The list's version now. Raises an ApiError."""
+        return current_version(self.reader, self.path)
+
+    def open(self, version: str, lasts_s: int) -> Watch:
+        """A watch of all that comes after a version. Raises an ApiError."""
+        return open_watch(self.reader, self.path, version, lasts_s=lasts_s, silence_s=self.silence_s)
+
+
+class Triggers:
+    """Wakes the loop while it is started. ``settle`` has to be called after each pass that has observed something."""
+
+    def __init__(self, relevance: Relevance, watchers: Mapping[Kind, Watcher]) -> None:
+        self._relevance = relevance
+        self._watchers = watchers
+        self._stop = threading.Event()
+        self._judge = threading.Thread(target=self._judge_on, name="judge", daemon=True)
+
+    def start(self, within_s: float = 2.0) -> None:
+        """Begin to watch. Returns when a pass that begins now misses nothing, or after so many seconds: then the loop
+        is woken once a watch stands after all."""
+        self._judge.start()
+        for watcher in self._watchers.values():
+            watcher.start()
+        for watcher in self._watchers.values():
+            watcher.stands(within_s)
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """A pass has ended, and this is what it saw last."""
+        self._relevance.settle(snapshot)
+
+    def stop(self) -> None:
+        """End all watches and threads, within about a second for each that hangs."""
+        self._stop.set()
+        self._relevance.interrupt()
+        for watcher in self._watchers.values():
+            watcher.stop()
+        if self._judge.is_alive():
+            self._judge.join(_GOODBYE_S)
+
+    def counts(self) -> Mapping[Kind, Counts]:
+        """What each watch has done so far."""
+        return {kind: watcher.counts for kind, watcher in self._watchers.items()}
+
+    @property
+    def ignored(self) -> int:
+        """Events so far that mattered to nobody."""
+        return self._relevance.ignored
+
+    def _judge_on(self) -> None:
+        while not self._stop.is_set():
+            self._relevance.wait(self._relevance.judge())
+
+
+def watch_cluster(
+    reader: KubernetesReader, wake: Callable[[str], None], kinds: Collection[Kind], *, silence_s: float = SILENCE_S
+) -> Triggers:
+    """Watches of these kinds over the connection of ``reader``, which has to be that of the writer as well: it knows
+    what we have written. Nothing is sent before ``start``."""
+    relevance = Relevance(wake, reader.connection.own_writes)
+    watchers = {
+        kind: Watcher(
+            f"{kind}s",
+            ListSource(reader, kind.path, silence_s),
+            saw=partial(relevance.saw, kind),
+            wake=wake,
+        )
+        for kind in kinds
+    }
+    return Triggers(relevance, watchers)

@@ -1,0 +1,224 @@
+"""One thread that follows one list for ever: connects, hands on events, and connects again.
+
+What goes wrong with a watch, and what becomes of it (python-stack 1.8):
+
+    the server ends it                     go on from the last version seen; bookmarks count
+    reset, silence, 5xx, refused           the same, and after three times in a row begin anew
+    410 as status or event, no event       begin anew
+    any of these soon after the opening    wait first: 0.5 s, doubled each time up to 30 s, until one lives for 10 s
+
+To begin anew is to ask for the list's version and to watch from there. Whatever happened in between was missed, so the
+loop is woken as soon as the new watch stands.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
+
+from actuators.clients.kubernetes_watch import Event
+from actuators.errors import ApiError, Broken, Throttled
+
+_log = logging.getLogger("hcloud-reconciler.watch")
+
+LASTS_S = (240, 300)
+"""The server is asked to end a watch after so long, drawn evenly: many replicas must not come back in step."""
+_PROVEN_S = 10.0
+"""A connection that lived for longer was a good one."""
+_FIRST_WAIT_S = 0.5
+_LONGEST_WAIT_S = 30.0
+_MOST_DOUBLINGS = 6
+_LONGEST_ASKED_S = 300.0
+_RESUMES = 3
+"""Failed connections in a row after which a version is given up."""
+_GOODBYE_S = 1.0
+
+
+class Connection(Protocol):
+    """An open watch."""
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+    def close(self) -> None: ...
+
+
+class Source(Protocol):
+    """Where a list can be watched. Both methods send one request and raise an ApiError."""
+
+    def version(self) -> str:
+        """The list's version now."""
+
+    def open(self, version: str, lasts_s: int) -> Connection:
+        """A watch of all that comes after a version."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a watcher has done so far, for metrics."""
+
+    requests: int = 0
+    """Sent, of both kinds."""
+    connects: int = 0
+    """Watches that the server accepted."""
+    events: int = 0
+    """Received, bookmarks included."""
+    restarts: int = 0
+    """How often a version was given up and the watch began anew."""
+
+
+def wait_for(event: threading.Event, seconds: float) -> object:
+    """Wait for the event, for so many seconds at most."""
+    return event.wait(seconds)
+
+
+class Watcher:
+    """Follows one list in a thread of its own, from ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        *,
+        saw: Callable[[Event], None],
+        wake: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
+        wait: Callable[[threading.Event, float], object] = wait_for,
+    ) -> None:
+        """``saw`` gets every event that is about an object; ``wake`` is called when some may have been missed.
+        ``draw`` is even from 0 to 1; ``wait`` waits for an event, for so many seconds at most."""
+        self.counts = Counts()
+        self._name = name
+        self._source = source
+        self._saw = saw
+        self._wake = wake
+        self._clock = clock
+        self._draw = draw
+        self._wait = wait
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self.run, name=f"watch-{name}", daemon=True)
+        self._standing = threading.Event()
+        self._version = ""
+        self._has_missed = False
+        self._failures = 0
+        self._unproven = 0
+        self._trouble = ""
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stands(self, within_s: float) -> bool:
+        """Whether the first watch knows from where it sees everything, after waiting for so long at most. If not, the
+        loop will be woken when it does."""
+        if self._standing.wait(within_s):
+            return True
+        with self._lock:
+            self._has_missed = not self._version
+            return not self._has_missed
+
+    def stop(self) -> None:
+        """End the watch and its thread. Returns within a second even if a server that hangs keeps the thread."""
+        self._stop.set()
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(_GOODBYE_S)
+
+    def run(self) -> None:
+        """Watch until ``stop`` is called: what the thread does."""
+        while not self._stop.is_set():
+            pause_s = self._one_connection()
+            if pause_s:
+                self._wait(self._stop, pause_s)
+
+    def _one_connection(self) -> float:
+        """Follow one connection to its end. Returns the seconds to wait before the next one."""
+        opened_at = None
+        asked_s = 0.0
+        try:
+            if not self._version:
+                self._begin()
+            connection = self._open()
+            opened_at = self._clock()
+            self._follow(connection)
+        except ApiError as error:
+            self._failed(error)
+            asked_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
+        except Exception as error:  # noqa: BLE001 - a watcher that dies is missed by nobody
+            self._failed(Broken(f"{type(error).__name__}: {error}"))
+        if opened_at is not None and self._clock() - opened_at > _PROVEN_S:
+            self._unproven = 0
+            # What went wrong at the end of a good connection is the first trouble of those that follow.
+            return 0.0 if not self._trouble else self._backoff_s(asked_s)
+        return self._backoff_s(asked_s)
+
+    def _begin(self) -> None:
+        self.counts.requests += 1
+        version = self._source.version()
+        with self._lock:
+            self._version = version
+        self._standing.set()
+
+    def _open(self) -> Connection:
+        self.counts.requests += 1
+        lasts_s = LASTS_S[0] + int(self._draw() * (LASTS_S[1] - LASTS_S[0]))
+        connection = self._source.open(self._version, lasts_s)
+        self.counts.connects += 1
+        with self._lock:
+            self._connection = connection
+            has_missed, self._has_missed = self._has_missed, False
+            if self._stop.is_set():
+                connection.close()
+        if has_missed:
+            self._wake(f"the watch of {self._name} began anew")
+        return connection
+
+    def _follow(self, connection: Connection) -> None:
+        try:
+            for event in connection:
+                self.counts.events += 1
+                if event.type != "BOOKMARK":
+                    self._saw(event)
+                self._version = event.version or self._version
+                self._recovered()
+        finally:
+            with self._lock:
+                self._connection = None
+        self._recovered()
+
+    def _recovered(self) -> None:
+        self._failures = 0
+        if self._trouble:
+            self._trouble = ""
+            _log.info("the watch of %s works again", self._name)
+
+    def _failed(self, error: ApiError) -> None:
+        """Note a failure, and give the version up when it is of no use any more."""
+        if self._stop.is_set():
+            return
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            _log.warning("the watch of %s: %s; until it works, passes begin at the interval", self._name, error)
+        self._failures += 1
+        is_of_no_use = isinstance(error, Broken) or error.status == HTTPStatus.GONE
+        if self._version and (is_of_no_use or self._failures >= _RESUMES):
+            self._version = ""
+            self._has_missed = True
+            self._failures = 0
+            self.counts.restarts += 1
+
+    def _backoff_s(self, asked_s: float) -> float:
+        """0.5 s, doubled with each connection that was not a good one, up to 30 s; up to half as much more at random,
+        so that replicas do not come back in step; not less than the server asked for, unless
+        that is more than five minutes."""
+        wait_s = _FIRST_WAIT_S * 2.0 ** min(self._unproven, _MOST_DOUBLINGS) * (1 + self._draw() / 2)
+        self._unproven += 1
+        return max(min(_LONGEST_WAIT_S, wait_s), min(_LONGEST_ASKED_S, asked_s))

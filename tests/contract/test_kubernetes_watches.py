@@ -1,0 +1,181 @@
+"""Watches: which events they have, where they begin, how they are refused."""
+
+import json
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter, connect
+from actuators.clients.kubernetes_watch import Event, current_version, open_watch
+from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
+
+
+@contextmanager
+def watching(api: KubernetesApi, path: str, query: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """The events of a watch, as they come; it lasts two seconds unless the query says more."""
+    url = f"{api.url}{path}?watch=true&timeoutSeconds=2&{query}"
+    headers = {"Authorization": f"Bearer {api.token}"}
+    with api._session.get(url, headers=headers, stream=True, timeout=10) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"] == "application/json"
+        yield (json.loads(line) for line in answer.iter_lines())
+
+
+def version_of(api: KubernetesApi, path: str) -> str:
+    return str(api.get(f"{path}?limit=1").good()["metadata"]["resourceVersion"])
+
+
+@pytest.fixture
+def place(api: KubernetesApi, name: str) -> str:
+    """The configmaps of a namespace of its own."""
+    api.create(NAMESPACES, {"metadata": {"name": name}})
+    return f"{NAMESPACES}/{name}/configmaps"
+
+
+def test_a_life_in_events(api: KubernetesApi, place: str) -> None:
+    """Whole objects with their kind; the deletion takes a version of its own and has the object as it was."""
+    version = version_of(api, place)
+    created = api.create(place, {"metadata": {"name": "a"}})
+    changed = api.merge(f"{place}/a", {"data": {"k": "v"}}).good()
+    api.merge(f"{place}/a", {"data": {"k": "v"}}).good()
+    api.request("DELETE", f"{place}/a").good()
+    with watching(api, place, f"resourceVersion={version}") as events:
+        added, modified, deleted = events
+    assert (added["type"], modified["type"], deleted["type"]) == ("ADDED", "MODIFIED", "DELETED")
+    assert (added["object"], modified["object"]) == (created, changed)
+    assert without_versions(deleted["object"]) == without_versions(changed)
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in (added, modified, deleted)]
+    assert versions == sorted(set(versions))
+
+
+def test_events_come_at_once(api: KubernetesApi, place: str) -> None:
+    """While the watch is open."""
+    with watching(api, place, f"resourceVersion={version_of(api, place)}") as events:
+        api.create(place, {"metadata": {"name": "a"}})
+        assert next(events)["object"]["metadata"]["name"] == "a"
+
+
+def test_a_watch_goes_on_from_a_version(api: KubernetesApi, place: str) -> None:
+    """Exactly after it: nothing twice, nothing lost."""
+    first = api.create(place, {"metadata": {"name": "a"}})
+    api.create(place, {"metadata": {"name": "b"}})
+    with watching(api, place, f"resourceVersion={first['metadata']['resourceVersion']}") as events:
+        assert [event["object"]["metadata"]["name"] for event in events] == ["b"]
+
+
+def test_a_label_selector_makes_objects_come_and_go(api: KubernetesApi, place: str) -> None:
+    """One that no longer fits is deleted for this watch, as it was when it still did."""
+    version = version_of(api, place)
+    api.create(place, {"metadata": {"name": "a", "labels": {"x": "1"}}})
+    api.merge(f"{place}/a", {"metadata": {"labels": {"x": "2"}}}).good()
+    api.create(place, {"metadata": {"name": "b"}})
+    with watching(api, place, f"resourceVersion={version}&labelSelector=x%3D1") as events:
+        heard = [(event["type"], event["object"]["metadata"]["labels"]["x"]) for event in events]
+    assert heard == [("ADDED", "1"), ("DELETED", "1")]
+
+
+def test_the_last_finalizer_ends_a_life(api: KubernetesApi, name: str) -> None:
+    """Its removal is no modification, and the answer to it says that nothing holds the object any more."""
+    service = {"metadata": {"name": name, "finalizers": ["example.com/test"]}, "spec": {"ports": [{"port": 80}]}}
+    version = api.create(SERVICES, service)["metadata"]["resourceVersion"]
+    api.request("DELETE", f"{SERVICES}/{name}").good()
+    answer = api.merge(f"{SERVICES}/{name}", {"metadata": {"finalizers": None}}).good()
+    assert "deletionTimestamp" in answer["metadata"]
+    assert not answer["metadata"].get("finalizers")
+    query = f"resourceVersion={version}&fieldSelector=metadata.name%3D{name}"
+    with watching(api, SERVICES, query) as events:
+        heard = [(event["type"], event["object"]["metadata"].get("finalizers")) for event in events]
+    assert heard == [("MODIFIED", ["example.com/test"]), ("DELETED", ["example.com/test"])]
+
+
+def test_a_deleted_node_is_named_by_its_uid(api: KubernetesApi, name: str) -> None:
+    """In the answer to the deletion, which says no version."""
+    created = api.create(NODES, {"metadata": {"name": name}})["metadata"]
+    answer = api.request("DELETE", f"{NODES}/{name}").good()
+    assert (answer["kind"], answer["details"]["uid"]) == ("Status", created["uid"])
+    query = f"resourceVersion={created['resourceVersion']}&fieldSelector=metadata.name%3D{name}"
+    with watching(api, NODES, query) as events:
+        assert [(event["type"], event["object"]["metadata"]["uid"]) for event in events] == [
+            ("DELETED", created["uid"])
+        ]
+
+
+def test_one_object_cannot_be_watched_by_its_path(api: KubernetesApi, name: str) -> None:
+    """It is read, and that is all."""
+    api.create(CONFIG_MAPS, {"metadata": {"name": name}})
+    assert api.get(f"{CONFIG_MAPS}/{name}?watch=true").good()["kind"] == "ConfigMap"
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "text"),
+    [
+        (
+            "resourceVersion=abc",
+            500,
+            'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid',
+        ),
+        ("timeoutSeconds=abc", 400, 'strconv.ParseInt: parsing "abc": invalid syntax'),
+        ("labelSelector=a+b", 400, ""),
+    ],
+)
+def test_a_query_that_cannot_be_read(api: KubernetesApi, query: str, status: int, text: str) -> None:
+    """Is refused before anything is streamed."""
+    answer = api.get(f"{NODES}?watch=true&{query}")
+    assert answer.refusal[0] == status
+    assert answer.refusal[2].startswith(text)
+
+
+def test_whoever_may_not(api: KubernetesApi) -> None:
+    """The verb is a right of its own."""
+    answer = api.request("GET", f"{NODES}?watch=true", token=api.nobody)
+    assert answer.refusal[:2] == (403, "Forbidden")
+    assert 'cannot watch resource "nodes"' in answer.refusal[2]
+
+
+def test_a_version_of_long_ago(aging_api: tuple[KubernetesApi, Callable[[], None]], name: str) -> None:
+    """The answer is a success with an error in it."""
+    api, let_time_pass = aging_api
+    api.create(CONFIG_MAPS, {"metadata": {"name": name}})
+    let_time_pass()
+    with watching(api, CONFIG_MAPS, "resourceVersion=1") as events:
+        (event,) = events
+    status = event["object"]
+    assert (event["type"], status["kind"], status["status"]) == ("ERROR", "Status", "Failure")
+    assert (status["code"], status["reason"]) == (410, "Expired")
+    assert status["message"].startswith("too old resource version: 1 (")
+
+
+def test_the_products_own_watch(api: KubernetesApi, name: str) -> None:
+    """It hears of a write in the version that the answer said, and ends at once when another thread closes it."""
+    connection = connect(
+        str(api.kubeconfig()), user_agent="tests/1.0", stop=threading.Event(), timeout_s=10.0, read_only=False
+    )
+    reader, writer = KubernetesReader(connection), KubernetesWriter(connection)
+    watch = open_watch(reader, NODES, current_version(reader, NODES), lasts_s=60)
+    heard: queue.Queue[Event | None] = queue.Queue()
+
+    def follow() -> None:
+        for event in watch:
+            heard.put(event)
+        heard.put(None)
+
+    reading = threading.Thread(target=follow)
+    reading.start()
+    written = json.loads(writer.create(NODES, {"metadata": {"name": name}}).body)["metadata"]
+    events = iter(lambda: heard.get(timeout=10), None)
+    event = next(event for event in events if event.uid == written["uid"])
+    assert (event.type, event.version) == ("ADDED", written["resourceVersion"])
+    assert connection.own_writes.has(event.uid, event.version)
+
+    writer.delete(f"{NODES}/{name}", uid=event.uid, version=event.version)
+    event = next(event for event in events if event.uid == written["uid"])
+    assert event.type == "DELETED"
+    assert connection.own_writes.removed(event.uid)
+
+    watch.close()
+    reading.join(1.0)
+    assert not reading.is_alive()

@@ -1,0 +1,139 @@
+"""The Lease of the election, by the product's own client: both APIs understand it, and agree on what comes of it."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actuators.clients import kubernetes
+from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.errors import Conflict, NotFound
+from actuators.lease import NOBODY, Claim, Leases
+from actuators.retry import NO_PATIENCE
+from reconciler.leadership.elector import Elector
+from reconciler.leadership.leadership import Outcome, Standing
+from reconciler.leadership.timings import Timings
+from tests.contract.kubernetes_api import LEASES, KubernetesApi
+
+MOMENT = "2027-01-15T08:00:00.000000Z"
+OURS = Claim("me", 15, MOMENT, MOMENT, 0)
+
+
+@pytest.fixture
+def leases(api: KubernetesApi, name: str) -> Iterator[Leases]:
+    """A Lease of this test's own, that is not there yet."""
+    yield leases_of(api, name)
+    api.request("DELETE", f"{LEASES}/{name}")
+
+
+def leases_of(api: KubernetesApi, name: str, namespace: str = "default") -> Leases:
+    """A Lease over the product's connection."""
+    connection = kubernetes.connect(
+        str(api.kubeconfig()),
+        user_agent="tests/1.0",
+        stop=threading.Event(),
+        timeout_s=10.0,
+        read_only=False,
+        patience=NO_PATIENCE,
+    )
+    return Leases(KubernetesReader(connection), KubernetesWriter(connection), namespace, name)
+
+
+def spec_of(api: KubernetesApi, name: str) -> Any:
+    """What the API server keeps."""
+    return api.get(f"{LEASES}/{name}").good()["spec"]
+
+
+def test_the_life_of_a_lease(api: KubernetesApi, leases: Leases, name: str) -> None:
+    """Made, renewed, given back; each write follows from the answer to the one before."""
+    assert leases.read() is None
+    made = leases.create(OURS)
+    assert (made.claim, leases.read()) == (OURS, made)
+    renewed = leases.update(made, replace(OURS, renewed="2027-01-15T08:00:02.000001Z"))
+    assert renewed.claim.renewed == "2027-01-15T08:00:02.000001Z"
+    given_back = leases.update(renewed, replace(OURS, holder=NOBODY, duration_s=1))
+    assert given_back.claim == Claim(NOBODY, 1, MOMENT, MOMENT, 0)
+    assert spec_of(api, name) == {
+        "holderIdentity": "",
+        "leaseDurationSeconds": 1,
+        "acquireTime": MOMENT,
+        "renewTime": MOMENT,
+        "leaseTransitions": 0,
+    }
+
+
+def test_of_two_writers_one_loses(leases: Leases) -> None:
+    """Whoever makes it second, and whoever writes from a version that is no longer."""
+    made = leases.create(OURS)
+    leases.update(made, replace(OURS, holder="other"))
+    with pytest.raises(Conflict):
+        leases.create(OURS)
+    with pytest.raises(Conflict):
+        leases.update(made, OURS)
+
+
+def test_a_deleted_lease_is_not_brought_back_by_a_renewal(api: KubernetesApi, leases: Leases, name: str) -> None:
+    """Somebody else may have it, and have gone again."""
+    made = leases.create(OURS)
+    api.request("DELETE", f"{LEASES}/{name}").good()
+    with pytest.raises(Conflict):
+        leases.update(made, OURS)
+    assert leases.read() is None
+    leases.create(OURS)
+    with pytest.raises(Conflict):
+        leases.update(made, OURS)
+
+
+def test_a_write_that_changes_nothing_gives_no_new_version(leases: Leases) -> None:
+    """So that a renewal is only seen where its time differs."""
+    made = leases.create(OURS)
+    again = leases.update(made, OURS)
+    assert again.body["metadata"]["resourceVersion"] == made.body["metadata"]["resourceVersion"]
+
+
+def test_what_others_wrote_into_it_stays(api: KubernetesApi, leases: Leases, name: str) -> None:
+    """Labels and annotations."""
+    metadata = {"name": name, "labels": {"a": "b"}, "annotations": {"c": "d"}}
+    api.create(LEASES, {"metadata": metadata})
+    lease = leases.read()
+    assert lease is not None
+    leases.update(lease, OURS)
+    found = api.get(f"{LEASES}/{name}").good()
+    assert (found["metadata"]["labels"], found["metadata"]["annotations"]) == ({"a": "b"}, {"c": "d"})
+
+
+def test_a_lease_without_a_spec_is_free(api: KubernetesApi, leases: Leases, name: str) -> None:
+    """As ``kubectl create`` leaves it."""
+    api.create(LEASES, {"metadata": {"name": name}})
+    lease = leases.read()
+    assert lease is not None
+    assert lease.claim.holder == NOBODY
+    assert leases.update(lease, OURS).claim == OURS
+
+
+def test_a_namespace_that_is_not_there(api: KubernetesApi, name: str) -> None:
+    """Reading says that the Lease is not there, making it that the namespace is not."""
+    leases = leases_of(api, name, "nowhere")
+    assert leases.read() is None
+    with pytest.raises(NotFound, match='namespaces "nowhere" not found'):
+        leases.create(OURS)
+
+
+def test_one_after_the_other(api: KubernetesApi, leases: Leases, name: str) -> None:
+    """Two processes, as they are shipped: the second one has the lead as soon as the first one gives it back."""
+    stop = threading.Event()
+    first, second = (Elector(leases_of(api, name), Timings(), identity=identity) for identity in ("one", "two"))
+    try:
+        assert first.wait(stop)
+        assert spec_of(api, name)["holderIdentity"] == "one"
+        first.close()
+        assert not first.is_leader()
+        assert second.wait_until_leader(stop) == Outcome(Standing.LEADING)
+        found = spec_of(api, name)
+        assert (found["holderIdentity"], found["leaseTransitions"], found["leaseDurationSeconds"]) == ("two", 1, 15)
+    finally:
+        first.close()
+        second.close()
+    assert spec_of(api, name)["holderIdentity"] == ""

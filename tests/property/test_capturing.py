@@ -1,0 +1,128 @@
+"""Laws of world files: a plan from what was captured is the plan that was made of the world itself."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuators.clients.hetzner import HetznerReader
+from desired.annotations.options import Defaults
+from desired.settings import Settings
+from reconciler.capture.offline import eyes_of
+from reconciler.capture.reading import capture_world
+from reconciler.capture.world_file import read_world, write_world
+from reconciler.cycle import Looking, explain_once, plan_once
+from reconciler.observe.confirm import Confirmer
+from reconciler.observe.world import Eyes
+from reconciler.report.explanation_json import explanation_as_json
+from reconciler.report.json_report import report_as_json
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.property.balancer_worlds import SERVICES, World, worlds
+from tests.property.route_worlds import CLUSTER_CIDR, NETWORK_ID, Event, Raw, Stage, fleets, steps
+from tests.property.strategies import law, some
+from tests.support.direct import DirectSimulation
+from tests.support.passes import NAMESPACE
+from tests.support.simulators import START
+
+FAULTS: tuple[Raw, ...] = (
+    {"kind": "list_lacks", "path": "/servers", "ids": [100, 102, 2]},
+    {"kind": "list_lacks", "path": "/servers"},
+    {"kind": "list_truncated", "path": "/servers", "entries": 1},
+    {"kind": "list_truncated", "path": "/load_balancers", "entries": 1},
+    {"kind": "list_lacks", "path": "/certificates", "ids": [5]},
+)
+"""Lists that are not whole, for as long as anybody asks."""
+faults = st.lists(some(*FAULTS), max_size=2)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where worlds are written, one after another."""
+    return tmp_path_factory.mktemp("worlds") / "world.json"
+
+
+def eyes(sim: DirectSimulation) -> Eyes:
+    """What a first pass over this simulation reads with."""
+    reader = HetznerReader(sim.hetzner_connection())
+    return Eyes(sim.kubernetes_reader(), reader, Confirmer(reader))
+
+
+def captured(sim: DirectSimulation, settings: Settings, file: Path) -> Eyes:
+    """What a pass reads with that has nothing but the file."""
+    online = eyes(sim)
+    file.write_bytes(write_world(capture_world(online.kubernetes, online.hetzner, settings.network, NAMESPACE)))
+    return eyes_of(read_world(str(file)))
+
+
+def told(eyes: Eyes, settings: Settings, names: Collection[str]) -> Sequence[Mapping[str, Any]]:
+    """The plan, and all that is explained of these objects; all but what it cost."""
+    looking = Looking(eyes, settings, NAMESPACE)
+    documents = [
+        report_as_json(plan_once(looking)),
+        *(explanation_as_json(explain_once(looking, key)) for key in names),
+    ]
+    return [{name: value for name, value in found.items() if name != "requests"} for found in documents]
+
+
+@law
+@given(worlds(), faults)
+def test_services_are_planned_alike(file: Path, world: World, faults: list[Raw]) -> None:
+    """Whatever Services, load balancers and servers there are."""
+    clock = SimulatedClock(source=START.timestamp)
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    names = [f"service/default/{name}" for name in SERVICES]
+    sim = DirectSimulation(
+        HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
+    )
+    sim.hetzner.set_faults([{**fault, "count": None} for fault in faults])
+
+    online = told(eyes(sim), settings, names)
+    offline = told(captured(sim, settings, file), settings, names)
+
+    assert offline == online
+
+
+@law
+@given(fleets, steps, faults)
+def test_nodes_and_routes_are_planned_alike(
+    file: Path, fleet: Sequence[int], happenings: Sequence[tuple[Sequence[Event], Raw | None]], faults: list[Raw]
+) -> None:
+    """Whatever has happened to Nodes, servers and routes."""
+    stage = Stage.of(fleet, HetznerOptions(rate_limit=1_000_000))
+    for events, _ in happenings:
+        for event in events:
+            stage.happens(event)
+    stage.clock.advance(600)
+    settings = Settings(network=str(NETWORK_ID), routes=True, cluster_cidr=IPv4Network(CLUSTER_CIDR))
+    sim = DirectSimulation(stage.hetzner, stage.kubernetes, stage.clock)
+    stage.hetzner.set_faults([{**fault, "count": None} for fault in faults])
+    names = [f"node/{node['metadata']['name']}" for node in stage.nodes]
+
+    online = told(eyes(sim), settings, names)
+    offline = told(captured(sim, settings, file), settings, names)
+
+    assert offline == online
+
+
+@law
+@given(worlds())
+def test_a_file_is_a_world_for_the_sandbox(file: Path, world: World) -> None:
+    """Simulators that start from the file are planned for as the world was that was captured."""
+    clock = SimulatedClock(source=START.timestamp)
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    sim = DirectSimulation(
+        HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
+    )
+
+    online = told(captured(sim, settings, file), settings, ())
+    whole = json.loads(file.read_bytes())
+    again = DirectSimulation(HetznerSimulator(clock, world=whole), KubernetesSimulator(clock, world=whole), clock)
+
+    assert told(eyes(again), settings, ()) == online

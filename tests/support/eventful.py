@@ -1,0 +1,67 @@
+"""A stage on which there is something to do of every sort, and passes that do all of it."""
+
+from reconciler.cli.approve import approve
+from reconciler.sandbox.exchange import Exchange
+from tests.support.apiserver import ApiServer
+from tests.support.balancer_cluster import (
+    a_server_of,
+    a_service,
+    annotate,
+    balancers,
+    delete_service,
+    have_services,
+    ingress,
+    private_ip,
+    said_of,
+    service_in,
+    services,
+)
+from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
+from tests.support.lifecycle import ago
+from tests.support.objects import joining_node, settled_node
+from tests.support.routed_cluster import ROUTED, a_route_to, all_say, have_pods, pods_of, routes
+from tests.support.stage import Stage
+
+
+def made_eventful(stage: Stage) -> Stage:
+    """The stage with a Node that joins and one that has to go; Services that want a load balancer, that may take over
+    one when a person says so, and that ask for what they cannot have; routes that are missing, lead elsewhere or
+    nowhere."""
+    stray = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
+    have_pods(
+        stage, 3, a_route_to(2, 1), a_route_to(9), load_balancers=[{"id": 70, "name": "shop", "services": [stray]}]
+    )
+    world = stage.project.world()["hetzner"]
+    stage.project.replace_world({**world, "servers": [*world["servers"], a_server_of(4)]})
+    stage.register(joining_node("web-4"), settled_node("lost", 9, "Unknown", since=ago(minutes=5)))
+    have_services(stage, a_service(), a_service("shop", name="shop"), a_service("bad", type="lb99"))
+    return stage
+
+
+def act_as(stage: Stage, cluster: ApiServer, token: str) -> None:
+    """Let whatever runs on the stage use this token, through the stage's proxy."""
+    stage.environment["KUBECONFIG"] = str(cluster.kubeconfig(token, server=stage.proxy.url))
+
+
+def everything(stage: Stage, cluster: ApiServer) -> list[Exchange]:
+    """What passes on an eventful stage sent: Services served, adopted, changed and let go, Nodes initialised, routed
+    and deleted, an approval used up, and an event that is said once more. That all of it was done is asserted here."""
+    first = one_pass(stage, ONCE_AT_ANY_AGE)
+    sent = stage.proxy.journal.entries()
+    (hold,) = first["holds"]
+    assert routes(stage) == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
+    assert all_say(stage) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
+    assert approve(hold["hash"], {"--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
+    stage.forget()
+
+    annotate(stage, use_private_ip="true", disable_public_network="true")
+    one_pass(stage, ONCE_AT_ANY_AGE)
+    assert sorted(stage.nodes()) == ["web-1", "web-2", "web-3", "web-4"]
+    assert [len(ingress(service_in(stage, name))) for name in ("web", "shop", "bad")] == [1, 3, 0]
+    assert said_of(service_in(stage, "bad"))["LoadBalancerInSync"][0] == "False"
+
+    for name in ("web", "shop", "bad"):
+        delete_service(stage, name)
+    one_pass(stage, ONCE_AT_ANY_AGE)
+    assert (services(stage), balancers(stage)) == ({}, [])
+    return [*sent, *stage.proxy.journal.entries()]

@@ -1,0 +1,295 @@
+"""One watch: what its lines become, how it ends, and what its failures are called."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, cast
+
+import pytest
+
+from actuators.clients import kubernetes_watch
+from actuators.clients.kubernetes_watch import Event, Watch, current_version, open_watch
+from actuators.clients.own_writes import OwnWrites
+from actuators.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from tests.support.objects import joining_node
+from tests.support.simulators import Simulation
+
+NODES = "/api/v1/nodes"
+GONE = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "status": "Failure",
+    "reason": "Expired",
+    "message": "too old",
+    "code": 410,
+}
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """One Node."""
+    return simulate(nodes=[joining_node("web-1")])
+
+
+@pytest.fixture
+def opened(sim: Simulation) -> Iterator[Callable[..., Watch]]:
+    """Opens watches of Nodes from now on; they are closed when the test ends."""
+    reader = sim.kubernetes_reader()
+    watches: list[Watch] = []
+
+    def start(version: str | None = None, **arguments: Any) -> Watch:
+        begin = current_version(reader, NODES) if version is None else version
+        watch = open_watch(reader, NODES, begin, **{"lasts_s": 30, "silence_s": 5.0} | arguments)
+        watches.append(watch)
+        return watch
+
+    yield start
+    for watch in watches:
+        watch._response.close()
+
+
+def relabel(sim: Simulation, value: str) -> dict[str, Any]:
+    answer = sim.kubernetes_writer().patch(f"{NODES}/web-1", {"metadata": {"labels": {"n": value}}})
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+def test_events_come_as_they_happen(sim: Simulation, opened: Callable[..., Watch]) -> None:
+    """Whole objects, with their versions, in order; the next watch can begin from each of them."""
+    watch = iter(opened())
+    written = [relabel(sim, "1"), relabel(sim, "2")]
+
+    first, second = islice(watch, 2)
+
+    assert [json.loads(event.object) for event in (first, second)] == written
+    assert [event.type for event in (first, second)] == ["MODIFIED"] * 2
+    assert (first.version, first.uid) == (written[0]["metadata"]["resourceVersion"], written[0]["metadata"]["uid"])
+    assert next(iter(opened(first.version))) == second
+
+
+def test_the_servers_end_is_an_end(sim: Simulation, opened: Callable[..., Watch]) -> None:
+    """After the time that was asked for; shortly before it comes a bookmark, which says how far the watch has come."""
+    version = current_version(sim.kubernetes_reader(), NODES)
+    watch = opened()
+    sim.kubernetes_writer().create("/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+    sim.clock.advance(30)
+
+    (bookmark,) = watch
+
+    assert bookmark.type == "BOOKMARK"
+    assert int(bookmark.version) > int(version)
+
+
+def test_what_is_asked_for(sim: Simulation, opened: Callable[..., Watch]) -> None:
+    """Bookmarks, an end, a version: each by one request, which is counted apart from reads."""
+    reader = sim.kubernetes_reader()
+    open_watch(reader, NODES, current_version(reader, NODES), lasts_s=247)._response.close()
+
+    listed, watched = sim.sent_to_kubernetes()
+    assert listed.query == "limit=1"
+    assert watched.query == "watch=true&allowWatchBookmarks=true&resourceVersion=1003&timeoutSeconds=247"
+    assert reader.requests.by_method() == {"GET": 1, "WATCH": 1}
+
+
+def test_an_old_version(opened: Callable[..., Watch]) -> None:
+    """The real API server says so in the stream (contract tests)."""
+    with pytest.raises(Conflict, match="too old resource version") as raised:
+        list(opened("1"))
+
+    assert raised.value.status == 410
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(410, Conflict), (403, Denied), (401, Denied), (429, Throttled), (500, Transient), (503, Transient)],
+)
+def test_a_watch_that_is_refused(
+    sim: Simulation, opened: Callable[..., Watch], status: int, expected: type[ApiError]
+) -> None:
+    """Once: whether to ask again is for the caller."""
+    sim.spoil_kubernetes("status", code=status, body=GONE, query="watch=true", count=None)
+
+    with pytest.raises(expected) as raised:
+        opened()
+
+    assert raised.value.status == status
+    assert len(sim.sent_to_kubernetes()) == 2
+
+
+@pytest.mark.parametrize("kind", ["hang", "half_open", "reset"])
+def test_a_connection_that_breaks(sim: Simulation, opened: Callable[..., Watch], kind: str) -> None:
+    """However it does, it is over after the time of silence that was allowed, and it is not asked again."""
+    sim.spoil_kubernetes(kind, query="watch=true")
+
+    with pytest.raises(Transient, match="does not answer"):
+        list(opened(silence_s=0.2))
+
+    assert len(sim.sent_to_kubernetes()) == 2
+
+
+def test_a_watch_that_goes_silent(sim: Simulation, opened: Callable[..., Watch]) -> None:
+    """What came before was heard."""
+    watch = iter(opened(silence_s=0.3))
+    relabel(sim, "1")
+    next(watch)
+    sim.spoil_kubernetes("half_open", query="watch=true")
+    relabel(sim, "2")
+
+    with pytest.raises(Transient):
+        next(watch)
+
+
+def test_an_api_server_that_goes(sim: Simulation, opened: Callable[..., Watch]) -> None:
+    """A body that is cut is no end."""
+    watch = opened()
+    sim.kubernetes_server.stop()
+
+    with pytest.raises(Transient):
+        list(watch)
+
+
+def test_closing_from_another_thread(opened: Callable[..., Watch]) -> None:
+    """Whoever waits for the next event is told at once that there is none."""
+    watch = opened(silence_s=60.0)
+    heard: list[list[Event]] = []
+    reading = threading.Thread(target=lambda: heard.append(list(watch)))
+    reading.start()
+
+    watch.close()
+    reading.join(1.0)
+
+    assert not reading.is_alive()
+    assert heard == [[]]
+
+
+def test_a_large_object(sim: Simulation, opened: Callable[..., Watch]) -> None:
+    """A megabyte in one line."""
+    watch = iter(opened())
+    relabel(sim, "1")
+    big = {"metadata": {"annotations": {"example.com/big": "x" * 2**20}}}
+    sim.kubernetes_writer().patch(f"{NODES}/web-1", big)
+
+    assert [len(event.object) > 2**20 for event in islice(watch, 2)] == [False, True]
+
+
+class Pieces:
+    """A response whose body comes in these pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.response = self
+        self._left = list(pieces)
+
+    def read1(self, _amount: int) -> bytes:
+        return self._left.pop(0) if self._left else b""
+
+    def close(self) -> None:
+        self._left.clear()
+
+
+def follow(*pieces: bytes) -> Iterator[Event]:
+    return iter(Watch(cast("Any", Pieces(*pieces)), "WATCH /api/v1/nodes", lambda error: Transient(str(error))))
+
+
+def line(version: str, kind: str = "MODIFIED") -> bytes:
+    return json.dumps({"type": kind, "object": {"metadata": {"resourceVersion": version}}}).encode()
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param((line("1") + b"\n" + line("2") + b"\n",), id="in one"),
+        pytest.param((line("1") + b"\n", line("2") + b"\n"), id="one each"),
+        pytest.param((line("1")[:20], line("1")[20:] + b"\n" + line("2")[:5], line("2")[5:], b"\n"), id="torn"),
+        pytest.param((line("1") + b"\r\n\n  \n" + line("2") + b"\n",), id="blank lines"),
+        pytest.param((line("1") + b"\n", line("2")), id="no newline at the end"),
+    ],
+)
+def test_lines_however_they_come(pieces: tuple[bytes, ...]) -> None:
+    """The pieces of a body say nothing about its lines."""
+    assert [event.version for event in follow(*pieces)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(b"garbage\n", id="no JSON"),
+        pytest.param(b"[]\n", id="no event"),
+        pytest.param(b"\xff\xfe\n", id="no text"),
+        pytest.param(b'{"type":"MODIFIED"}\n', id="no object"),
+        pytest.param(b'{"type":"MODIFIED","object":[]}\n', id="an object that is none"),
+        pytest.param(b'{"type":"MODIFIED","object":{"metadata":{"resourceVersion":7}}}\n', id="a version that is none"),
+        pytest.param(line("2")[:30], id="a last line that is cut"),
+        pytest.param(b'{"type":"ERROR","object":{}}\n', id="an error that says nothing"),
+        pytest.param(b"x" * 200, id="a line without end"),
+    ],
+)
+def test_what_is_no_event(monkeypatch: pytest.MonkeyPatch, last: bytes) -> None:
+    """All that came before it counts."""
+    monkeypatch.setattr(kubernetes_watch, "LONGEST_LINE", 100)
+    watch = follow(line("1") + b"\n", last)
+
+    assert next(watch).version == "1"
+    with pytest.raises(Broken, match="sends"):
+        next(watch)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"), [(410, Conflict), (500, Transient), (504, Transient), (403, Denied), (418, Broken)]
+)
+def test_errors_in_the_stream(code: int, expected: type[ApiError]) -> None:
+    """They are sorted as those of other calls are."""
+    status = {**GONE, "code": code} if code != 418 else {"code": code}
+    with pytest.raises(expected) as raised:
+        next(follow(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"))
+
+    assert raised.value.status == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        pytest.param({"kind": "Node", "metadata": {"uid": "u", "resourceVersion": "7"}}, (True, False), id="a write"),
+        pytest.param({"kind": "Status", "details": {"uid": "u"}}, (False, True), id="a deletion"),
+        pytest.param(
+            {"kind": "Service", "metadata": {"uid": "u", "resourceVersion": "7", "deletionTimestamp": "now"}},
+            (False, True),
+            id="the last finalizer",
+        ),
+        pytest.param(
+            {
+                "kind": "Node",
+                "metadata": {"uid": "u", "resourceVersion": "7", "deletionTimestamp": "now", "finalizers": ["a"]},
+            },
+            (True, False),
+            id="a deletion that waits",
+        ),
+        pytest.param({"kind": "Status"}, (False, False), id="a status about nothing"),
+        pytest.param([], (False, False), id="no object"),
+    ],
+)
+def test_what_an_answer_says_of_a_write(answer: Any, known: tuple[bool, bool]) -> None:
+    """The version that the write took, or that the object is gone for good."""
+    own = OwnWrites()
+    own.note(json.dumps(answer).encode())
+
+    assert (own.has("u", "7"), own.removed("u")) == known
+
+
+def test_only_the_latest_writes_are_remembered() -> None:
+    """Memory stays as it is however much is written."""
+    own = OwnWrites()
+    for version in range(10_000):
+        own.note(json.dumps({"metadata": {"uid": "u", "resourceVersion": str(version)}}).encode())
+
+    assert own.has("u", "9999")
+    assert not own.has("u", "0")
+    assert len(own._known) == len(own._order) < 5000
+
+
+def test_the_connection_knows_what_was_written_over_it(sim: Simulation) -> None:
+    """Whoever wrote."""
+    writer = sim.kubernetes_writer()
+    found = json.loads(writer.patch(f"{NODES}/web-1", {"metadata": {"labels": {"n": "1"}}}).body)["metadata"]
+
+    assert writer._connection.own_writes.has(found["uid"], found["resourceVersion"])

@@ -1,0 +1,177 @@
+"""The Lease as it is on the wire: what is made of whatever is there, and what is written back."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.errors import Broken, Conflict
+from actuators.lease import NOBODY, Claim, Leases, micro_time
+from tests.support.simulators import Simulation
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+NAME = "kube-system/ccm"
+MOMENT = "2027-01-15T08:00:00.000000Z"
+OURS = Claim("me", 15, MOMENT, MOMENT, 0)
+THEIRS = {
+    "holderIdentity": "them",
+    "leaseDurationSeconds": 30,
+    "acquireTime": MOMENT,
+    "renewTime": MOMENT,
+    "leaseTransitions": 2,
+}
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """An empty cluster."""
+    return simulate()
+
+
+def leases_of(sim: Simulation, name: str = "ccm") -> Leases:
+    """The Lease of that name, over a connection that tries once."""
+    connection = sim.kubernetes_connection(attempts=1)
+    return Leases(KubernetesReader(connection), KubernetesWriter(connection), "kube-system", name)
+
+
+def answered(sim: Simulation, body: Any) -> Leases:
+    """A Lease that is answered with this body."""
+    sim.spoil_kubernetes("status", code=200, body=body, count=None)
+    return leases_of(sim)
+
+
+def a_lease(spec: Any) -> dict[str, Any]:
+    """The object with this spec."""
+    return {"kind": "Lease", "metadata": {"name": "ccm", "resourceVersion": "7"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, Claim("them", 30, MOMENT, MOMENT, 2), id="all there"),
+        pytest.param({"holderIdentity": ""}, Claim(NOBODY, 30, MOMENT, MOMENT, 2), id="given back"),
+        pytest.param({"holderIdentity": None}, Claim(NOBODY, 30, MOMENT, MOMENT, 2), id="no holder"),
+        pytest.param({"holderIdentity": 5}, Claim(None, 30, MOMENT, MOMENT, 2), id="a number for a holder"),
+        pytest.param({"leaseDurationSeconds": None}, Claim("them", None, MOMENT, MOMENT, 2), id="no duration"),
+        pytest.param(
+            {"leaseDurationSeconds": "30"}, Claim("them", None, MOMENT, MOMENT, 2), id="a text for a duration"
+        ),
+        pytest.param({"leaseDurationSeconds": 0}, Claim("them", None, MOMENT, MOMENT, 2), id="no time at all"),
+        pytest.param({"leaseDurationSeconds": -5}, Claim("them", None, MOMENT, MOMENT, 2), id="less than no time"),
+        pytest.param({"leaseDurationSeconds": True}, Claim("them", None, MOMENT, MOMENT, 2), id="a boolean"),
+        pytest.param({"renewTime": "yesterday"}, Claim("them", 30, MOMENT, "yesterday", 2), id="a time that is none"),
+        pytest.param({"renewTime": {"a": 1}}, Claim("them", 30, MOMENT, "{'a': 1}", 2), id="a map for a time"),
+        pytest.param({"leaseTransitions": "many"}, Claim("them", 30, MOMENT, MOMENT, 0), id="a text for a number"),
+        pytest.param({"leaseTransitions": 2**40}, Claim("them", 30, MOMENT, MOMENT, 0), id="too large a number"),
+    ],
+)
+def test_fields_that_make_no_sense(sim: Simulation, changes: dict[str, Any], expected: Claim) -> None:
+    """Each for itself, and none of them makes a Lease free."""
+    lease = answered(sim, a_lease({**THEIRS, **changes})).read()
+
+    assert lease is not None
+    assert lease.claim == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "holder"), [(None, NOBODY), ({}, NOBODY), ("x", None), ([], None), (5, None)], ids=repr
+)
+def test_specs_that_are_none(sim: Simulation, spec: Any, holder: str | None) -> None:
+    """Without one nobody holds it; with anything but one, somebody does."""
+    lease = answered(sim, a_lease(spec)).read()
+
+    assert lease is not None
+    assert lease.claim.holder == holder
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>",
+        [],
+        {},
+        {"kind": "LeaseList", "metadata": {"resourceVersion": "7"}},
+        {"kind": "Lease"},
+        {"kind": "Lease", "metadata": 5},
+        {"kind": "Lease", "metadata": {"resourceVersion": 7}},
+    ],
+    ids=repr,
+)
+def test_what_is_no_lease(sim: Simulation, body: Any) -> None:
+    """Nothing can be said of it, and the error names it."""
+    with pytest.raises(Broken, match=f"Lease {NAME}"):
+        answered(sim, body).read()
+
+
+def test_another_holder_than_was_written(sim: Simulation) -> None:
+    """An answer that does not fit the write says nothing of it."""
+    with pytest.raises(Broken, match=f"Lease {NAME}"):
+        answered(sim, a_lease(THEIRS)).create(OURS)
+
+
+def test_a_lease_that_is_not_there(sim: Simulation) -> None:
+    """It is made, once."""
+    leases = leases_of(sim)
+
+    assert leases.read() is None
+    created = leases.create(OURS)
+
+    assert leases.read() == created
+    assert (leases.name, created.claim) == (NAME, OURS)
+    assert sim.objects("leases")["ccm"]["spec"]["renewTime"] == MOMENT
+    with pytest.raises(Conflict):
+        leases.create(OURS)
+
+
+def test_what_is_not_ours_is_kept(sim: Simulation) -> None:
+    """Labels, owners and fields that other software put into the Lease."""
+    spec = {**THEIRS, "preferredHolder": "them", "strategy": "x"}
+    metadata = {"name": "ccm", "namespace": "kube-system", "labels": {"a": "b"}, "annotations": {"c": "d"}}
+    sim.kubernetes.replace_world({"leases": [{"metadata": metadata, "spec": spec}]})
+    leases = leases_of(sim)
+    lease = leases.read()
+    assert lease is not None
+    lease.body["metadata"]["managedFields"] = [{"manager": "x"}]
+
+    leases.update(lease, OURS)
+
+    (sent,) = sim.sent_to_kubernetes("PUT")
+    assert "managedFields" not in sent.body["metadata"]
+    found = sim.objects("leases")["ccm"]
+    assert (found["metadata"]["labels"], found["metadata"]["annotations"]) == ({"a": "b"}, {"c": "d"})
+    assert found["spec"] == {**spec, "holderIdentity": "me", "leaseDurationSeconds": 15, "leaseTransitions": 0}
+
+
+def test_of_two_writes_one_is_a_conflict(sim: Simulation) -> None:
+    """The version that was read goes along."""
+    leases = leases_of(sim)
+    read = leases.create(OURS)
+    leases.update(read, replace(OURS, transitions=1))
+
+    with pytest.raises(Conflict):
+        leases.update(read, replace(OURS, transitions=2))
+
+    assert sim.objects("leases")["ccm"]["spec"]["leaseTransitions"] == 1
+
+
+def test_names_are_quoted(sim: Simulation) -> None:
+    """A name from elsewhere stays one segment of the path."""
+    leases_of(sim, "a?b#c").read()
+
+    assert [(entry.path, entry.query) for entry in sim.sent_to_kubernetes()] == [(f"{PATH}/a?b#c", "")]
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2027, 1, 15, 8, tzinfo=UTC), "2027-01-15T08:00:00.000000Z"),
+        (datetime(2027, 1, 15, 8, 0, 0, 5, tzinfo=UTC), "2027-01-15T08:00:00.000005Z"),
+        (datetime(2027, 1, 15, 8, tzinfo=timezone(timedelta(hours=1))), "2027-01-15T07:00:00.000000Z"),
+    ],
+)
+def test_times(moment: datetime, text: str) -> None:
+    """Always six digits, always UTC."""
+    assert micro_time(moment) == text

@@ -1,0 +1,82 @@
+"""What the loop holds against single changes: which it means, what waits with them, and what goes on."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from desired.change import Change, Plan, Verdict
+from desired.finding import Facts
+from desired.judgement import hold_hash, judge
+from desired.patience_guards import back_off, backing_off, flapping, mark_of, suspension_of
+from desired.settings import Settings
+from desired.suspension import BACK_OFF, FLAPPING, Suspension
+from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
+
+CHANGE = a_change()
+LABELS = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
+OTHER = a_change("node/web-2", owner="node/web-2")
+NODES = [a_settled_node(), a_settled_node("web-2", 2)]
+SERVERS = [a_server(), a_server(2, "web-2")]
+
+
+def against(change: Change, rule: str = BACK_OFF) -> Mapping[str, Suspension]:
+    """This change, to be left alone for another 7 s."""
+    return {change.key: Suspension(rule, mark_of(change), "failed: no", 7.0, "no")}
+
+
+def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
+    """The plan with verdicts, under what the loop remembers."""
+    snapshot = a_snapshot(NODES, SERVERS, suspensions=suspensions)
+    return judge(Plan(changes), snapshot, Settings())
+
+
+@pytest.mark.parametrize("rule", [BACK_OFF, FLAPPING])
+def test_a_suspended_change_waits(rule: str) -> None:
+    """It waits with its reason and its time, nobody is asked to approve it, and no other waits with it."""
+    plan = judged(against(CHANGE, rule), CHANGE, OTHER)
+    ruling = plan.by_key[CHANGE.key].ruling
+
+    assert (ruling.verdict, ruling.rule, ruling.why, ruling.due_in_s) == (Verdict.WAITING, rule, "failed: no", 7.0)
+    assert plan.by_key[OTHER.key].ruling.verdict is Verdict.ALLOWED
+    assert plan.holds == ()
+
+
+def test_what_depends_on_it_waits_with_it() -> None:
+    """And is due when it is."""
+    after = a_change(LABELS.key, LABELS.kind, owner=LABELS.owner, depends_on=(CHANGE.key,))
+    ruling = judged(against(CHANGE), CHANGE, after).by_key[after.key].ruling
+
+    assert (ruling.verdict, ruling.rule, ruling.due_in_s) == (Verdict.WAITING, BACK_OFF, 7.0)
+    assert ruling.why == "comes after node/web-1, which is waiting"
+
+
+@pytest.mark.parametrize(
+    ("planned", "is_meant"),
+    [
+        pytest.param(CHANGE, True, id="the very same"),
+        pytest.param(a_change(before=an_identity("hcloud://9")), True, id="from another state"),
+        pytest.param(a_change(reason="for another reason"), True, id="for another reason"),
+        pytest.param(a_change(after=an_identity("hcloud://2")), False, id="leading elsewhere"),
+        pytest.param(a_change("node/web-1", "node.delete"), False, id="of another kind"),
+        pytest.param(OTHER, False, id="of another object"),
+    ],
+)
+def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
+    """The one that leads to the same: whoever corrects what is wanted need not wait."""
+    snapshot = a_snapshot(NODES, SERVERS, suspensions=against(CHANGE))
+    found = [*back_off(Facts(Plan((planned,)), snapshot, Settings())), *flapping(Facts(Plan(), snapshot, Settings()))]
+
+    assert bool(found) is is_meant
+    assert (suspension_of(planned, snapshot) is not None) is is_meant
+
+
+def test_only_failures_back_off() -> None:
+    """What counts as refused, to others that hang on it, is what failed."""
+    assert backing_off({**against(CHANGE), **against(OTHER, FLAPPING)}) == {CHANGE.key}
+
+
+def test_no_part_of_the_plan() -> None:
+    """What is remembered changes no hash that a person approved."""
+    bare, remembering = a_snapshot(NODES), a_snapshot(NODES, suspensions=against(CHANGE))
+
+    assert hold_hash("policy", [CHANGE], bare) == hold_hash("policy", [CHANGE], remembering)

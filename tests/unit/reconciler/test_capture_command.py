@@ -1,0 +1,307 @@
+"""``reconcile capture``, and plans from its file: what is written, what is asked, and how it ends."""
+
+import io
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actuators.clients import hetzner, kubernetes
+from reconciler.cli import capture as command
+from reconciler.cli.stopping import Stop
+from reconciler.sandbox.running import read_world as read_for_sandbox
+from tests.support.capture_command import FLAGS, SECRETS, Shell, a_world
+from tests.support.explain_command import VIEWER, logging_as_before
+from tests.support.rendering import golden
+from tests.support.simulators import Simulation
+
+PLAN = ("--dry-run", "--output", "json", *FLAGS)
+SUMMARY = (
+    "reconcile: captured 4 Nodes, 3 Services, 2 servers and 1 load balancer as of 2027-01-15 08:00:00 UTC;"
+    " docs/capture.md says what is in the file\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    with logging_as_before():
+        yield
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """Something of everything."""
+    return a_world(simulate)
+
+
+@pytest.fixture
+def shell(sim: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Runs commands on it."""
+    return Shell(sim, monkeypatch, capsys)
+
+
+def without_cost(document: str) -> dict[str, Any]:
+    """A report, but for what it cost."""
+    return {name: value for name, value in json.loads(document).items() if name != "requests"}
+
+
+def test_the_same_plan_from_both(
+    sim: Simulation, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the file is planned from needs neither a token nor a cluster, and makes no connection."""
+    file = str(tmp_path / "world.json")
+    assert shell("capture", "--to", file).stderr == SUMMARY
+    online = shell(*PLAN)
+    sim.hetzner_proxy.journal.clear()
+    sim.kubernetes_proxy.journal.clear()
+
+    def refuse(*_arguments: object, **_more: object) -> None:
+        raise AssertionError("a connection in a plan from a file")
+
+    monkeypatch.setattr(hetzner, "connect", refuse)
+    monkeypatch.setattr(kubernetes, "connect", refuse)
+    offline = shell.offline(*PLAN, "--from", file)
+
+    assert without_cost(offline.stdout) == without_cost(online.stdout)
+    assert json.loads(offline.stdout)["requests"] == {"kubernetes": 0, "hetzner": 0}
+    assert (offline.code, offline.stderr) == (online.code, online.stderr)
+    assert (sim.sent_to_hetzner(), sim.sent_to_kubernetes()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "words", [("node", "web-1"), ("node", "lost-8"), ("service", "shop/web"), ("service", "shop/db")]
+)
+def test_the_same_explanation_from_both(shell: Shell, tmp_path: Path, words: tuple[str, str]) -> None:
+    """``explain`` takes a file as well."""
+    file = str(tmp_path / "world.json")
+    shell("capture", "--to", file)
+
+    online, offline = shell("explain", *words, *FLAGS), shell.offline("explain", *words, *FLAGS, "--from", file)
+
+    said = [line for line in online.stdout.splitlines() if not line.startswith("Requests: ")]
+    assert [line for line in offline.stdout.splitlines() if not line.startswith("Requests: ")] == said
+    assert (offline.code, offline.stderr) == (online.code, online.stderr)
+
+
+def test_stdout_and_stdin(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ``--to`` the file is on stdout, and nothing else is; ``--from -`` reads it from a pipe."""
+    captured = shell("capture")
+    assert (captured.code, captured.stderr) == (0, SUMMARY)
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(captured.stdout.encode())))
+    offline = shell.offline(*PLAN, "--from", "-")
+
+    assert without_cost(offline.stdout) == without_cost(shell(*PLAN).stdout)
+
+
+def test_golden_file(shell: Shell) -> None:
+    """What is in a file, and what is not; set UPDATE_GOLDEN to write it anew, and read it."""
+    text = shell("capture").stdout
+
+    assert [secret for secret in SECRETS if secret in text] == []
+    comparable = json.loads(text)
+    comparable["captured"]["tool_version"] = "(of the day)"
+    del comparable["captured"]["lists"]["/load_balancer_types"]  # long, and nobody's secret
+    text = json.dumps(comparable, indent=1, ensure_ascii=False) + "\n"
+    assert text == golden("captured.json", text)
+
+
+def test_only_reads_are_sent(sim: Simulation, shell: Shell) -> None:
+    """One GET for each page and for what is alone; of the servers that the list lacks each is asked for."""
+    shell("capture")
+
+    assert sorted((entry.method, entry.path) for entry in sim.sent_to_kubernetes()) == [
+        ("GET", path)
+        for path in (
+            "/api/v1/namespaces/kube-system",
+            "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler",
+            "/api/v1/nodes",
+            "/api/v1/services",
+            "/apis/apps/v1/namespaces/kube-system/daemonsets",
+            "/apis/apps/v1/namespaces/kube-system/deployments",
+        )
+    ]
+    assert sorted((entry.method, entry.path) for entry in sim.sent_to_hetzner()) == [
+        ("GET", f"/v1/{path}")
+        for path in (
+            "certificates",
+            "load_balancer_types",
+            "load_balancers",
+            "networks",
+            "networks/7/members",
+            "servers",
+            "servers/8",
+            "servers/9",
+        )
+    ]
+
+
+def test_the_file_is_a_world_for_the_sandbox(shell: Shell, tmp_path: Path) -> None:
+    """It can be served as it is, and read by its owner alone."""
+    file = tmp_path / "world.json"
+    before = os.umask(0)
+    try:
+        shell("capture", "--to", str(file))
+    finally:
+        os.umask(before)
+
+    assert len(read_for_sandbox(file)["kubernetes"]["nodes"]) == 4
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_gaps_are_said(
+    simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What may not be read is missing in the file, which is written all the same, and says so."""
+    sim = a_world(simulate, {"admin": None, VIEWER: ["list"]})
+    shell = Shell(sim, monkeypatch, capsys)
+
+    captured = shell("capture")
+
+    warned, words = captured.stderr.splitlines()[0], "GET /api/v1/namespaces/kube-system answers 403"
+    assert captured.code == 0
+    assert warned.startswith("reconcile: warning: /api/v1/namespaces/kube-system is not whole in the file: ")
+    assert words in warned
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(captured.stdout.encode())))
+    offline = shell.offline(*PLAN, "--from", "-")
+    assert without_cost(offline.stdout) == without_cost(shell(*PLAN).stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "line"),
+    [
+        pytest.param(
+            ("--to", "/nowhere/x"), {}, "--to '/nowhere/x' cannot be written: No such file or directory", id="no folder"
+        ),
+        pytest.param(
+            ("--to", "/dev/full"), {}, "--to '/dev/full' cannot be written: No space left on device", id="full"
+        ),
+        pytest.param(
+            ("--kubeconfig", "/nowhere"),
+            {},
+            "kubeconfig /nowhere cannot be used: Invalid kube-config file. No configuration found.; give another with"
+            " --kubeconfig or KUBECONFIG, or correct it",
+            id="no cluster",
+        ),
+        pytest.param(("--kubeconfig=x", "--to=y"), {"RECONCILER_TOO": "z"}, None, id="a misspelt variable"),
+    ],
+)
+def test_trouble(shell: Shell, words: tuple[str, ...], variables: dict[str, str], line: str | None) -> None:
+    """One line, and exit code 1."""
+    said = shell("capture", *words, **variables)
+
+    expected = line or "unknown variable RECONCILER_TOO: did you mean RECONCILER_TO?"
+    assert (said.code, said.stdout, said.stderr) == (1, "", f"reconcile: error: {expected}\n")
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        pytest.param("x" * 64, "GET /servers answers 401", id="the project's"),
+        pytest.param(None, "GET /api/v1/nodes answers 403", id="the cluster's"),
+    ],
+)
+def test_nothing_to_plan_from(
+    simulate: Callable[..., Simulation],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    token: str | None,
+    words: str,
+) -> None:
+    """Without Nodes, or without servers, no file is written."""
+    sim = a_world(simulate, {"admin": None, VIEWER: ["get", "list"] if token else ["get"]})
+    file = tmp_path / "world.json"
+    shell = Shell(sim, monkeypatch, capsys)
+    if token:
+        monkeypatch.setattr("tests.support.capture_command.READ_ONLY_TOKEN", token)
+
+    said = shell("capture", "--to", str(file))
+
+    assert (said.code, said.stdout, len(said.stderr.splitlines())) == (1, "", 1)
+    assert words in said.stderr
+    assert not file.exists()
+
+
+def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read until then is not all, and is not taken for it."""
+
+    @contextmanager
+    def stopped() -> Iterator[Stop]:
+        stop = Stop()
+        yield stop
+
+    def read(_config: object, stop: Stop) -> object:
+        stop.set()
+        return object()
+
+    monkeypatch.setattr(command, "stop_on_signals", stopped)
+    monkeypatch.setattr(command, "_read", read)
+    file = tmp_path / "world.json"
+
+    said = shell("capture", "--to", str(file))
+
+    stop_line = "reconcile: error: stopped before everything was read: nothing is written\n"
+    assert (said.code, said.stderr, file.exists()) == (1, stop_line, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        pytest.param(
+            ("--from", "f"),
+            ["--from goes with --dry-run and with 'reconcile explain': nothing can be applied to a file"],
+            id="loop",
+        ),
+        pytest.param(
+            ("--once", "--from", "f"),
+            ["--from goes with --dry-run and with 'reconcile explain': nothing can be applied to a file"],
+            id="once",
+        ),
+        pytest.param(
+            ("--dry-run", "--from", "f", "--kubeconfig", "k"),
+            ["--from and --kubeconfig exclude each other: a plan from a file asks no cluster"],
+            id="a cluster as well",
+        ),
+        pytest.param(
+            ("explain", "node", "a", "--from", "f", "--kubeconfig", "k"),
+            ["--from and --kubeconfig exclude each other: a plan from a file asks no cluster"],
+            id="an explanation with a cluster",
+        ),
+    ],
+)
+def test_usage(shell: Shell, words: tuple[str, ...], lines: list[str]) -> None:
+    """A file can only be looked at."""
+    said = shell.offline(*words)
+
+    assert (said.code, said.stderr.splitlines()) == (64, [f"reconcile: error: {line}" for line in lines])
+
+
+@pytest.mark.parametrize(
+    "words", [("orphans", "--from", "f"), ("approve", "x", "--from", "f"), ("capture", "--from", "f")]
+)
+def test_commands_that_know_no_file(shell: Shell, words: tuple[str, ...]) -> None:
+    """They are told so where the command line is split."""
+    with pytest.raises(SystemExit) as ended:
+        shell.offline(*words)
+
+    assert ended.value.code == 64
+
+
+def test_a_bad_file_is_one_error(shell: Shell, tmp_path: Path) -> None:
+    """In the report, on stderr, and in the exit code; for an explanation as well."""
+    file = str(tmp_path / "missing")
+    why = "No such file or directory; give a file that 'reconcile capture' has written"
+    line = f"world file {file!r} cannot be used: {why}"
+
+    plan = shell.offline(*PLAN, "--from", file)
+    explanation = shell.offline("explain", "node", "a", "--from", file)
+
+    assert (plan.code, plan.stderr) == (1, f"reconcile: error: {line}\n")
+    assert (json.loads(plan.stdout)["result"], json.loads(plan.stdout)["errors"]) == ("error", [line])
+    assert (explanation.code, explanation.stderr) == (1, f"reconcile: error: {line}\n")

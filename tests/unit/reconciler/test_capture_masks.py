@@ -1,0 +1,147 @@
+"""What of an object goes into a world file: each field that some decoder reads, and no other."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from desired.other_controller import IMAGE
+from reconciler.capture import masks
+from reconciler.capture.masks import Mask
+from reconciler.observe import catalogue, certificates, controllers, hetzner, load_balancers, members, networks
+from reconciler.observe.nodes import NODES
+from reconciler.observe.services import SERVICES
+
+KEY = "load-balancer.hetzner.cloud/name"
+DEPLOYMENTS, DAEMON_SETS = controllers._lists("kube-system")
+
+
+def example(kind: Any) -> Any:
+    """A JSON value of a type as msgspec describes it, with all of its fields."""
+    match kind:
+        case msgspec.inspect.StructType():
+            return {field.encode_name: example(field.type) for field in kind.fields}
+        case msgspec.inspect.ListType():
+            return [example(kind.item_type)]
+        case msgspec.inspect.DictType():
+            return {KEY: example(kind.value_type)}
+        case msgspec.inspect.UnionType():
+            return example(max(kind.types, key=lambda one: isinstance(one, msgspec.inspect.StructType)))
+        case msgspec.inspect.Metadata():
+            return example(kind.type)
+        case msgspec.inspect.EnumType():
+            return next(iter(kind.cls)).value
+        case msgspec.inspect.BoolType():
+            return True
+        case msgspec.inspect.IntType() | msgspec.inspect.AnyType():
+            return 1
+        case msgspec.inspect.DateTimeType():
+            return "2026-01-01T00:00:00Z"
+    return IMAGE
+
+
+@pytest.mark.parametrize(
+    ("mask", "shape"),
+    [
+        pytest.param(masks.NODE, NODES._one.type, id="Node"),
+        pytest.param(masks.SERVICE, SERVICES._one.type, id="Service"),
+        pytest.param(masks.WORKLOAD, DEPLOYMENTS._one.type, id="Deployment"),
+        pytest.param(masks.WORKLOAD, DAEMON_SETS._one.type, id="DaemonSet"),
+        pytest.param(masks.SERVER, hetzner._PAGES._one.type, id="server"),
+        pytest.param(masks.NETWORK, networks._Network, id="network"),
+        pytest.param(masks.MEMBER, members._MEMBER.type, id="member"),
+        pytest.param(masks.BALANCER_TYPE, catalogue._TYPES._one.type, id="type"),
+        pytest.param(masks.LOAD_BALANCER, load_balancers.BALANCERS._one.type, id="load balancer"),
+        pytest.param(masks.CERTIFICATE, certificates.CERTIFICATES._one.type, id="certificate"),
+    ],
+)
+def test_all_that_is_read_is_kept(mask: Mask, shape: Any) -> None:
+    """Whatever a decoder has a field for is in the file, and nothing that it has none for."""
+    whole = example(msgspec.inspect.type_info(shape))
+    assert len(whole) >= 3
+
+    assert mask(whole) == whole
+    assert mask({**whole, "extra": "secret"}) == whole
+
+
+def test_routes_are_kept() -> None:
+    """They are decoded one by one, behind the network's own shape."""
+    route = example(msgspec.inspect.type_info(networks._Route))
+
+    assert masks.NETWORK({"routes": [{**route, "extra": "secret"}]}) == {"routes": [route]}
+
+
+@pytest.mark.parametrize(
+    ("mask", "given", "kept"),
+    [
+        pytest.param(
+            masks.SERVICE,
+            {
+                "metadata": {
+                    "annotations": {
+                        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+                        "example.com/password": "p",
+                        "load-balancer.hetzner.cloud/nmae": "misspelt",
+                        "hcloud-reconciler/deletion-policy": "retain",
+                    },
+                    "managedFields": [{"manager": "kubectl"}],
+                }
+            },
+            {
+                "metadata": {
+                    "annotations": {
+                        "load-balancer.hetzner.cloud/nmae": "misspelt",
+                        "hcloud-reconciler/deletion-policy": "retain",
+                    }
+                }
+            },
+            id="annotations of others",
+        ),
+        pytest.param(
+            masks.NODE,
+            {
+                "metadata": {"annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.2", "csi/node": "x"}},
+                "status": {"images": [{"names": ["registry.example.com/secret"]}], "nodeInfo": {"machineID": "x"}},
+            },
+            {"metadata": {"annotations": {"alpha.kubernetes.io/provided-node-ip": "10.0.0.2"}}, "status": {}},
+            id="what a kubelet tells",
+        ),
+        pytest.param(
+            masks.CERTIFICATE,
+            {"id": 1, "certificate": "-----BEGIN CERTIFICATE-----", "fingerprint": "aa:bb"},
+            {"id": 1},
+            id="a certificate's text",
+        ),
+        pytest.param(
+            masks.WORKLOAD,
+            {
+                "spec": {
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {"image": "registry.example.com/secret:1", "env": [{"name": "T", "value": "t"}]},
+                                {"image": f"mirror.example.com/x/{IMAGE}:v1.30.0", "args": ["--x"]},
+                            ]
+                        }
+                    }
+                }
+            },
+            {"spec": {"template": {"spec": {"containers": [{"image": ""}, {"image": IMAGE}]}}}},
+            id="images and environments",
+        ),
+        pytest.param(
+            masks.SERVER, {"id": {"a": "secret"}, "labels": ["secret"]}, {"id": {}, "labels": []}, id="shapes"
+        ),
+        pytest.param(
+            masks.NODE,
+            {"spec": "x", "status": None, "metadata": 5},
+            {"spec": "x", "status": None, "metadata": 5},
+            id="no objects",
+        ),
+        pytest.param(masks.NODE, {"spec": {"taints": {"a": 1}}}, {"spec": {"taints": {}}}, id="no list"),
+        pytest.param(masks.WORKLOAD, {"metadata": {"name": 7}}, {"metadata": {"name": 7}}, id="a number as a name"),
+    ],
+)
+def test_what_is_left_out(mask: Mask, given: Any, kept: Any) -> None:
+    """What no plan is made from is not in the file; what has another shape than it should keeps that shape alone."""
+    assert mask(given) == kept

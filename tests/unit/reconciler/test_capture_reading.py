@@ -1,0 +1,236 @@
+"""What an observation sees of a file is what it saw of both APIs, whatever was wrong with them."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actuators.clients.hetzner import HetznerReader
+from actuators.clients.kubernetes import Answer, KubernetesReader
+from actuators.errors import ApiError, Broken, Denied, NotFound, Transient
+from desired.annotations.table import PREFIX
+from desired.other_controller import IMAGE
+from desired.service import Service
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from reconciler.capture.offline import FiledCluster, FiledProject, eyes_of
+from reconciler.capture.reading import capture_world
+from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
+from reconciler.observe.confirm import Confirmer
+from reconciler.observe.world import Eyes, observe_world
+from tests.support.capture_command import a_world
+from tests.support.passes import NAMESPACE
+from tests.support.simulators import Simulation
+
+SETTINGS = Settings(network="net")
+Body = Callable[[Any], Any]
+
+
+def refusal(error: ApiError) -> Body:
+    """A body that is none."""
+
+    def refuse(_body: Any) -> Any:
+        raise error
+
+    return refuse
+
+
+class _Project(HetznerReader):
+    """Hetzner, but for the answers at some paths, from the page of this number on."""
+
+    def __init__(self, reader: HetznerReader, changes: Mapping[str, Body]) -> None:
+        super().__init__(reader._connection)
+        self._changes = changes
+
+    def get(self, path: str) -> bytes:
+        """The answer as somebody has changed it."""
+        body = super().get(path)
+        change = self._changes.get(path.partition("&")[0], self._changes.get(path.partition("?")[0]))
+        return json.dumps(change(json.loads(body))).encode() if change else body
+
+
+class _Cluster(KubernetesReader):
+    """The API server, but for the answers at some paths."""
+
+    def __init__(self, reader: KubernetesReader, changes: Mapping[str, Body]) -> None:
+        super().__init__(reader._connection)
+        self._changes = changes
+
+    def get(self, path: str) -> Answer:
+        """The answer as somebody has changed it."""
+        answer = super().get(path)
+        change = self._changes.get(path.partition("?")[0])
+        return replace(answer, body=json.dumps(change(json.loads(answer.body))).encode()) if change else answer
+
+
+@pytest.fixture
+def sim(simulate: Callable[..., Simulation]) -> Simulation:
+    """Something of everything."""
+    return a_world(simulate)
+
+
+def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snapshot, Snapshot]:
+    """What is observed of the APIs, and of the file."""
+    cluster = _Cluster(sim.kubernetes_reader(), changes)
+    project = _Project(sim.hetzner_reader(), changes)
+    file.write_bytes(write_world(capture_world(cluster, project, SETTINGS.network, NAMESPACE)))
+    online = observe_world(Eyes(cluster, project, Confirmer(project)), SETTINGS, NAMESPACE)
+    offline = observe_world(eyes_of(read_world(str(file))), SETTINGS, NAMESPACE)
+    assert {part: (type(error), str(error)) for part, error in offline.failures.items()} == {
+        part: (type(error), str(error)) for part, error in online.failures.items()
+    }
+    return planned_from(online.snapshot), offline.snapshot
+
+
+def planned_from(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without what no rule looks at: annotations of others, and images but for what they are asked."""
+
+    def theirs_left_out(service: Service) -> Service:
+        ours = {key: text for key, text in service.claim.annotations.items() if key.startswith(PREFIX)}
+        return replace(service, claim=replace(service.claim, annotations=ours))
+
+    services, controllers = snapshot.services, snapshot.controllers
+    assert services is not None
+    assert controllers is not None
+    kept = {key: theirs_left_out(service) for key, service in services.items.items()}
+    reduced = {key: replace(found, images=(IMAGE,)) for key, found in controllers.items.items()}
+    return replace(snapshot, services=replace(services, items=kept), controllers=replace(controllers, items=reduced))
+
+
+def items(change: Callable[[list[Any]], list[Any]], name: str = "items") -> Body:
+    """A list with other objects, and the count that it had."""
+    return lambda body: {**body, name: change(body[name])}
+
+
+def total(number: int | None) -> Body:
+    """A page that says that there are so many objects."""
+    return lambda body: {**body, "meta": {"pagination": {"last_page": 1, "total_entries": number}}}
+
+
+TROUBLE: Mapping[str, Mapping[str, Body]] = {
+    "none": {},
+    "Services may not be listed": {"/api/v1/services": refusal(Denied("no", status=403, code="Forbidden"))},
+    "no identity": {"/api/v1/namespaces/kube-system": refusal(Transient("down"))},
+    "Deployments may not be listed": {
+        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments": refusal(Denied("no", status=403)),
+    },
+    "no load balancers": {"/load_balancers": refusal(Transient("down", status=503))},
+    "no types": {"/load_balancer_types": refusal(Transient("down", status=503))},
+    "no members": {"/networks/7/members": refusal(Transient("down", status=503))},
+    "garbage": {"/certificates": lambda _: ["garbage"], "/load_balancers": lambda _: {}},
+    "null for a list": {"/api/v1/services": lambda body: {**body, "items": None}},
+    "no count": {"/servers": total(None)},
+    "a count that does not add up": {"/servers": total(3), "/networks/7/members": total(1)},
+    "an object twice": {"/servers": items(lambda listed: [*listed[:1], *listed[:1]], "servers")},
+    "an object without an id": {"/servers": items(lambda listed: [listed[0], {"name": "web-2"}], "servers")},
+    "members without an address": {"/networks/7/members": items(lambda listed: [{}, *listed[1:]], "members")},
+    "unreadable objects": {
+        "/servers": items(lambda listed: [listed[0], {**listed[1], "status": {"a": 1}}], "servers"),
+        "/load_balancers": items(lambda listed: [{**listed[0], "targets": {"a": 1}}], "load_balancers"),
+        "/api/v1/services": items(lambda listed: [{**item, "spec": [1]} for item in listed]),
+        "/api/v1/nodes": items(lambda listed: [{}, *listed[1:]]),
+    },
+}
+
+
+@pytest.mark.parametrize("changes", TROUBLE.values(), ids=TROUBLE)
+def test_the_same_snapshot(sim: Simulation, tmp_path: Path, changes: Mapping[str, Body]) -> None:
+    """What arrived is as it was, what did not is missing for the same reason, and the time is the API server's."""
+    online, offline = both(sim, changes, tmp_path / "world.json")
+
+    assert offline == online
+
+
+@pytest.mark.parametrize("page", [1, 2, 3])
+def test_a_page_that_did_not_arrive(simulate: Callable[..., Simulation], tmp_path: Path, page: int) -> None:
+    """What came before, and after, is in the file, and the list ends with the same error."""
+    sim = a_world(simulate, more=120)
+
+    online, offline = both(sim, {f"/load_balancers?page={page}": refusal(Transient("cut", status=502))}, tmp_path / "w")
+
+    assert online.load_balancers is not None
+    assert offline == online
+
+
+def test_servers_that_only_answer_to_their_ids(sim: Simulation, tmp_path: Path) -> None:
+    """They are in the file, so that the list is doubted in a plan from it as well; and so are errors."""
+    sim.hetzner.set_faults([{"kind": "list_lacks", "path": "/servers", "ids": [1], "count": None}])
+    changes = {"/servers/8": refusal(Transient("down", status=503))}
+    nodes = sim.nodes()
+    nodes["web-1"]["status"]["conditions"][0]["status"] = "Unknown"
+    sim.kubernetes.replace_world({**sim.kubernetes.world()["kubernetes"], "nodes": list(nodes.values())})
+
+    online, offline = both(sim, changes, tmp_path / "world.json")
+
+    assert "it lacks server 1, which a GET by its id finds" in str(online.servers.why_incomplete)
+    assert offline == online
+
+
+def test_large_worlds(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+    """Lists of many pages come out whole, and in order."""
+    sim = a_world(simulate, more=1010)
+
+    online, offline = both(sim, {}, tmp_path / "world.json")
+
+    assert (len(online.nodes), len(online.servers)) == (1014, 122)
+    assert list(offline.nodes) == list(online.nodes)
+    assert offline == online
+
+
+def test_a_cluster_without_nodes(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+    """Nothing is no gap."""
+    online, offline = both(simulate(), {}, tmp_path / "world.json")
+
+    assert (len(online.nodes), online.nodes.complete) == (0, True)
+    assert offline == online
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        pytest.param({"/api/v1/nodes": refusal(Denied("no", status=403))}, Denied, id="no Nodes"),
+        pytest.param({"/api/v1/nodes": lambda _: []}, Broken, id="garbage for Nodes"),
+        pytest.param({"/servers": refusal(Denied("no", status=401))}, Denied, id="no servers"),
+        pytest.param({"/servers": lambda _: {"servers": 5}}, Broken, id="garbage for servers"),
+    ],
+)
+def test_nothing_to_plan_from(sim: Simulation, changes: Mapping[str, Body], kind: type[ApiError]) -> None:
+    """Without Nodes or servers there is no world."""
+    cluster, project = _Cluster(sim.kubernetes_reader(), changes), _Project(sim.hetzner_reader(), changes)
+
+    with pytest.raises(kind):
+        capture_world(cluster, project, None, NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"),
+    [
+        pytest.param(lambda world: FiledProject(world).get("/servers/1"), "/servers/1", id="a server"),
+        pytest.param(lambda world: FiledProject(world).get("/networks/7"), "/networks/7", id="a network"),
+        pytest.param(lambda world: FiledProject(world).get("/pricing"), "/pricing", id="prices"),
+        pytest.param(
+            lambda world: FiledProject(world).get("/networks/7/members?page=1"), "/networks/7/members", id="members"
+        ),
+        pytest.param(lambda world: FiledCluster(world).get("/api/v1/nodes/a"), "/api/v1/nodes/a", id="a Node"),
+    ],
+)
+def test_what_a_file_lacks(sim: Simulation, ask: Callable[[World], object], what: str) -> None:
+    """It is not there, and the error says where it is not."""
+    taken_at = sim.clock.now()
+
+    with pytest.raises(NotFound, match=what):
+        ask(World(captured=Captured(taken_at), kubernetes=Cluster(), hetzner=Project()))
+
+
+def test_nobody_is_asked(sim: Simulation) -> None:
+    """A file has no address, no allowance, and nothing to count."""
+    world = World(captured=Captured(sim.clock.now()), kubernetes=Cluster(), hetzner=Project())
+    eyes = eyes_of(world)
+    eyes.hetzner.get("/servers?page=1")
+    eyes.kubernetes.get("/api/v1/nodes?limit=500")
+
+    assert (eyes.hetzner.requests.total, eyes.kubernetes.requests.total) == (0, 0)
+    assert (eyes.hetzner.rate_limit, eyes.kubernetes.host) == (None, "the world file")

@@ -1,0 +1,231 @@
+"""Whole passes beside another cloud controller, and passes of a loop that remembers: what fails, and what flaps."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.outcome import Applied, Failed
+from desired.change import NoteKind, Verdict
+from reconciler.history import History
+from reconciler.result import Report, Result
+from tests.routes import pods_of
+from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers
+from tests.support.objects import joining_node, server
+from tests.support.passes import NAMESPACE, Run, initialised
+from tests.support.routed_passes import a_run_of_joining_nodes, routed_nodes
+from tests.support.simulators import Simulation
+from tests.support.workloads import raw_workload
+
+Simulate = Callable[..., Simulation]
+HCCM = raw_workload(
+    "hcloud-cloud-controller-manager", "hetznercloud/hcloud-cloud-controller-manager:v1.30.1", readyReplicas=1
+)
+REFUSED = {"kind": "Status", "reason": "Forbidden", "message": "may not"}
+FORBIDDEN = {"error": {"code": "forbidden", "message": "insufficient permissions"}}
+TARGET = f"{BALANCER}/target/server:2"
+
+
+def beside_hccm(run: Run, **status: Any) -> None:
+    """Let HCCM's Deployment be there with this status."""
+    world = run.sim.kubernetes.world()["kubernetes"]
+    run.sim.kubernetes.replace_world({**world, "deployments": [{**HCCM, "status": status}]})
+
+
+def rules(report: Report) -> dict[str, str | None]:
+    """Key of each change that was not tried → the rule that kept it."""
+    return {line.change.key: line.change.ruling.rule for line in report.lines if line.outcome is None}
+
+
+def outcome_of(report: Report, key: str) -> type | None:
+    """How the change ended; None when it was not tried."""
+    return next(type(line.outcome) for line in report.lines if line.change.key == key and line.outcome is not None)
+
+
+def test_nothing_is_written_beside_hccm(joining: Run) -> None:
+    """Every write is held, with a note that says what to do; scaled to 0 it is in nobody's way."""
+    beside_hccm(joining, readyReplicas=1)
+
+    report = joining.converge()
+
+    assert report.result is Result.REFUSED
+    assert joining.sim.written() == []
+    assert rules(report) == {"node/web-1": "other-controller", "node/web-2": "other-controller"}
+    assert [note.kind for note in report.notes] == [NoteKind.OTHER_CONTROLLER]
+    assert {event.reason for event in joining.ears.events} == {"ChangeHeld"}
+
+    beside_hccm(joining)
+    assert joining.converge().result is Result.NO_CHANGES
+    assert initialised(joining) == ["web-1", "web-2"]
+
+
+def test_an_approval_lets_it_pass(joining: Run) -> None:
+    """``reconcile approve`` lets exactly these changes pass, once."""
+    beside_hccm(joining, readyReplicas=1)
+    (hold,) = joining.plan().holds
+    joining.approve(hold.hash)
+
+    report = joining.converge()
+
+    assert initialised(joining) == ["web-1", "web-2"]
+    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
+
+
+def test_an_empty_plan_beside_hccm(joining: Run) -> None:
+    """Nothing to hold is no refusal: what people look at before they switch over."""
+    joining.converge()
+    beside_hccm(joining, readyReplicas=1)
+
+    report = joining.plan()
+
+    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
+    assert [note.kind for note in report.notes] == [NoteKind.OTHER_CONTROLLER]
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_no_permission_to_look(joining: Run, code: int) -> None:
+    """Then nothing is held, and a note has the API server's words."""
+    joining.sim.spoil_kubernetes("status", path="/apis/apps/.*", code=code, body=REFUSED, count=None)
+
+    report = joining.converge()
+
+    assert (report.result, initialised(joining)) == (Result.NO_CHANGES, ["web-1", "web-2"])
+    (note,) = report.notes
+    assert note.kind is NoteKind.OTHER_CONTROLLER
+    assert f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments answers {code} may not" in note.text
+
+
+class Clock:
+    """A clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def remembering(run: Run) -> Clock:
+    """Let passes of this run be those of a loop, on the clock that is returned."""
+    clock = Clock()
+    run.history = History(clock, lambda: 0.0)
+    return clock
+
+
+def test_a_failing_node_slows_no_other(simulate: Simulate) -> None:
+    """What is refused is tried again after 1, 2 and 4 s, whatever else calls for passes; others are served at once."""
+    servers = [server(number, f"web-{number}") for number in range(1, 9)]
+    run = Run(simulate(nodes=[joining_node("web-1")], project={"servers": servers}))
+    clock = remembering(run)
+    run.sim.spoil_kubernetes("status", method="PATCH", path=".*/web-1.*", code=403, body=REFUSED, count=None)
+
+    tried = []
+    for second in range(8):
+        clock.now = float(second)
+        if second:
+            run.sim.kubernetes_writer().create("/api/v1/nodes", joining_node(f"web-{second + 1}"))
+        report = run.converge()
+        if any(line.change.key == "node/web-1" and isinstance(line.outcome, Failed) for line in report.lines):
+            tried.append(second)
+        if second:
+            assert outcome_of(report, f"node/web-{second + 1}") is Applied
+
+    assert tried == [0, 1, 3, 7]
+    assert initialised(run) == [f"web-{number}" for number in range(2, 9)]
+
+
+def test_what_backs_off_waits_with_a_time(joining: Run) -> None:
+    """It is planned, and due; its events hold on, as if it had been tried."""
+    clock = remembering(joining)
+    joining.sim.spoil_kubernetes("status", method="PATCH", path=".*/web-1.*", code=403, body=REFUSED, count=None)
+    joining.converge()
+    clock.now += 0.25
+
+    report = joining.converge()
+
+    (line,) = report.lines
+    assert (line.outcome, line.change.ruling.rule, line.change.ruling.due_in_s) == (None, "back-off", 0.75)
+    assert line.change.ruling.why.startswith("failed: Kubernetes API server: PATCH /api/v1/nodes/web-1")
+    assert line.change.ruling.verdict is Verdict.WAITING
+
+
+def test_a_service_that_fails_is_told_the_same_while_it_waits(simulate: Simulate) -> None:
+    """Neither its warning nor its conditions come and go with each try."""
+    run = a_balanced_run(simulate)
+    clock = remembering(run)
+    run.sim.spoil_hetzner("status", method="POST", path=".*/load_balancers", code=403, count=None, body=FORBIDDEN)
+    run.converge()
+    first = [event for event in run.ears.events if event.subject.kind == "Service"]
+    conditions = run.sim.objects("services")["web"]["status"].get("conditions")
+    run.ears.events.clear()
+    run.sim.kubernetes_proxy.journal.clear()
+    clock.now += 0.5
+
+    report = run.converge()
+
+    assert rules(report)[BALANCER] == "back-off"
+    assert [event for event in run.ears.events if event.subject.kind == "Service"] == first
+    assert run.sim.objects("services")["web"]["status"].get("conditions") == conditions
+    assert run.sim.written() == []
+
+
+def test_a_refused_route_stays_refused_while_it_waits(simulate: Simulate) -> None:
+    """The Node is told once that it has no network, and nothing is planned to say otherwise before the next try."""
+    run = a_run_of_joining_nodes(simulate, 1)
+    clock = remembering(run)
+    run.sim.spoil_hetzner("status", method="POST", path=".*/add_route", code=403, count=None, body=FORBIDDEN)
+    run.converge()
+    clock.now += 0.5
+
+    assert rules(run.converge()) == {f"route/7/{pods_of(1)}": "back-off"}
+    run.sim.hetzner_proxy.clear_faults()
+    clock.now += 0.5
+    run.converge()
+    assert routed_nodes(run) == {"web-1"}
+
+
+def test_a_target_that_somebody_removes_again_and_again(simulate: Simulate) -> None:
+    """It is put back until that was undone three times; then it is left alone for an hour, with a warning."""
+    run = a_balanced_run(simulate)
+    clock = remembering(run)
+    run.converge()
+    run.converge()
+    heard, reports = [], []
+    for _ in range(4):
+        clock.now += 60.0
+        take_away_target_2(run)
+        run.ears.events.clear()
+        reports.append(run.converge())
+        heard.append({event.reason for event in run.ears.events})
+        run.converge()
+
+    assert [rules(report) for report in reports] == [{}, {}, {}, {TARGET: "flapping"}]
+    assert [line.change.ruling.due_in_s for line in reports[-1].lines] == [3600.0]
+    assert ["ChangeSuspended" in reasons for reasons in heard] == [False, False, False, True]
+    assert targets(run) == {1}
+
+    clock.now += 3600.0
+    run.converge()
+    assert targets(run) == {1, 2}
+
+
+def targets(run: Run) -> set[int]:
+    """Ids of the servers that get traffic."""
+    (balancer,) = balancers(run)
+    return {target["server"]["id"] for target in balancer["targets"]}
+
+
+def take_away_target_2(run: Run) -> None:
+    """Let somebody else remove the second server from the load balancer."""
+    project = run.sim.hetzner.world()["hetzner"]
+    (balancer,) = project["load_balancers"]
+    kept = [target for target in balancer["targets"] if target["server"]["id"] != 2]
+    run.sim.hetzner.replace_world({**project, "load_balancers": [{**balancer, "targets": kept}]})
+
+
+def test_a_run_that_remembers_nothing(joining: Run) -> None:
+    """``--once`` has no history: each of its passes tries everything."""
+    joining.sim.spoil_kubernetes("status", method="PATCH", path=".*/web-1.*", code=403, body=REFUSED, count=None)
+
+    for _ in range(2):
+        assert outcome_of(joining.converge(), "node/web-1") is Failed

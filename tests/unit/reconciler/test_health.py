@@ -1,0 +1,166 @@
+"""Probes: alive as long as the loop comes round, ready once everything was read; whatever the clouds do."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from reconciler.result import Report
+from reconciler.telemetry.health import Check, Health
+from reconciler.telemetry.probes import Request, health_pages
+from tests.builders import a_server, a_snapshot, incomplete, servers_of
+
+INTERVAL_S = 60.0
+TIMEOUT_S = 15.0
+ALLOWED_S = 3 * INTERVAL_S + 10 * TIMEOUT_S
+WHOLE = Report(snapshot=a_snapshot())
+GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
+GONE = Report(errors=("Hetzner API does not answer",))
+
+
+@dataclass
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+@dataclass
+class Watched:
+    """A health with its clock."""
+
+    clock: Clock
+    health: Health
+
+    def after(self, seconds: float) -> "Watched":
+        """So many seconds later."""
+        self.clock.now += seconds
+        return self
+
+    @property
+    def is_alive(self) -> bool:
+        """What ``/livez`` says."""
+        return is_fine(self.health.liveness())
+
+    @property
+    def is_ready(self) -> bool:
+        """What ``/readyz`` says."""
+        return is_fine(self.health.readiness())
+
+
+def is_fine(checks: tuple[Check, ...]) -> bool:
+    """Whether nothing is wrong."""
+    return all(check.problem is None for check in checks)
+
+
+@pytest.fixture
+def watched() -> Watched:
+    """A process that has just begun."""
+    clock = Clock()
+    return Watched(clock, Health(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=clock))
+
+
+def test_a_process_that_begins(watched: Watched) -> None:
+    """It is alive, and not ready."""
+    assert (watched.is_alive, watched.is_ready) == (True, False)
+
+
+@pytest.mark.parametrize("report", [WHOLE, GAP, GONE], ids=["whole", "gap", "error"])
+def test_a_loop_that_goes_round_is_alive(watched: Watched, report: Report) -> None:
+    """Whatever comes of the passes: no restart brings a cloud back."""
+    for _ in range(100):
+        watched.health.began()
+        watched.after(INTERVAL_S).health.passed(report)
+        assert watched.is_alive
+
+
+def test_a_loop_that_hangs(watched: Watched) -> None:
+    """Three intervals, and what a pass may take; then it says since when."""
+    watched.health.passed(WHOLE)
+    watched.after(10).health.began()
+
+    assert watched.after(ALLOWED_S - 10).is_alive
+    assert not watched.after(1).is_alive
+    assert watched.health.liveness()[1].line == (
+        "[-]loop failed: nothing has come to an end for 331 s, where 330 s are allowed;"
+        " the pass that is running began 321 s ago"
+    )
+    assert watched.is_ready
+
+
+def test_a_long_pass_that_gets_on_is_alive(watched: Watched) -> None:
+    """A hundred load balancers take their time."""
+    watched.health.began()
+    for _ in range(100):
+        watched.after(ALLOWED_S).health.alive()
+        assert watched.is_alive
+
+
+def test_a_longer_interval_gives_more_time(watched: Watched) -> None:
+    """The pause follows from the rate limit, and is known only after a pass."""
+    watched.health.passed(WHOLE, 600.0)
+
+    assert watched.after(3 * 600.0).is_alive
+    assert not watched.after(10 * TIMEOUT_S + 1).is_alive
+
+
+def test_standby(watched: Watched) -> None:
+    """It is alive and ready as long as it goes round; when it leads it is ready once it has read everything."""
+    for _ in range(100):
+        watched.after(ALLOWED_S).health.standby()
+        assert (watched.is_alive, watched.is_ready) == (True, True)
+    assert not watched.after(ALLOWED_S + 1).is_alive
+
+    watched.health.began()
+    assert not watched.is_ready
+    watched.health.passed(WHOLE)
+    assert watched.is_ready
+
+
+@pytest.mark.parametrize(
+    ("reports", "line"),
+    [
+        pytest.param((), "[-]snapshot failed: no pass has ended yet", id="nothing yet"),
+        pytest.param((GONE,), "[-]snapshot failed: Hetzner API does not answer", id="nothing was read"),
+        pytest.param((GAP,), "[-]snapshot failed: page 2 timed out", id="a gap"),
+        pytest.param((GAP, WHOLE), "[+]snapshot ok", id="whole at last"),
+        pytest.param((WHOLE, GONE, GAP), "[+]snapshot ok", id="once is enough"),
+    ],
+)
+def test_readiness(watched: Watched, reports: tuple[Report, ...], line: str) -> None:
+    """Ready after the first look at everything, and for good: a cloud that goes away makes nobody unready."""
+    for report in reports:
+        watched.health.passed(report)
+
+    assert watched.health.readiness()[1].line == line
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "text"),
+    [
+        ("/livez", "", 200, "ok"),
+        ("/healthz", "", 200, "ok"),
+        ("/livez", "verbose", 200, "[+]ping ok\n[+]loop ok\nlivez check passed\n"),
+        ("/healthz", "verbose=1", 200, "[+]ping ok\n[+]loop ok\nhealthz check passed\n"),
+        ("/readyz", "", 500, "[+]ping ok\n[-]snapshot failed: no pass has ended yet\nreadyz check failed\n"),
+        ("/livez", "exclude=loop", 200, "ok"),
+    ],
+)
+def test_answers(watched: Watched, path: str, query: str, status: int, text: str) -> None:
+    """As components of Kubernetes answer."""
+    page = health_pages(watched.health)[path](Request(query))
+
+    assert (page.status, page.body.decode()) == (status, text)
+
+
+def test_an_answer_is_text_whatever_an_api_said(watched: Watched) -> None:
+    """An error's text steers no terminal and adds no line."""
+    watched.health.passed(Report(errors=("a\n[+]b ok\x1b[2J",)))
+
+    lines = health_pages(watched.health)["/readyz"](Request()).body.decode().splitlines()
+
+    assert lines[1] == "[-]snapshot failed: a\\n[+]b ok\\x1b[2J"
+    assert len(lines) == 3

@@ -1,0 +1,295 @@
+"""The loop's memory: what it holds against a change after failures, and after others undid it, and for how long."""
+
+from dataclasses import replace
+
+import pytest
+
+from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from desired.change import Change
+from desired.patience_guards import mark_of
+from desired.suspension import BACK_OFF, FLAPPING, Suspension
+from reconciler.attempts import NOT_SEEN
+from reconciler.history import MOST_TRAILS, History
+from reconciler.result import Line, Report
+from tests.builders import a_change, a_snapshot, an_identity
+
+CHANGE = a_change()
+OTHER = a_change("node/web-2", owner="node/web-2")
+ELSEWHERE = a_change(after=an_identity("hcloud://2"))
+NO = Failed("no")
+HOUR = 3600.0
+
+
+class Loop:
+    """Passes over a memory, on a clock that only the test moves."""
+
+    def __init__(self, *, draw: float = 0.0, most: int = MOST_TRAILS) -> None:
+        self.now = 1000.0
+        self.history = History(lambda: self.now, lambda: draw, most)
+
+    def run(self, *lines: Line, after_s: float = 1.0) -> None:
+        """A pass that ends with these lines, so long after the last one."""
+        self.now += after_s
+        self.history.withheld()
+        self.history.note(Report(snapshot=a_snapshot(), lines=lines))
+
+    def held(self, change: Change = CHANGE, after_s: float = 0.0) -> Suspension | None:
+        """What is held against the change, so long after the last pass."""
+        self.now += after_s
+        found = self.history.withheld().get(change.key)
+        return found if found is not None and found.mark == mark_of(change) else None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "counts"),
+    [
+        pytest.param(NO, True, id="refused"),
+        pytest.param(Failed("time-out", retry_after_s=1.0), True, id="answer lost"),
+        pytest.param(Applied(), False, id="applied"),
+        pytest.param(NOT_SEEN, False, id="applied and not seen"),
+        pytest.param(GAVE_WAY, False, id="gave way"),
+        pytest.param(Pending("busy", 10.0), False, id="busy"),
+        pytest.param(Pending("overtaken"), False, id="overtaken"),
+        pytest.param(Skipped(STOPPED), False, id="not tried"),
+        pytest.param(None, False, id="not allowed"),
+    ],
+)
+def test_what_counts_as_a_failure(outcome: Outcome | None, counts: bool) -> None:
+    """Only what was tried and not done, for another reason than that it has to wait."""
+    loop = Loop()
+    loop.run(Line(CHANGE, outcome))
+
+    assert (loop.held() is not None) is counts
+    assert (loop.history.due_in_s() is not None) is counts
+
+
+def test_failures_wait_ever_longer() -> None:
+    """1 s, doubled each time, a minute at most."""
+    loop, waits = Loop(), []
+    for _ in range(9):
+        loop.run(Line(CHANGE, NO))
+        held = loop.held()
+        assert held is not None
+        waits.append(held.due_in_s)
+        assert loop.history.due_in_s() == held.due_in_s
+        assert loop.held(after_s=held.due_in_s) is None
+
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
+
+
+def test_waits_are_shortened_at_random() -> None:
+    """By a tenth at most, so that what failed together does not come together for ever."""
+    loop = Loop(draw=0.5)
+    loop.run(Line(CHANGE, NO))
+
+    assert loop.history.due_in_s() == pytest.approx(0.95)
+
+
+def test_what_an_api_asks_for() -> None:
+    """No try before the time that was named."""
+    loop = Loop()
+    loop.run(Line(CHANGE, Failed("later", retry_after_s=7.0)))
+
+    assert loop.history.due_in_s() == 7.0
+
+
+def test_what_is_said_of_failures() -> None:
+    """The error, and how often: the same for as long as nothing new happens."""
+    loop = Loop()
+    loop.run(Line(CHANGE, NO))
+    first = loop.held()
+    loop.run(Line(CHANGE), after_s=0.5)
+    second = loop.held()
+    loop.run(Line(CHANGE, NO))
+    third = loop.held()
+
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert (first.rule, first.why, first.error) == (BACK_OFF, "failed: no", "no")
+    assert (second.why, second.due_in_s) == (first.why, 0.5)
+    assert third.why == "failed 2 times in a row, the last time with: no"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected_s"),
+    [
+        pytest.param(Line(CHANGE, Applied()), 1.0, id="done"),
+        pytest.param(Line(CHANGE, NOT_SEEN), 1.0, id="done and not seen"),
+        pytest.param(Line(ELSEWHERE, Applied()), 1.0, id="another value"),
+        pytest.param(Line(CHANGE, Pending("overtaken")), 4.0, id="overtaken"),
+        pytest.param(Line(CHANGE), 4.0, id="planned and withheld"),
+        pytest.param(Line(OTHER), 4.0, id="not planned"),
+    ],
+)
+def test_when_failures_begin_anew(line: Line, expected_s: float) -> None:
+    """After the change was done, or when another value is wanted; not because a pass did not try it."""
+    loop = Loop()
+    for done in (Line(CHANGE, NO), Line(CHANGE, NO), line, Line(CHANGE, NO)):
+        loop.run(done)
+
+    held = loop.held()
+    assert held is not None
+    assert held.due_in_s == expected_s
+
+
+def test_old_failures_are_forgotten() -> None:
+    """After ten minutes without a word."""
+    loop = Loop()
+    loop.run(Line(CHANGE, NO))
+    loop.run(Line(OTHER), after_s=601.0)
+    assert len(loop.history) == 0
+
+    loop.run(Line(CHANGE, NO))
+    assert loop.history.due_in_s() == 1.0
+
+
+def test_others_are_not_held_back() -> None:
+    """What fails is one change."""
+    loop = Loop()
+    loop.run(Line(CHANGE, NO), Line(OTHER, Applied()))
+
+    assert loop.held(OTHER) is None
+
+
+def test_the_third_time_undone() -> None:
+    """Applied and planned again three times within ten minutes: the third time it is left alone for an hour."""
+    loop = Loop()
+    for _ in range(3):
+        assert loop.held() is None
+        loop.run(Line(CHANGE, Applied()), after_s=60.0)
+        loop.run()
+    due = loop.held()
+    assert due is not None
+    assert (due.rule, due.due_in_s) == (FLAPPING, HOUR)
+
+    loop.run(Line(CHANGE), after_s=0.0)
+    half = loop.held(after_s=HOUR / 2)
+    assert half is not None
+    assert (half.why, half.due_in_s) == (due.why, HOUR / 2)
+    assert loop.held(after_s=HOUR / 2) is None
+
+
+def test_what_is_said_of_a_suspension() -> None:
+    """How often, since when by the API server's clock, and for how long."""
+    loop = Loop()
+    for _ in range(4):
+        loop.run(Line(CHANGE, Applied()))
+    held = loop.held()
+
+    assert held is not None
+    assert held.why == (
+        "was done and undone 3 times within 10 minutes, first seen at 12:00:00 UTC: something else wants the opposite."
+        " It is left alone for 60 minutes; find out what that is"
+    )
+
+
+def test_what_was_never_undone_is_free() -> None:
+    """Two times undone and then done for good is forgotten after ten minutes."""
+    loop = Loop()
+    for _ in range(3):
+        loop.run(Line(CHANGE, Applied()))
+    assert loop.held() is not None
+    loop.run()
+
+    assert loop.held(after_s=601.0) is None
+    loop.run(Line(CHANGE, Applied()))
+    assert loop.held() is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_suspended"),
+    [
+        pytest.param([Applied(), Applied(), Applied()], True, id="planned again at once"),
+        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN], True, id="never seen done"),
+        pytest.param([Applied(), Applied()], False, id="one time less"),
+        pytest.param([Applied(), NO, Applied(), Applied()], True, id="refused in between"),
+        pytest.param([Applied(), None, None, Applied()], False, id="planned, not tried, for a while: once undone"),
+        pytest.param([NO, NO, NO, NO, Applied()], False, id="never undone"),
+    ],
+)
+def test_what_counts_as_undone(lines: list[Outcome | None], is_suspended: bool) -> None:
+    """Whatever was applied and is planned again, once for each time that it was applied."""
+    loop = Loop()
+    for outcome in lines:
+        loop.run(Line(CHANGE, outcome))
+    held = loop.held()
+
+    assert (held is not None and held.rule == FLAPPING) is is_suspended
+
+
+@pytest.mark.parametrize(("every_s", "is_suspended"), [(299.0, True), (301.0, False)])
+def test_within_ten_minutes(every_s: float, is_suspended: bool) -> None:
+    """From the first time that it was seen undone to the third; for as long as it is seldom, it goes on."""
+    loop = Loop()
+    for _ in range(3):
+        loop.run(Line(CHANGE, Applied()), after_s=every_s)
+    assert (loop.held(after_s=every_s) is not None) is is_suspended
+
+    loop.run(Line(CHANGE, None if is_suspended else Applied()), after_s=0.0)
+    assert (loop.held(after_s=every_s) is not None) is is_suspended
+
+
+def test_an_hour_from_when_it_was_said() -> None:
+    """However long the pass takes that finds it undone for the third time."""
+    loop = Loop()
+    for _ in range(3):
+        loop.run(Line(CHANGE, Applied()))
+    assert loop.held() is not None
+    loop.now += 30.0
+    loop.history.note(Report(snapshot=a_snapshot(), lines=(Line(CHANGE),)))
+
+    held = loop.held()
+    assert held is not None
+    assert held.due_in_s == HOUR - 30.0
+
+
+def test_another_value_in_between() -> None:
+    """What we changed to something else ourselves, since somebody wanted that, nobody else has undone."""
+    loop = Loop()
+    for _ in range(5):
+        loop.run(Line(CHANGE, Applied()))
+        loop.run(Line(ELSEWHERE, Applied()))
+
+    assert loop.held() is None
+    assert loop.held(ELSEWHERE) is None
+
+
+def test_another_value_of_what_is_suspended() -> None:
+    """A person who changes what is wanted need not wait."""
+    loop = Loop()
+    for _ in range(3):
+        loop.run(Line(CHANGE, Applied()))
+    loop.run(Line(CHANGE))
+    assert loop.held() is not None
+    assert loop.held(ELSEWHERE) is None
+
+    loop.run(Line(ELSEWHERE, Applied()))
+    assert loop.held() is None
+
+
+def test_a_pass_that_saw_nothing() -> None:
+    """What was written before the world could not be seen any more is remembered all the same."""
+    loop = Loop()
+    loop.history.note(Report(lines=(Line(CHANGE, NO),), errors=("gone",)))
+
+    assert loop.held() is not None
+
+
+def test_how_much_is_remembered() -> None:
+    """Bounded, and what was heard of last stays."""
+    loop = Loop(most=3)
+    changes = [a_change(f"node/web-{number}") for number in range(5)]
+    for change in (*changes, changes[2]):
+        loop.run(Line(change, NO), after_s=0.0)
+        assert len(loop.history) <= 3
+
+    assert list(loop.history.withheld()) == ["node/web-3", "node/web-4", "node/web-2"]
+
+
+def test_a_restart_forgets() -> None:
+    """Nothing is kept outside of this process."""
+    loop = Loop()
+    loop.run(Line(CHANGE, NO))
+
+    assert Loop().held(replace(CHANGE)) is None

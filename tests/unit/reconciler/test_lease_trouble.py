@@ -1,0 +1,174 @@
+"""The election over real connections to an API in trouble: who is not sure to lead does not, and little is sent."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actuators.clients import kubernetes
+from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.lease import Leases
+from actuators.retry import NO_PATIENCE
+from reconciler.leadership.elector import Elector
+from reconciler.leadership.leadership import Standing
+from reconciler.leadership.timings import Timings
+from tests.support.leases import NoThread, Timeline, Waiting
+from tests.support.simulators import Simulation
+
+REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "R", "message": "the reason why"}
+GARBAGE = {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": 5}}
+TIMINGS = Timings(15.0, 10.0, 2.0)
+TROUBLE: list[Any] = [
+    pytest.param({"kind": "hang"}, id="no answer"),
+    pytest.param({"kind": "reset"}, id="reset"),
+    pytest.param({"kind": "cut_body"}, id="cut off"),
+    pytest.param({"kind": "half_open"}, id="silent in the middle of an answer"),
+    pytest.param({"kind": "executed_then_504"}, id="executed, then 504"),
+    pytest.param({"kind": "executed_then_reset"}, id="executed, then reset"),
+    *(
+        pytest.param({"kind": "status", "code": code, "body": body}, id=name)
+        for code, body, name in [
+            (500, REFUSED, "500"),
+            (503, None, "503"),
+            (401, REFUSED, "unknown token"),
+            (403, REFUSED, "no right"),
+            (404, "<html>", "a proxy's 404"),
+            (409, REFUSED, "409 to everything"),
+            (422, REFUSED, "422"),
+            (429, REFUSED, "throttled"),
+            (302, None, "redirect"),
+            (200, "<html>", "no JSON"),
+            (200, {}, "no Lease"),
+            (200, {**GARBAGE, "metadata": None}, "no version"),
+            (200, GARBAGE, "a holder that is none"),
+        ]
+    ),
+]
+
+
+class Stage:
+    """One process with a connection to the simulator, and the clock of the election."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.sim = sim
+        self.timeline = Timeline()
+        self.stop, self.closing = Waiting(self.timeline), Waiting(self.timeline)
+        self.threads: list[NoThread] = []
+        connection = kubernetes.connect(
+            str(sim.kubeconfig()),
+            user_agent="tests/1.0",
+            stop=sim.stop,
+            timeout_s=0.1,
+            read_only=False,
+            patience=NO_PATIENCE,
+        )
+        leases = Leases(KubernetesReader(connection), KubernetesWriter(connection), "kube-system", "ccm")
+        self.elector = Elector(
+            leases,
+            TIMINGS,
+            identity="me",
+            clock=self.timeline.clock,
+            wall_clock=self.timeline.wall_clock,
+            draw=lambda: 0.0,
+            beside=self._beside,
+            closing=self.closing,
+        )
+
+    def _beside(self, target: Callable[[], None]) -> NoThread:
+        self.threads.append(NoThread(target))
+        return self.threads[-1]
+
+    def holder(self) -> str | None:
+        """Who holds the Lease, as it truly is; None when there is none."""
+        lease = self.sim.objects("leases").get("ccm")
+        return None if lease is None else lease["spec"]["holderIdentity"]
+
+
+@pytest.fixture
+def stage(simulate: Callable[..., Simulation]) -> Stage:
+    """An empty cluster."""
+    return Stage(simulate())
+
+
+@pytest.mark.parametrize("fault", TROUBLE)
+def test_nobody_comes_to_lead_in_trouble(stage: Stage, fault: dict[str, Any]) -> None:
+    """Not even who may have written the Lease. When it is over the lead is had."""
+    stage.sim.spoil_kubernetes(**fault, count=None)
+    stage.timeline.after(7.0, stage.stop.set)
+
+    assert not stage.elector.wait(stage.stop)
+
+    assert not stage.elector.is_leader()
+    assert len(stage.sim.sent_to_kubernetes()) <= 8  # in four tries
+    stage.sim.kubernetes_proxy.clear_faults()
+    stage.stop.clear()
+    stage.timeline.after(20.0, stage.stop.set)
+    assert stage.elector.wait(stage.stop)
+    assert stage.holder() == "me"
+
+
+@pytest.mark.parametrize("fault", TROUBLE)
+def test_who_leads_stops_in_time(stage: Stage, fault: dict[str, Any]) -> None:
+    """At the renew deadline at the latest, and with fewer than two requests a second."""
+    assert stage.elector.wait(stage.stop)
+    began = stage.timeline.now
+    sent = len(stage.sim.sent_to_kubernetes())
+    stage.sim.spoil_kubernetes(**fault, count=None)
+
+    stage.threads[0].target()
+
+    assert not stage.elector.is_leader()
+    assert stage.timeline.now - began <= TIMINGS.renew_deadline_s
+    assert len(stage.sim.sent_to_kubernetes()) - sent <= TIMINGS.renew_deadline_s
+
+
+@pytest.mark.parametrize("fault", TROUBLE)
+def test_a_moment_of_trouble_costs_nothing(stage: Stage, fault: dict[str, Any]) -> None:
+    """One answer that is spoilt, and the next one is not."""
+    assert stage.elector.wait(stage.stop)
+    stage.sim.spoil_kubernetes(**fault, method="PUT")
+    stage.timeline.after(15.0, lambda: stage.elector.close(release=False))
+    stage.timeline.after(14.9, stage.elector.may_write)
+
+    stage.threads[0].target()
+
+    assert stage.holder() == "me"
+    assert stage.sim.objects("leases")["ccm"]["spec"]["leaseTransitions"] == 0
+
+
+@pytest.mark.parametrize("fault", TROUBLE)
+def test_the_end_is_the_end_in_trouble(stage: Stage, fault: dict[str, Any]) -> None:
+    """The Lease is given back if that can be done, and nothing is raised if not."""
+    assert stage.elector.wait(stage.stop)
+    stage.sim.spoil_kubernetes(**fault, count=None)
+
+    stage.elector.close()
+    stage.threads[0].target()
+
+    assert stage.holder() in ("me", "")
+
+
+def test_a_refused_connection(stage: Stage) -> None:
+    """An API server that is not there is asked once each retry period."""
+    assert stage.elector.wait(stage.stop)
+    stage.sim.kubernetes_proxy.stop()
+    stage.threads[0].target()
+    assert not stage.elector.is_leader()
+
+    outcome = stage.elector.wait_until_leader(stage.stop)
+
+    assert outcome.standing is Standing.FAILED
+    assert "does not answer" in outcome.why
+
+
+def test_a_namespace_that_is_not_there(stage: Stage) -> None:
+    """No waiting helps a single run, and the error names what is missing."""
+    connection = stage.sim.kubernetes_connection(attempts=1)
+    leases = Leases(KubernetesReader(connection), KubernetesWriter(connection), "nowhere", "ccm")
+    elector = Elector(leases, TIMINGS, clock=stage.timeline.clock)
+
+    outcome = elector.wait_until_leader(stage.stop)
+
+    assert outcome.standing is Standing.FAILED
+    assert 'namespaces "nowhere" not found' in outcome.why
+    assert stage.stop.waits == []

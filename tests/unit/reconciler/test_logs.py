@@ -1,0 +1,179 @@
+"""Log lines: text or JSON, one line each, and never a secret."""
+
+import io
+import json
+import logging
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reconciler.flags import LogFormat
+from reconciler.telemetry import logs
+from reconciler.telemetry.logs import pairs
+from reconciler.telemetry.secrecy import HIDDEN, Secrets
+
+LOG = logging.getLogger("hcloud-reconciler.test")
+TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
+    before = (root.handlers[:], root.level, ours.level)
+    monkeypatch.setattr(logs, "_SECRETS", Secrets())
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+    ours.setLevel(before[2])
+
+
+def logged(log_format: LogFormat, *args: Any, debug: bool = False, **more: Any) -> str:
+    """What one call writes."""
+    stream = io.StringIO()
+    logs.set_up(debug=debug, stream=stream, log_format=log_format)
+    LOG.warning(*args, **more)
+    return stream.getvalue()
+
+
+def parsed(*args: Any, **more: Any) -> dict[str, Any]:
+    """The members of a line in JSON, its time left out."""
+    line = logged(LogFormat.JSON, *args, **more)
+    assert line.count("\n") == 1
+    assert line.endswith("\n")
+    found = json.loads(line)
+    assert isinstance(found, dict)
+    assert found.pop("time").endswith("+00:00")
+    return found
+
+
+def test_text() -> None:
+    """Time, level, message, pairs."""
+    line = logged(LogFormat.TEXT, "applied %s", pairs(key="node/web-1", duration_s=1.5, why="two words"))
+
+    assert line.partition(" ")[2] == "WARNING applied key=node/web-1 duration_s=1.5 why='two words'\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "members"),
+    [
+        pytest.param(("plain",), {"message": "plain"}, id="a message"),
+        pytest.param(
+            ("applied %s", pairs(key="node/web-1", duration_s=1.5, ids=(1, 2), none=None, flag=True)),
+            {"message": "applied", "key": "node/web-1", "duration_s": 1.5, "ids": [1, 2], "none": None, "flag": True},
+            id="pairs are members",
+        ),
+        pytest.param(
+            ("%s of %d: %s", "one", 2, pairs(a="b c")), {"message": "one of 2:", "a": "b c"}, id="pairs among others"
+        ),
+        pytest.param(
+            ("x %s", pairs(level="high", message="other", logger=1)),
+            {"message": "x"},
+            id="pairs replace nothing",
+        ),
+        pytest.param(("%s", {"a": 1}), {"message": "{'a': 1}"}, id="a mapping"),
+        pytest.param(("a\nb\x1b[2J ä \U0001f600",), {"message": "a\nb\x1b[2J ä \U0001f600"}, id="odd characters"),
+    ],
+)
+def test_json(args: tuple[Any, ...], members: dict[str, Any]) -> None:
+    """One object a line; numbers stay numbers."""
+    assert parsed(*args) == {"level": "warning", "logger": LOG.name} | members
+
+
+def test_a_traceback_is_one_member() -> None:
+    """So that a line stays a line."""
+    logs.hide(TOKEN)
+
+    found = parsed("bug", exc_info=ValueError(f"with {TOKEN}"))
+
+    assert "ValueError: with ***" in found["traceback"]
+
+
+def test_text_is_one_line_whatever_an_api_says() -> None:
+    """What others put into a message adds no line of its own, and steers no terminal."""
+    line = logged(LogFormat.TEXT, "refused: %s", "no\n2027-01-01T00:00:00 INFO applied key=x\x1b[2J")
+
+    assert line.count("\n") == 1
+    assert "\x1b" not in line
+
+
+ODD_TOKENS = [
+    pytest.param(TOKEN, id="a real one"),
+    pytest.param("a.b*c[d](e)+f?g^h$i|j\\k{2}", id="of an expression"),
+    pytest.param("it's \"quoted\" and 'quoted'", id="quotes"),
+    pytest.param("only'one", id="one quote"),
+    pytest.param('only"one', id="the other quote"),
+    pytest.param("back\\slash\\", id="backslashes"),
+    pytest.param("line\nbreak\ttab", id="line break"),
+    pytest.param("ümläut-töken-\U0001f600", id="not ASCII"),
+    pytest.param("per%20cent+and/slash=&?", id="of an address"),
+    pytest.param("%s%d{}{0}", id="of a format"),
+    pytest.param("abcd", id="short"),
+    pytest.param("***a***", id="with the mask in it"),
+    pytest.param("message", id="the name of a member"),
+]
+
+
+@pytest.mark.parametrize("token", ODD_TOKENS)
+@pytest.mark.parametrize("log_format", LogFormat)
+def test_no_secret_is_shown(log_format: LogFormat, token: str) -> None:
+    """However it came into a line: by itself, repeated by a library, quoted, escaped, in a header, in a traceback."""
+    logs.hide(token)
+    ways = (
+        token,
+        repr(token),
+        ascii(token),
+        json.dumps(token),
+        json.dumps({"token": token}, ensure_ascii=False),
+        repr({"headers": {"Authorization": f"Bearer {token}"}}),
+        urllib.parse.quote(token),
+        urllib.parse.quote(token, safe=""),
+        urllib.parse.quote_plus(token),
+        f"https://host/?token={urllib.parse.quote_plus(token)}&x=1",
+        str(ValueError(f"bad header {token!r}")),
+    )
+    for way in ways:
+        lines = logged(log_format, "%s and %s", way, pairs(value=way), exc_info=ValueError(way))
+        texts = [lines] if log_format is LogFormat.TEXT else _texts(json.loads(lines))
+        for form in (token, repr(token)[1:-1], json.dumps(token)[1:-1]):
+            assert not any(form in text.replace(HIDDEN, "").replace("message", "") for text in texts), way
+        assert HIDDEN in lines
+
+
+def _texts(line: dict[str, Any]) -> list[str]:
+    return [value for value in line.values() if isinstance(value, str)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+        ("{'Authorization': 'Bearer abc'}", "{'Authorization': 'Bearer ***'}"),
+        ('{"authorization": "Basic dXNlcjpwYXNz"}', '{"authorization": "Basic ***"}'),
+        ("authorization=abcdef next", "authorization=*** next"),
+        ("Proxy-Authorization: Basic eA==", "Proxy-Authorization: Basic ***"),
+        ("bearer xyz", "bearer ***"),
+        ("no authorization for this", "no authorization for this"),
+    ],
+)
+def test_credentials_that_nobody_named(text: str, shown: str) -> None:
+    """What stands where credentials stand is hidden, whatever it is."""
+    assert Secrets().masked(text) == shown
+
+
+def test_a_replaced_token_stays_hidden() -> None:
+    """The old one is still somebody's; nothing and very short texts hide nothing."""
+    secrets = Secrets()
+    secrets.add("first-token")
+    secrets.add("second-token", "", "abc")
+
+    assert secrets.masked("first-token second-token abc") == f"{HIDDEN} {HIDDEN} abc"
+
+
+def test_the_longer_one_is_hidden_whole() -> None:
+    """A secret that begins like another leaves no rest."""
+    secrets = Secrets()
+    secrets.add("token", "token-and-more")
+
+    assert secrets.masked("token-and-more") == HIDDEN

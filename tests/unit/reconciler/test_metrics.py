@@ -1,0 +1,365 @@
+"""Metrics: what a pass adds to them, under names and labels that are bounded."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.change import Hold, Note, NoteKind, Ruling, Verdict
+from desired.snapshot import Snapshot
+from reconciler.result import Cost, Line, Report, Result
+from reconciler.telemetry.measured import Measured, Meter
+from reconciler.telemetry.metric_table import METRICS, OURS
+from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.pass_figures import OUTCOMES, TRIGGERS, actions
+from reconciler.telemetry.request_metrics import hetzner_endpoint, kubernetes_endpoint
+from tests.balancers import LB11, a_balancer, a_world
+from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, nodes_of, servers_of
+from tests.routes import a_route, routes_of
+from tests.support.passes import Run
+from tests.support.simulators import Simulation
+
+WHOLE = a_snapshot([a_settled_node()], [a_server()])
+GAP = a_snapshot([a_settled_node()], servers_section=incomplete(servers_of(a_server())))
+HELD = a_change("node/web-2", "node.labels", before={}, after={"a": "b"}, ruling=Ruling(Verdict.HELD, "some-rule"))
+FROM_SOURCES = ("process_", "python_")
+"""Prefixes of what the client library tells of the process."""
+
+Sample = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class Clock:
+    """Stands until it is set."""
+
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        """Seconds since 1970."""
+        return self.now
+
+
+def make_metrics(clock: Clock | None = None) -> Metrics:
+    """Those of a controller that has not done anything yet."""
+    return Metrics(version="1.2.3", policy="sync", mode="loop", lease="ccm", clock=clock or Clock())
+
+
+def scraped(metrics: Metrics) -> dict[Sample, float]:
+    """(name, sorted labels) → value of every sample."""
+    _, text = metrics.render()
+    samples = [sample for family in text_string_to_metric_families(text.decode()) for sample in family.samples]
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
+
+
+def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
+    """The value of one sample; None when there is none. Names of ours are given without their prefix."""
+    found = scraped(metrics)
+    return found.get((name, tuple(sorted(labels.items()))), found.get((OURS + name, tuple(sorted(labels.items())))))
+
+
+def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Report:
+    """A report of these lines."""
+    return Report(snapshot=snapshot, lines=lines, **parts)
+
+
+def passed(metrics: Metrics, told: Report, **measured: Any) -> None:
+    """A pass of one second with this report."""
+    metrics.passed(Measured(told, **{"seconds": 1.0, **measured}))
+
+
+def test_every_row_is_served_and_nothing_else() -> None:
+    """The table has what a scrape has, with these types and labels; no counter brings a second series along."""
+    metrics = make_metrics()
+    families = {family.name: family for family in metrics.registry.collect()}
+    ours = {name: family for name, family in families.items() if not name.startswith(FROM_SOURCES)}
+
+    assert {name.removesuffix("_total"): row.sort for name, row in METRICS.items()} == {
+        name: family.type for name, family in ours.items()
+    }
+    assert {row.meaning for row in METRICS.values()} == {family.documentation for family in ours.values()}
+    assert {"process_cpu_seconds", "process_open_fds", "python_gc_collections", "python_info"} <= families.keys()
+    assert not [name for name, _ in scraped(metrics) if name.endswith("_created")]
+
+
+@pytest.mark.parametrize(
+    ("told", "sample", "expected"),
+    [
+        pytest.param(report(), {"name": "passes_total", "result": "no_changes"}, 1, id="a pass is counted"),
+        pytest.param(report(), {"name": "passes_total", "result": "error"}, 0, id="results begin at zero"),
+        pytest.param(report(), {"name": "no_op_passes_total"}, 1, id="nothing to do"),
+        pytest.param(report(Line(a_change(), Applied())), {"name": "no_op_passes_total"}, 0, id="something was done"),
+        pytest.param(report(snapshot=GAP), {"name": "no_op_passes_total"}, 0, id="a gap is not nothing to do"),
+        pytest.param(report(), {"name": "pass_triggers_total", "trigger": "interval"}, 1, id="it was its time"),
+        pytest.param(report(), {"name": "pass_duration_seconds_sum"}, 1, id="it took a second"),
+        pytest.param(report(), {"name": "snapshot_complete", "section": "servers"}, 1, id="whole"),
+        pytest.param(report(snapshot=GAP), {"name": "snapshot_complete", "section": "servers"}, 0, id="not whole"),
+        pytest.param(report(snapshot=GAP), {"name": "snapshot_complete", "section": "nodes"}, 1, id="the other is"),
+        pytest.param(report(), {"name": "snapshot_complete", "section": "routes"}, None, id="nobody asks for routes"),
+        pytest.param(
+            report(snapshot=None, errors=("gone",)),
+            {"name": "snapshot_complete", "section": "nodes"},
+            0,
+            id="nothing was read, from the beginning",
+        ),
+        pytest.param(report(), {"name": "snapshot_objects", "section": "nodes"}, 1, id="one Node"),
+        pytest.param(
+            report(Line(HELD)), {"name": "plan_changes", "section": "nodes", "action": "modify"}, 1, id="left to do"
+        ),
+        pytest.param(
+            report(Line(a_change(), Applied())),
+            {"name": "plan_changes", "section": "nodes", "action": "add"},
+            0,
+            id="done and so not left",
+        ),
+        pytest.param(
+            report(Line(HELD)), {"name": "plan_blocked", "rule": "some-rule", "verdict": "held"}, 1, id="a rule holds"
+        ),
+        pytest.param(
+            report(notes=(Note("load_balancer/#1", NoteKind.ORPHAN, "nobody's"),)),
+            {"name": "notes", "kind": "orphan"},
+            1,
+            id="an orphan",
+        ),
+        pytest.param(report(), {"name": "notes", "kind": "orphan"}, 0, id="no orphan"),
+        pytest.param(
+            report(cost=Cost(remaining=7, limit=3600)), {"name": "cloud_ratelimit_remaining"}, 7, id="what is left"
+        ),
+        pytest.param(report(cost=Cost(remaining=7, limit=3600)), {"name": "cloud_ratelimit_limit"}, 3600, id="of what"),
+        pytest.param(report(), {"name": "cloud_ratelimit_remaining"}, None, id="Hetzner has not said"),
+        pytest.param(report(), {"name": "build_info", "version": "1.2.3"}, 1, id="version"),
+        pytest.param(report(), {"name": "config_info", "policy": "sync", "mode": "loop"}, 1, id="configuration"),
+    ],
+)
+def test_what_a_pass_adds(told: Report, sample: dict[str, Any], expected: float | None) -> None:
+    """One pass, one sample."""
+    metrics = make_metrics()
+
+    passed(metrics, told)
+
+    assert value(metrics, sample["name"], **{k: v for k, v in sample.items() if k != "name"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [(Applied(), "applied"), (Failed("no"), "failed"), (Pending("later"), "pending"), (Skipped("stopped"), "skipped")],
+)
+def test_outcomes_are_counted(outcome: Outcome, result: str) -> None:
+    """Each change by what became of it, in all passes; those that did not happen are there with zero."""
+    metrics = make_metrics()
+    for _ in range(2):
+        passed(metrics, report(Line(a_change(), outcome)))
+
+    counted = {
+        name: value(metrics, "applied_total", section="nodes", action="add", result=name) for name in OUTCOMES.values()
+    }
+
+    assert counted == dict.fromkeys(OUTCOMES.values(), 0) | {result: 2}
+
+
+def test_what_does_not_hold_any_more_is_zero() -> None:
+    """An alarm ends when the rule lets go, also where the change is gone."""
+    metrics = make_metrics()
+    passed(metrics, report(Line(HELD)))
+    passed(metrics, report())
+
+    assert value(metrics, "plan_blocked", rule="some-rule", verdict="held") == 0
+    assert value(metrics, "plan_changes", section="nodes", action="modify") == 0
+
+
+def test_a_hold_is_counted_once_while_it_lasts() -> None:
+    """Not by each pass that finds it again, and anew when it comes back."""
+    metrics = make_metrics()
+    hold = Hold("sha256:1", "some-rule", "2", "1", ("node/web-2",), "too many")
+    for holds in ((hold,), (hold,), (), (hold,)):
+        passed(metrics, report(Line(HELD), holds=holds))
+
+    assert value(metrics, "guard_violations_total", rule="some-rule") == 2
+
+
+def test_success_stands_still_while_something_fails() -> None:
+    """The last attempt goes on, the last success of what cannot be read, or is refused, does not."""
+    clock = Clock()
+    metrics = make_metrics(clock)
+    began = clock.now
+    steps = [
+        (report(), {"nodes": 0, "servers": 0}),
+        (report(snapshot=GAP), {"nodes": 60, "servers": 0}),
+        (report(Line(a_change(), Failed("no"))), {"nodes": 60, "servers": 120}),
+        (report(snapshot=None, errors=("gone",)), {"nodes": 60, "servers": 120}),
+    ]
+    for number, (told, successes) in enumerate(steps):
+        clock.now = began + 60 * number
+        passed(metrics, told)
+        for section, after in successes.items():
+            assert value(metrics, "last_success_timestamp_seconds", section=section) == began + after
+            assert value(metrics, "last_attempt_timestamp_seconds", section=section) == clock.now
+    assert value(metrics, "snapshot_complete", section="servers") == 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "share"),
+    [("routes", 0.02), ("targets", 0.0), ("listeners", 0.2)],
+)
+def test_limits(limit: str, share: float) -> None:
+    """How much of the routes is used, and of the fullest load balancer's targets and listeners."""
+    small = replace(LB11, max_services=5)
+    balancers = a_balancer(targets=()), a_balancer(9, targets=(), type=small)
+    world = replace(a_world((), balancers), routes=routes_of(a_route(1), a_route(2)))
+    metrics = make_metrics()
+
+    passed(metrics, report(snapshot=world))
+
+    assert value(metrics, "limit_usage_ratio", limit=limit) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("why", "trigger"),
+    [("", "interval"), ("node/web-1 changed", "node"), ("Service shop/web", "service"), ("a new token", "other")],
+)
+def test_triggers_are_few(why: str, trigger: str) -> None:
+    """What called for a pass is said in words; the label has one of four values."""
+    metrics = make_metrics()
+
+    passed(metrics, report(), trigger=why)
+
+    assert {t: value(metrics, "pass_triggers_total", trigger=t) for t in TRIGGERS} == dict.fromkeys(TRIGGERS, 0) | {
+        trigger: 1
+    }
+
+
+def test_leadership() -> None:
+    """As components of Kubernetes tell of it."""
+    metrics = make_metrics()
+    passed(metrics, report(Line(HELD)))
+    leads = iter((True, True, False, False, True, True)).__next__
+    seen = [value(metrics, "leader_election_master_status", name="ccm")]
+    metrics.follow(leads)
+    found = [scraped(metrics) for _ in range(3)]
+    seen += [samples["leader_election_master_status", (("name", "ccm"),)] for samples in found]
+    held = [(f"{OURS}plan_blocked", (("rule", "some-rule"), ("verdict", "held"))) in samples for samples in found]
+
+    assert seen == [0, 1, 0, 1]
+    assert held == [True, False, False], "what an earlier leader found is no alarm"
+
+
+def test_labels_do_not_grow_with_the_cluster() -> None:
+    """A thousand Nodes, held and failed each for itself, have as many series as one."""
+    sizes = []
+    for count in (1, 1000):
+        metrics = make_metrics()
+        names = [f"web-{number}" for number in range(count)]
+        lines = [Line(a_change(f"node/{name}", owner=f"node/{name}"), Failed(f"{name}: no")) for name in names]
+        held = [Line(replace(HELD, key=f"node/{name}/labels")) for name in names]
+        notes = tuple(Note(f"node/{name}", NoteKind.UNMATCHED, name) for name in names)
+        world = replace(WHOLE, nodes=nodes_of(*(a_settled_node(name, n) for n, name in enumerate(names))))
+        passed(metrics, report(*lines, *held, snapshot=world, notes=notes))
+        sizes.append(len(scraped(metrics)))
+
+    assert sizes[0] == sizes[1] < 400
+
+
+def test_a_whole_pass(joining: Run) -> None:
+    """Two Nodes that join: applied, with their delay by the API server's clock; each request is counted."""
+    metrics = make_metrics()
+    cloud = joining.eyes.hetzner._connection
+    cluster = joining.eyes.kubernetes._connection
+    cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api")
+    measured = Meter().measure(joining.converge, "node/web-1 joined")
+
+    metrics.passed(measured)
+
+    found = scraped(metrics)
+    assert measured.report.result is Result.NO_CHANGES
+    assert value(metrics, "applied_total", section="nodes", action="add", result="applied") == 2
+    assert value(metrics, "node_init_delay_seconds_count") == 2
+    assert value(metrics, "hcloud_api_requests_total", code="200", method="get", api_endpoint="/servers")
+    assert value(metrics, "kubernetes_requests_total", code="200", method="GET", endpoint="/api/v1/nodes")
+    assert value(metrics, "rest_client_requests_total", code="200", method="GET", host="https://api")
+    assert value(metrics, "hcloud_api_in_flight_requests") == 0
+    assert value(metrics, "cloud_ratelimit_limit") == 3600
+    for requests, name in ((measured.hetzner_requests, "hcloud_api_requests_total"),):
+        assert sum(count for (sample, _), count in found.items() if sample == name) == requests
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [({"kind": "status", "code": 502, "body": "bad gateway"}, "502"), ({"kind": "reset"}, "error")],
+)
+def test_requests_that_fail_are_counted(simulate: Callable[..., Simulation], fault: dict[str, Any], code: str) -> None:
+    """Each try, also those to which no answer came: HCCM misses them (O-2)."""
+    sim = simulate()
+    sim.hetzner_proxy.set_faults([{"count": 1, **fault}])
+    connection = sim.hetzner_connection()
+    metrics = make_metrics()
+    connection.observe = metrics.of_hetzner()
+
+    connection.send("GET", "/servers?page=1", repeatable=True)
+
+    assert value(metrics, "hcloud_api_requests_total", code=code, method="get", api_endpoint="/servers") == 1
+    assert value(metrics, "hcloud_api_requests_total", code="200", method="get", api_endpoint="/servers") == 1
+    assert value(metrics, "hcloud_api_request_duration_seconds_count", method="get") == 2
+    assert value(metrics, "hcloud_api_in_flight_requests") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "endpoint"),
+    [
+        ("/servers?page=2&per_page=50", "/servers"),
+        ("/load_balancers/4711/actions/add_target", "/load_balancers/-/actions/add_target"),
+        ("/networks/7", "/networks/-"),
+        ("/networks/7/members", "/networks/-/members"),
+        ("/actions?id=1&id=2", "/actions"),
+    ],
+)
+def test_endpoints_of_hetzner(path: str, endpoint: str) -> None:
+    """As HCCM has them in its metric."""
+    assert hetzner_endpoint(path) == endpoint
+
+
+@pytest.mark.parametrize(
+    ("path", "endpoint"),
+    [
+        ("/api/v1/nodes?limit=500", "/api/v1/nodes"),
+        ("/api/v1/nodes/web-1/status", "/api/v1/nodes/-/status"),
+        ("/api/v1/namespaces/kube-system", "/api/v1/namespaces/-"),
+        ("/api/v1/namespaces/shop/services/services/status", "/api/v1/namespaces/-/services/-/status"),
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/ccm",
+            "/apis/coordination.k8s.io/v1/namespaces/-/leases/-",
+        ),
+        ("/apis/apps/v1/namespaces/kube-system/deployments", "/apis/apps/v1/namespaces/-/deployments"),
+        ("/version", "/version"),
+        ("/api/v1", "/api/v1"),
+        ("/", "/"),
+        ("/healthz/deep/er", "/healthz"),
+    ],
+)
+def test_endpoints_of_kubernetes(path: str, endpoint: str) -> None:
+    """Without the names of anything."""
+    assert kubernetes_endpoint(path) == endpoint
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5", "application/openmetrics-text"),
+        ("application/openmetrics-text; version=abc", "text/plain; version=0.0.4"),
+        (";;;,,,=", "text/plain; version=0.0.4"),
+    ],
+)
+def test_formats(accept: str, content_type: str) -> None:
+    """What a scraper prefers, and what all read for who asks for nonsense."""
+    found, text = make_metrics().render(accept)
+
+    assert found.startswith(content_type)
+    assert b"hcloud_reconciler_build_info" in text
+
+
+def test_actions_are_those_of_the_table_of_kinds() -> None:
+    """Every section that a change may be about has its classes, and no others."""
+    assert ("nodes", "add") in set(actions())
+    assert ("certificates", "remove") not in set(actions())
+    assert {section for section, _ in actions()} == {"nodes", "services", "load_balancers", "certificates", "routes"}

@@ -1,0 +1,104 @@
+"""Rights that are asked for at the start."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import Answer
+from actuators.errors import Denied
+from desired.permissions import Permission
+from reconciler.permissions import missing_permissions
+
+NODES, STATUS = Permission("list", "nodes"), Permission("patch", "nodes/status")
+LEASE = Permission("get", "leases", "coordination.k8s.io", is_beside_lease=True)
+IDENTITY = Permission("get", "namespaces", name="kube-system")
+
+
+class Reviewer:
+    """An API server that answers reviews; it stands for the writer, of which nothing else is used."""
+
+    def __init__(self, allows: Callable[[Mapping[str, str]], Any]) -> None:
+        self._allows = allows
+        self.asked: list[tuple[str, Mapping[str, str]]] = []
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """The answer to one review."""
+        attributes = body["spec"]["resourceAttributes"]
+        self.asked.append((path, attributes))
+        return Answer(json.dumps({"status": {"allowed": self._allows(attributes)}}).encode(), {})
+
+
+def missing(reviewer: Reviewer, needed: Mapping[Permission, tuple[str, ...]]) -> tuple[str, ...]:
+    """What is said."""
+    return missing_permissions(reviewer, needed, "ops")  # type: ignore[arg-type]
+
+
+def test_nothing_is_missing() -> None:
+    """Then nothing is said."""
+    assert missing(Reviewer(lambda _: True), {NODES: ("everything",), STATUS: ("node.addresses",)}) == ()
+
+
+def test_what_is_asked() -> None:
+    """Each right in the words of the API, the Lease's in its namespace."""
+    reviewer = Reviewer(lambda _: True)
+    missing(reviewer, {STATUS: ("a",), LEASE: ("b",), IDENTITY: ("c",)})
+
+    assert {path for path, _ in reviewer.asked} == {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"}
+    assert sorted((sorted(attributes.items()) for _, attributes in reviewer.asked)) == sorted(
+        sorted(attributes.items())
+        for attributes in (
+            {"verb": "patch", "resource": "nodes", "subresource": "status"},
+            {"verb": "get", "resource": "leases", "group": "coordination.k8s.io", "namespace": "ops"},
+            {"verb": "get", "resource": "namespaces", "name": "kube-system"},
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("permission", "uses", "line"),
+    [
+        pytest.param(NODES, ("everything",), "list nodes, which everything needs", id="one use"),
+        pytest.param(STATUS, ("a", "b"), "patch nodes/status, which a, b need", id="two uses"),
+        pytest.param(STATUS, tuple("abcde"), "patch nodes/status, which a, b, c and 2 more need", id="many uses"),
+        pytest.param(
+            LEASE,
+            ("leading",),
+            "get leases.coordination.k8s.io in namespace ops, which leading needs",
+            id="beside the Lease",
+        ),
+        pytest.param(IDENTITY, ("x",), "get namespaces kube-system, which x needs", id="of one object"),
+    ],
+)
+def test_what_is_missing(permission: Permission, uses: tuple[str, ...], line: str) -> None:
+    """One line names the verb, what needs it and the remedy."""
+    assert missing(Reviewer(lambda _: False), {permission: uses}) == (f"not allowed to {line}: see deploy/rbac",)
+
+
+def test_only_what_is_missing_is_named() -> None:
+    """In the order in which it is needed."""
+    reviewer = Reviewer(lambda attributes: attributes["verb"] == "list")
+
+    lines = missing(reviewer, {STATUS: ("a",), NODES: ("b",), LEASE: ("c",)})
+
+    assert [line.split(", which")[0] for line in lines] == [
+        "not allowed to patch nodes/status",
+        "not allowed to get leases.coordination.k8s.io in namespace ops",
+    ]
+
+
+def test_rights_that_cannot_be_asked_for() -> None:
+    """That is said once, and nothing is claimed to be missing."""
+
+    def refuse(_attributes: Mapping[str, str]) -> bool:
+        raise Denied("Kubernetes API server: POST answers 403")
+
+    (line,) = missing(Reviewer(refuse), {NODES: ("a",), STATUS: ("b",)})
+
+    assert line.endswith("could not be asked: Kubernetes API server: POST answers 403")
+
+
+def test_an_answer_that_is_no_review() -> None:
+    """A proxy's page says nothing of rights."""
+    assert missing(Reviewer(lambda _: "perhaps"), {NODES: ("a",)}) == ()

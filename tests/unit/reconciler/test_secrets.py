@@ -1,0 +1,101 @@
+"""A token that is rotated under the running process."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from reconciler.secrets import RotatingToken
+
+OLD, NEW = "a" * 64, "b" * 64
+
+
+class Rotated:
+    """A token file, and what was taken from it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "token"
+        self.file.write_text(OLD)
+        self.used: list[str] = []
+        self.token = RotatingToken(self.file, OLD, self.used.append)
+
+
+@pytest.fixture
+def rotated(tmp_path: Path) -> Rotated:
+    """In use already."""
+    return Rotated(tmp_path)
+
+
+@pytest.mark.parametrize("text", [NEW, f"{NEW}\n", f"\t {NEW} \r\n"])
+def test_a_new_token_is_used(rotated: Rotated, text: str) -> None:
+    """What is around it counts for nothing; it is new once."""
+    rotated.file.write_text(text)
+
+    assert [rotated.token.refresh(), rotated.token.refresh()] == [True, False]
+    assert rotated.used == [NEW]
+
+
+def test_the_same_token_is_no_news(rotated: Rotated) -> None:
+    """A file that is written again says nothing."""
+    rotated.file.write_text(f"{OLD}\n")
+
+    assert not rotated.token.refresh()
+    assert rotated.used == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(b"", id="empty: somebody is just writing it"),
+        pytest.param(b" \n", id="blank"),
+        pytest.param(b"two words", id="words"),
+        pytest.param("töken".encode(), id="no ASCII"),
+        pytest.param(b"\xff\xfe", id="no text"),
+    ],
+)
+def test_what_is_no_token_changes_nothing(
+    rotated: Rotated, content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The old one stays in use until there is another; that is said once, and without what is in the file."""
+    if content is None:
+        rotated.file.unlink()
+    else:
+        rotated.file.write_bytes(content)
+    with caplog.at_level(logging.INFO):
+        assert [rotated.token.refresh(), rotated.token.refresh()] == [False, False]
+
+    assert rotated.used == []
+    (warning,) = caplog.messages
+    assert str(rotated.file) in warning
+    assert "words" not in warning
+
+    rotated.file.write_text(NEW)
+    assert rotated.token.refresh()
+
+
+def test_a_folder_of_links(rotated: Rotated, tmp_path: Path) -> None:
+    """A mounted Secret changes as the kubelet does it: by another target of a link (Kubernetes, AtomicWriter)."""
+    for name, text in (("..1", OLD), ("..2", NEW)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "token").write_text(text)
+    data = tmp_path / "..data"
+    data.symlink_to("..1")
+    token = RotatingToken(data / "token", OLD, rotated.used.append)
+    assert not token.refresh()
+
+    data.unlink()
+    data.symlink_to("..2")
+
+    assert token.refresh()
+    assert rotated.used == [NEW]
+
+
+def test_the_token_is_never_logged(rotated: Rotated, caplog: pytest.LogCaptureFixture) -> None:
+    """Not even when all goes well."""
+    rotated.file.write_text(NEW)
+    with caplog.at_level(logging.DEBUG):
+        rotated.token.refresh()
+
+    assert NEW not in caplog.text
+    assert len(caplog.messages) == 1

@@ -1,0 +1,181 @@
+"""Watches, judge and connection together, against the simulator: what wakes the loop, and how soon."""
+
+import json
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
+from desired.snapshot import Snapshot
+from reconciler.observe.nodes import observe_nodes
+from reconciler.observe.services import observe_services
+from reconciler.triggers import Kind, Triggers, watch_cluster
+from tests.builders import a_snapshot
+from tests.support.objects import condition, joining_node, settled_node
+from tests.support.simulators import Simulation
+
+NODES = "/api/v1/nodes"
+SOON_S = 5.0
+"""More than enough on any machine; nothing here waits for it but a test that fails."""
+
+
+@dataclass
+class Stage:
+    """Running watches, and a client that is somebody else."""
+
+    sim: Simulation
+    triggers: Triggers
+    reader: KubernetesReader
+    ours: KubernetesWriter
+    theirs: KubernetesWriter
+    woken: "queue.Queue[str]"
+
+    def next(self) -> str:
+        """What wakes the loop next."""
+        return self.woken.get(timeout=SOON_S)
+
+    def snapshot(self) -> Snapshot:
+        """What a pass would see now."""
+        nodes, _ = observe_nodes(self.reader)
+        services, _ = observe_services(self.reader)
+        return a_snapshot(nodes_section=nodes, services=services)
+
+    def label(self, writer: KubernetesWriter, name: str, value: str) -> None:
+        writer.patch(f"{NODES}/{name}", {"metadata": {"labels": {"example.com/team": value}}})
+
+    def flush(self) -> str:
+        """A change that certainly wakes: whatever came before it has been judged by then."""
+        self.theirs.create(NODES, joining_node("the-end"))
+        return self.next()
+
+
+@pytest.fixture
+def silence_s() -> float:
+    """After which a connection is taken for dead."""
+    return 60.0
+
+
+@pytest.fixture
+def stage(simulate: Callable[..., Simulation], silence_s: float) -> Iterator[Stage]:
+    """Two settled Nodes, watched, after a first pass."""
+    sim = simulate(nodes=[settled_node("web-1", 1), settled_node("web-2", 2)])
+    sim.stop = threading.Event()  # type: ignore[assignment]
+    connection = sim.kubernetes_connection()
+    woken: queue.Queue[str] = queue.Queue()
+    reader = KubernetesReader(connection)
+    triggers = watch_cluster(reader, woken.put, tuple(Kind), silence_s=silence_s)
+    triggers.start(SOON_S)
+    stage = Stage(sim, triggers, reader, KubernetesWriter(connection), sim.kubernetes_writer(), woken)
+    triggers.settle(stage.snapshot())
+    yield stage
+    triggers.stop()
+
+
+def test_a_node_joins(stage: Stage) -> None:
+    """The loop is woken, with the reason."""
+    stage.theirs.create(NODES, joining_node("web-3"))
+    assert stage.next() == "node/web-3 is new"
+
+
+def test_a_service_is_created(stage: Stage) -> None:
+    """One that wants a load balancer; another kind is nobody's business."""
+    for name, kind in (("inside", "ClusterIP"), ("outside", "LoadBalancer")):
+        found = {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
+        stage.theirs.create("/api/v1/namespaces/default/services", found)
+    assert stage.next() == "service/default/outside is new"
+
+
+def test_a_label_by_kubectl(stage: Stage) -> None:
+    """Every rule of labels looks at it."""
+    stage.label(stage.theirs, "web-1", "red")
+    assert stage.next() == "node/web-1 changed"
+
+
+def test_a_node_goes(stage: Stage) -> None:
+    """A DELETED event has the whole object; that it is gone is what counts."""
+    meta = stage.sim.nodes()["web-1"]["metadata"]
+    stage.theirs.delete(f"{NODES}/web-1", uid=meta["uid"], version=meta["resourceVersion"])
+    assert stage.next() == "node/web-1 is gone"
+
+
+def test_heartbeats(stage: Stage) -> None:
+    """They wake nobody."""
+    for beat in range(200):
+        beating = {**condition("Ready", "True"), "lastHeartbeatTime": f"2026-02-01T00:{beat // 60:02}:{beat % 60:02}Z"}
+        stage.theirs.patch(f"{NODES}/web-1/status", {"status": {"conditions": [beating]}})
+
+    assert stage.flush() == "node/the-end is new"
+    assert stage.triggers.counts()[Kind.NODE].events == 201
+    assert stage.triggers.ignored == 200
+
+
+def test_our_own_writes(stage: Stage) -> None:
+    """Those over the product's own connection wake nobody, the same from elsewhere would."""
+    stage.label(stage.ours, "web-1", "red")
+    meta = stage.sim.nodes()["web-2"]["metadata"]
+    stage.ours.delete(f"{NODES}/web-2", uid=meta["uid"], version=meta["resourceVersion"])
+
+    assert stage.flush() == "node/the-end is new"
+
+
+@pytest.mark.parametrize("silence_s", [0.5])
+@pytest.mark.parametrize(
+    ("fault", "restarts"),
+    [
+        pytest.param({"kind": "half_open"}, 0, id="half-open"),
+        pytest.param({"kind": "reset"}, 0, id="reset"),
+        pytest.param({"kind": "hang"}, 0, id="silent at the opening"),
+        pytest.param({"kind": "status", "code": 503}, 0, id="unavailable"),
+        pytest.param({"kind": "status", "code": 200, "body": ""}, 0, id="closes at once"),
+        pytest.param({"kind": "status", "code": 200, "body": "{}\n"}, 1, id="no event"),
+        pytest.param({"kind": "status", "code": 200, "body": "<html></html>"}, 1, id="another server's page"),
+        pytest.param({"kind": "status", "code": 410, "body": {"kind": "Status"}}, 1, id="gone"),
+    ],
+)
+def test_nothing_is_lost(stage: Stage, fault: dict[str, Any], restarts: int) -> None:
+    """A change that happens while a watch is broken wakes all the same: through the next one, or because that began
+    anew."""
+    # The open watch has to come to its end first: half a second of silence does that.
+    stage.sim.spoil_kubernetes(**fault, path=NODES, query="watch=true")
+    if fault["kind"] != "half_open":
+        stage.sim.spoil_kubernetes("half_open", path=NODES, query="watch=true")
+    stage.label(stage.theirs, "web-1", "red")
+
+    assert stage.next() in {"node/web-1 changed", "the watch of nodes began anew"}
+    assert stage.triggers.counts()[Kind.NODE].restarts in {0, restarts}
+
+
+def test_an_end_that_misses_nothing(stage: Stage) -> None:
+    """The server ends each watch every few minutes: the next one goes on where that stopped."""
+    stage.sim.clock.advance(301)
+    stage.label(stage.theirs, "web-1", "red")
+
+    assert stage.next() in {"node/web-1 changed", "the watch of nodes began anew"}
+
+
+def test_a_stop_ends_all_threads(stage: Stage) -> None:
+    """At once, though every watch waits for its server."""
+    stage.triggers.stop()
+
+    names = {thread.name for thread in threading.enumerate()}
+    assert not names & {"watch-nodes", "watch-services", "judge"}
+
+
+def test_before_anything_is_started(simulate: Callable[..., Simulation]) -> None:
+    """Nothing is sent; what was never started can be stopped."""
+    sim = simulate()
+    triggers = watch_cluster(sim.kubernetes_reader(), lambda _why: None, tuple(Kind))
+    triggers.stop()
+
+    assert sim.sent_to_kubernetes() == []
+
+
+def test_what_a_watch_costs(stage: Stage) -> None:
+    """One object of a list and one watch for each kind; the rest is what passes send."""
+    asked = [(entry.path, json.dumps(entry.query)) for entry in stage.sim.sent_to_kubernetes("GET")]
+    assert sum('limit=1"' in query for _, query in asked) == 2
+    assert sum("watch=true" in query for _, query in asked) == 2

@@ -1,0 +1,199 @@
+"""World files: what is written is read again, and what is none is refused with its name and a remedy."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from actuators.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Stopped,
+    Throttled,
+    Transient,
+)
+from reconciler.capture.world_file import (
+    FORMAT_VERSION,
+    Captured,
+    Cluster,
+    Gap,
+    Project,
+    World,
+    WorldFileProblem,
+    read_world,
+    write_world,
+)
+from reconciler.sandbox import worlds
+
+TIME = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
+EMPTY: dict[str, Any] = {"captured": {"taken_at": "2027-01-15T08:00:00Z"}, "kubernetes": {}, "hetzner": {}}
+AGAIN = "write it anew with 'reconcile capture'"
+
+
+def text(**members: Any) -> bytes:
+    """A file with these top-level members in place of an empty one's; None takes one out."""
+    return msgspec.json.encode({name: value for name, value in {**EMPTY, **members}.items() if value is not None})
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    """Objects of every section, lists, single objects and gaps."""
+    raw = [msgspec.Raw(b'{"a":1}'), msgspec.Raw('{"b":"ü"}'.encode())]
+    world = World(
+        captured=Captured(TIME, "1.2.3", {"/a": raw}, {"/b": raw[0]}, {"/c": Gap("denied", "no", 403, "forbidden")}),
+        kubernetes=Cluster(raw, [], raw[:1], raw[1:]),
+        hetzner=Project([], raw, raw[:1], raw[1:]),
+    )
+    file = tmp_path / "world.json"
+    file.write_bytes(write_world(world))
+
+    again = read_world(str(file))
+
+    assert msgspec.json.decode(msgspec.json.encode(again)) == msgspec.json.decode(msgspec.json.encode(world))
+    assert (again.captured.taken_at, again.format_version) == (TIME, FORMAT_VERSION)
+    assert write_world(again) == file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(text(), id="empty"),
+        pytest.param(text(format_version="1.7", robot={"servers": []}, more={}), id="a later minor version"),
+        pytest.param(text(kubernetes={"nodes": [{"no": "Node"}], "leases": []}), id="objects are not looked into"),
+        pytest.param(b"\n " + text().replace(b'":', b'" :\n'), id="spaced"),
+    ],
+)
+def test_good_files(tmp_path: Path, content: bytes) -> None:
+    """What is not asked for is no trouble."""
+    file = tmp_path / "world.json"
+    file.write_bytes(content)
+
+    assert read_world(str(file)).captured.taken_at == TIME
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        pytest.param(b"", f"it is no whole JSON document: Input data was truncated; {AGAIN}", id="nothing"),
+        pytest.param(text()[:-1], f"it is no whole JSON document: Input data was truncated; {AGAIN}", id="truncated"),
+        pytest.param(
+            b"nodes: []",
+            f"it is no whole JSON document: JSON is malformed: invalid character (byte 4); {AGAIN}",
+            id="YAML",
+        ),
+        pytest.param(
+            b'{"x":' * 100_000,
+            "it is no whole JSON document: maximum recursion depth exceeded while deserializing an object; " + AGAIN,
+            id="too deep",
+        ),
+        pytest.param(b"[]", f"it is no world file: Expected `object`, got `array`; {AGAIN}", id="a list"),
+        pytest.param(text(kubernetes=None), f"it is no world file, as it has no kubernetes; {AGAIN}", id="no cluster"),
+        pytest.param(text(hetzner=None), f"it is no world file, as it has no hetzner; {AGAIN}", id="no project"),
+        pytest.param(
+            text(format_version="2.0"),
+            "its format_version is '2.0', and this version reads 1.x: use the one that wrote it",
+            id="another major version",
+        ),
+        pytest.param(
+            text(format_version=1, kubernetes=5),
+            "its format_version is 1, and this version reads 1.x: use the one that wrote it",
+            id="no version, before anything else",
+        ),
+        pytest.param(
+            text(captured=None),
+            "it does not say when it was captured; serve it with 'reconcile sandbox --world FILE' and plan there, or"
+            ' add "captured": {"taken_at": "..."} with the time of the plan',
+            id="written by hand",
+        ),
+        pytest.param(
+            text(captured={"taken_at": "2027-01-15T08:00:00"}),
+            f"it is no world file: Expected `datetime` with a timezone component - at `$.captured.taken_at`; {AGAIN}",
+            id="a time of some zone",
+        ),
+        pytest.param(
+            text(kubernetes={"nodes": {}}),
+            f"it is no world file: Expected `array`, got `object` - at `$.kubernetes.nodes`; {AGAIN}",
+            id="a section that is no list",
+        ),
+        pytest.param(text(hetzner={"servers": [{}, 5]}), f"hetzner.servers[1] is no object; {AGAIN}", id="no object"),
+        pytest.param(
+            text(captured={**EMPTY["captured"], "lists": {"/a": [[]]}}),
+            f"captured.lists[/a][0] is no object; {AGAIN}",
+            id="no object of a list",
+        ),
+    ],
+)
+def test_bad_files(tmp_path: Path, content: bytes, why: str) -> None:
+    """One line names the file, what is wrong, and what to do."""
+    file = tmp_path / "world.json"
+    file.write_bytes(content)
+
+    with pytest.raises(WorldFileProblem) as raised:
+        read_world(str(file))
+
+    assert str(raised.value) == f"world file {str(file)!r} cannot be used: {why}"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        pytest.param("missing", "No such file or directory", id="missing"),
+        pytest.param("", "Is a directory", id="folder"),
+    ],
+)
+def test_no_files(tmp_path: Path, name: str, why: str) -> None:
+    """What cannot be opened is named as well."""
+    path = str(tmp_path / name)
+
+    with pytest.raises(WorldFileProblem) as raised:
+        read_world(path)
+
+    assert str(raised.value) == (
+        f"world file {path!r} cannot be used: {why}; give a file that 'reconcile capture' has written"
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(kind("it said no", status=499, code="c") for kind in (NotFound, Busy, Conflict, Invalid, Denied, Transient)),
+        Broken("garbage"),
+        Throttled("too many", retry_after_s=2.5, status=429),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_return(error: ApiError) -> None:
+    """An error is raised from the file as the API raised it."""
+    gap = msgspec.json.decode(msgspec.json.encode(Gap.of(error, 7)), type=Gap)
+
+    again = gap.as_error()
+
+    assert (type(again), str(again), again.status, again.code) == (type(error), str(error), error.status, error.code)
+    assert getattr(again, "retry_after_s", None) == getattr(error, "retry_after_s", None)
+    assert gap.expected == 7
+
+
+@pytest.mark.parametrize(
+    ("gap", "kind"),
+    [
+        pytest.param(Gap.of(Stopped("stopped")), Transient, id="a kind that is a special case of another"),
+        pytest.param(Gap("unheard of", "?"), Broken, id="a kind of a later version"),
+    ],
+)
+def test_other_errors(gap: Gap, kind: type[ApiError]) -> None:
+    """They are what comes nearest."""
+    assert type(gap.as_error()) is kind
+
+
+def test_the_sandbox_takes_what_is_beside_objects() -> None:
+    """Its reader and this one know the same format, and share no code."""
+    assert worlds.FORMAT_VERSION == FORMAT_VERSION
+    assert set(Cluster.__struct_fields__) <= set(worlds.SECTIONS["kubernetes"])
+    assert set(Project.__struct_fields__) == set(worlds.SECTIONS["hetzner"])
+    worlds.check_file({"format_version": FORMAT_VERSION, "captured": {"anything": 1}})
