@@ -1,0 +1,146 @@
+{{/* The one template of all pods: of the Deployment, the DaemonSet and the CronJob. */}}
+{{- define "hcloud-reconciler.pod" -}}
+{{- $stays := ne .Values.kind "CronJob" -}}
+{{- if and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) -}}
+{{- fail "health.port and monitoring.port must differ" -}}
+{{- end -}}
+metadata:
+  labels:
+    {{- include "hcloud-reconciler.selectorLabels" . | nindent 4 }}
+    {{- with .Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with .Values.podAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ include "hcloud-reconciler.name" . }}
+  {{- with .Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if eq (include "hcloud-reconciler.hostNetwork" .) "true" }}
+  hostNetwork: true
+  {{- end }}
+  dnsPolicy: {{ .Values.dnsPolicy }}
+  {{- with .Values.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- if not $stays }}
+  restartPolicy: Never
+  {{- end }}
+  # A clean exit takes ten seconds at most.
+  terminationGracePeriodSeconds: 15
+  {{- with .Values.podSecurityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .Values.affinity }}
+  affinity:
+    {{- toYaml .Values.affinity | nindent 4 }}
+  {{- else if and (eq .Values.kind "Deployment") (gt (int .Values.replicaCount) 1) }}
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 100
+          podAffinityTerm:
+            topologyKey: kubernetes.io/hostname
+            labelSelector:
+              matchLabels:
+                {{- include "hcloud-reconciler.selectorLabels" . | nindent 16 }}
+  {{- end }}
+  tolerations:
+    # Nodes that join wait for this very pod: it runs where nothing else may yet.
+    - key: node.cloudprovider.kubernetes.io/uninitialized
+      value: "true"
+      effect: NoSchedule
+    - key: CriticalAddonsOnly
+      operator: Exists
+    - key: node-role.kubernetes.io/master
+      operator: Exists
+      effect: NoSchedule
+    - key: node-role.kubernetes.io/control-plane
+      operator: Exists
+      effect: NoSchedule
+    - key: node.kubernetes.io/not-ready
+      operator: Exists
+    {{- if eq (include "hcloud-reconciler.hostNetwork" .) "true" }}
+    - key: node.kubernetes.io/network-unavailable
+      operator: Exists
+      effect: NoSchedule
+    {{- end }}
+    {{- with .Values.additionalTolerations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  containers:
+    - name: hcloud-reconciler
+      image: {{ printf "%s:%s" .Values.image.repository (tpl .Values.image.tag .) | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        {{- range $flag, $value := include "hcloud-reconciler.flags" . | fromYaml }}
+        {{- if not (kindIs "invalid" $value) }}
+        {{- $text := kindIs "string" $value | ternary $value (toJson $value) }}
+        - {{ $text | eq "" | ternary (printf "--%s" $flag) (printf "--%s=%s" $flag $text) | quote }}
+        {{- end }}
+        {{- end }}
+      env:
+        {{- range $name, $value := include "hcloud-reconciler.env" . | fromYaml }}
+        {{- if not (kindIs "invalid" $value) }}
+        - name: {{ $name }}
+          {{- /* Helm merges a value into the default's valueFrom, of which the API server takes only one. */}}
+          {{- if kindIs "invalid" $value.value }}
+          {{- tpl (toYaml (pick $value "valueFrom")) $ | nindent 10 }}
+          {{- else }}
+          value: {{ tpl $value.value $ | quote }}
+          {{- end }}
+        {{- end }}
+        {{- end }}
+      {{- if $stays }}
+      ports:
+        - name: health
+          containerPort: {{ int .Values.health.port }}
+        {{- if .Values.monitoring.enabled }}
+        - name: metrics
+          containerPort: {{ int .Values.monitoring.port }}
+        {{- end }}
+      livenessProbe:
+        httpGet:
+          path: /livez
+          port: health
+        initialDelaySeconds: 10
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 3
+      readinessProbe:
+        httpGet:
+          path: /readyz
+          port: health
+        periodSeconds: 5
+        timeoutSeconds: 5
+      {{- end }}
+      {{- with .Values.resources }}
+      resources:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.securityContext }}
+      securityContext:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.extraVolumeMounts }}
+      volumeMounts:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+  {{- with .Values.extraVolumes }}
+  volumes:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,421 @@
+"""The chart, rendered by a real helm, judged by a real API server: HCCM's values are understood, bad ones refused."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.config import load_config
+from reconciler.flags import parse_command_line
+from reconciler.telemetry.metric_table import METRICS
+from tests.support.apiserver import ApiServer
+from tests.support.chart import (
+    CHART,
+    RefusedError,
+    by_kind,
+    collection,
+    complaints,
+    container_in,
+    helm,
+    pod_in,
+    rendered,
+)
+from tests.support.stage import wait_for
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
+"""The first test may have to build helm."""
+
+OPERATOR = "monitoring.coreos.com/v1"
+KNOWS_OPERATOR = ("--api-versions", f"{OPERATOR}/PodMonitor", "--api-versions", f"{OPERATOR}/PrometheusRule")
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+
+OF_HCCM: Mapping[str, Any] = {
+    "args": {
+        "cloud-provider": "hcloud",
+        "allow-untagged-cloud": "",
+        "route-reconciliation-period": "30s",
+        "webhook-secure-port": "0",
+        "feature-gates": "CloudControllerManagerWatchBasedRoutesReconciliation=true",
+    },
+    "kind": "Deployment",
+    "replicaCount": 1,
+    "env": {
+        "HCLOUD_TOKEN": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "token"}}},
+        "ROBOT_USER": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "robot-user", "optional": True}}},
+        "ROBOT_PASSWORD": {
+            "valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "robot-password", "optional": True}}
+        },
+    },
+    "image": {
+        "repository": "docker.io/hetznercloud/hcloud-cloud-controller-manager",
+        "tag": "v{{ $.Chart.Version }}",
+        "pullSecrets": [{"name": "registry"}],
+    },
+    "monitoring": {
+        "enabled": True,
+        "podMonitor": {
+            "enabled": False,
+            "labels": {},
+            "annotations": {},
+            "spec": {"podMetricsEndpoints": [{"port": "metrics"}]},
+        },
+    },
+    "nameOverride": None,
+    "networking": {
+        "enabled": False,
+        "clusterCIDR": "10.244.0.0/16",
+        "network": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "network"}}},
+    },
+    "resources": {"requests": {"cpu": "100m", "memory": "50Mi"}},
+    "podSecurityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+    "securityContext": {"readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+    "selectorLabels": {
+        "app.kubernetes.io/name": '{{ include "hcloud-reconciler.name" $ }}',
+        "app.kubernetes.io/instance": "{{ $.Release.Name }}",
+    },
+    "strategy": {},
+    "additionalTolerations": [],
+    "nodeSelector": {},
+    "affinity": {},
+    "priorityClassName": "system-cluster-critical",
+    "dnsPolicy": "Default",
+    "dnsConfig": {},
+    "robot": {"enabled": False},
+    "rbac": {"create": True},
+    "serviceAccount": {"annotations": {}},
+    "podLabels": {},
+    "podAnnotations": {},
+    "extraVolumes": [],
+    "extraVolumeMounts": [],
+}
+"""Every value of HCCM's chart with its default (operations 13)."""
+
+TOKEN_FROM_A_FILE: Mapping[str, Any] = {
+    "env": {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": {"value": "/var/run/secrets/hcloud/token"}},
+    "extraVolumes": [{"name": "token", "secret": {"secretName": "hcloud"}}],
+    "extraVolumeMounts": [{"name": "token", "mountPath": "/var/run/secrets/hcloud", "readOnly": True}],
+}
+PLACED: Mapping[str, Any] = {
+    "additionalTolerations": [{"key": "example.com/blue", "operator": "Exists", "effect": "NoSchedule"}],
+    "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "Exists"}]}
+    ]}}},
+    "priorityClassName": "system-node-critical",
+    "dnsPolicy": "None",
+    "dnsConfig": {"nameservers": ["185.12.64.1"]},
+    "podLabels": {"team": "blue"},
+    "podAnnotations": {"example.com/note": "yes"},
+    "serviceAccount": {"annotations": {"example.com/note": "yes"}},
+}  # fmt: skip
+WATCHED: Mapping[str, Any] = {
+    "monitoring": {
+        "podMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "annotations": {"example.com/note": "x"}},
+        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+        "dashboard": {"enabled": True},
+    }
+}
+
+VALUES: Mapping[str, Mapping[str, Any]] = {
+    "the defaults": {},
+    "all of HCCM's with their defaults": OF_HCCM,
+    "HCCM's example for production": {
+        "replicaCount": 3,
+        "resources": {"requests": {"cpu": "500m", "memory": "100Mi"}},
+        "monitoring": {"podMonitor": {"enabled": True}},
+        "networking": {"enabled": True, "clusterCIDR": "10.244.0.0/16"},
+    },
+    "one replica": {"replicaCount": 1},
+    "a DaemonSet": {"kind": "DaemonSet"},
+    "a DaemonSet that is placed": {"kind": "DaemonSet", **PLACED},
+    "a Deployment that is placed": PLACED,
+    "a CronJob in a network": {"kind": "CronJob", "networking": {"enabled": True}},
+    "networking": {"networking": {"enabled": True, "network": {"value": "private"}}},
+    "Robot": {"robot": {"enabled": True}},
+    "Robot in a network": {
+        "robot": {"enabled": True},
+        "networking": {"enabled": True},
+        "env": {"HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "false"}},
+    },
+    "no monitoring": {"monitoring": {"enabled": False}},
+    "all monitoring": WATCHED,
+    "a token from a file": TOKEN_FROM_A_FILE,
+    "only looking": {"policy": "observe", "health": {"port": 10259}, "monitoring": {"port": 8234}},
+    "a network policy": {"networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}},
+    "a long name": {"nameOverride": f"{'n' * 62}-too-long"},
+    "no roles": {"rbac": {"create": False}},
+    "a Lease of its own": {
+        "args": {"leader-elect-resource-name": "mine", "leader-elect-resource-namespace": "default"}
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def operated(api_server: ApiServer) -> Iterator[ApiServer]:
+    """The shared API server, which knows the operator's two kinds as far as a name goes."""
+    made = [_operators_kind("PodMonitor"), _operators_kind("PrometheusRule")]
+    for definition in made:
+        assert api_server.request("POST", collection(definition), definition)[0] in (201, 409)
+    yield api_server
+    for definition in made:
+        api_server.request("DELETE", f"{collection(definition)}/{definition['metadata']['name']}")
+
+
+def _operators_kind(kind: str) -> dict[str, Any]:
+    plural = f"{kind.lower()}s"
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": free}, "required": ["spec"]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.monitoring.coreos.com",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        },
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def test_helm_finds_nothing_to_complain_of() -> None:
+    """``helm lint --strict``, and every default is described by the schema."""
+    assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    assert set(schema["properties"]) - {"global"} == set(yaml.safe_load((CHART / "values.yaml").read_text()))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_api_server_takes_every_object(operated: ApiServer, name: str) -> None:
+    """Server-side dry run with strict fields, whatever the values."""
+    objects = [each for each in rendered(VALUES[name], *KNOWS_OPERATOR) if each["apiVersion"] != OPERATOR]
+
+    assert complaints(operated, objects) == {}
+    assert all(len(each["metadata"]["name"]) <= 63 for each in objects)
+
+
+def test_the_operators_objects_are_taken_where_it_is_installed(operated: ApiServer) -> None:
+    """PodMonitor and PrometheusRule, as far as a definition without a schema can tell."""
+    objects = by_kind(rendered(WATCHED, *KNOWS_OPERATOR))
+    (monitor,), (rule,) = objects["PodMonitor"], objects["PrometheusRule"]
+    wait_for(lambda: complaints(operated, [monitor, rule]) == {}, "kinds that have just been defined")
+
+    assert monitor["metadata"]["labels"] == rule["metadata"]["labels"] == {"release": "prometheus"}
+    assert monitor["spec"]["selector"]["matchLabels"] == pod_in(rendered())["metadata"]["labels"]
+    assert monitor["spec"]["podMetricsEndpoints"] == [{"port": "metrics"}]
+    assert all({"alert", "expr", "labels", "annotations"} <= set(each) for each in rule["spec"]["groups"][0]["rules"])
+
+
+def test_the_operators_objects_are_left_out_where_nobody_knows_them() -> None:
+    """Or no chart could be installed before the operator."""
+    assert {"PodMonitor", "PrometheusRule"}.isdisjoint(by_kind(rendered(WATCHED)))
+
+
+DEFAULT_ARGS = ["--health-address=:10258", "--log-format=text", "--policy=sync"]
+
+
+@pytest.mark.parametrize(
+    ("values", "arguments"),
+    [
+        pytest.param({}, DEFAULT_ARGS, id="the defaults"),
+        pytest.param({"args": {"policy": None}}, DEFAULT_ARGS[:2], id="null leaves one out"),
+        pytest.param({"args": {"dry-run": ""}}, ["--dry-run", *DEFAULT_ARGS], id="empty renders it bare"),
+        pytest.param(
+            {"args": {"leader-elect": False, "v": 4, "kube-api-qps": 2000000}},
+            [*DEFAULT_ARGS[:1], "--kube-api-qps=2000000", "--leader-elect=false", *DEFAULT_ARGS[1:], "--v=4"],
+            id="numbers and booleans",
+        ),
+        pytest.param(
+            {"args": {"policy": "upsert"}, "policy": "sync"},
+            [*DEFAULT_ARGS[:2], "--policy=upsert"],
+            id="args win over other values",
+        ),
+        pytest.param(
+            {"policy": "observe", "interval": "5m", "logFormat": "json", "health": {"port": 10259}},
+            [
+                "--health-address=:10259",
+                "--interval=5m",
+                "--leader-elect=false",
+                "--log-format=json",
+                "--policy=observe",
+            ],
+            id="only looking, without the Lease",
+        ),
+        pytest.param(
+            {"networking": {"enabled": True, "clusterCIDR": "10.1.0.0/16"}},
+            ["--cluster-cidr=10.1.0.0/16", *DEFAULT_ARGS],
+            id="networking",
+        ),
+        pytest.param({"kind": "CronJob"}, ["--log-format=text", "--once", "--policy=sync"], id="a CronJob"),
+    ],
+)
+def test_arguments(values: Mapping[str, Any], arguments: list[str]) -> None:
+    """Flags are in the order of their names; the Lease is taken by whoever may write."""
+    assert container_in(rendered(values))["args"] == arguments
+
+
+FROM_SECRET = {
+    "HCLOUD_TOKEN": {"key": "token", "name": "hcloud"},
+    "ROBOT_PASSWORD": {"key": "robot-password", "name": "hcloud", "optional": True},
+    "ROBOT_USER": {"key": "robot-user", "name": "hcloud", "optional": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "changed"),
+    [
+        pytest.param({}, {}, id="the defaults"),
+        pytest.param(
+            TOKEN_FROM_A_FILE,
+            {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": "/var/run/secrets/hcloud/token"},
+            id="a token from a file",
+        ),
+        pytest.param(
+            {"env": {"CLUSTER": {"value": "{{ .Release.Name }}-{{ .Release.Namespace }}"}}},
+            {"CLUSTER": "hcloud-reconciler-kube-system"},
+            id="templates",
+        ),
+        pytest.param(
+            {"networking": {"enabled": True}},
+            {"HCLOUD_NETWORK": {"key": "network", "name": "hcloud"}},
+            id="networking",
+        ),
+        pytest.param(
+            {"networking": {"enabled": True, "network": {"value": "private"}}},
+            {"HCLOUD_NETWORK": "private"},
+            id="a network by name",
+        ),
+        pytest.param({"robot": {"enabled": True}}, {"ROBOT_ENABLED": "true"}, id="Robot"),
+        pytest.param({"monitoring": {"enabled": False}}, {"HCLOUD_METRICS_ENABLED": "false"}, id="no monitoring"),
+        pytest.param({"monitoring": {"port": 9000}}, {"HCLOUD_METRICS_ADDRESS": ":9000"}, id="another port"),
+    ],
+)
+def test_variables(values: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
+    """The secret's keys are those of HCCM's; null takes a variable out."""
+    found = {
+        each["name"]: each["value"] if "value" in each else each["valueFrom"]["secretKeyRef"]
+        for each in container_in(rendered(values))["env"]
+    }
+
+    assert found == {name: of for name, of in {**FROM_SECRET, **changed}.items() if of is not None}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_product_takes_every_flag_and_variable(name: str, tmp_path: Path) -> None:
+    """HCCM's without a meaning here are warned of, and nothing else is."""
+    (tmp_path / "token").write_text("t" * 64)
+    container = container_in(rendered(VALUES[name]))
+    of_secret = {"token": "t" * 64, "robot-user": "u", "robot-password": "p", "network": "private"}
+    environment = {
+        each["name"]: each["value"] if "value" in each else of_secret[each["valueFrom"]["secretKeyRef"]["key"]]
+        for each in container["env"]
+    }
+    if "HCLOUD_TOKEN_FILE" in environment:
+        environment["HCLOUD_TOKEN_FILE"] = str(tmp_path / "token")
+
+    command, flags, _ = parse_command_line(container["args"])
+    config = load_config(command, flags, environment)
+
+    of_hccm = set(VALUES[name].get("args", {})) - {"leader-elect-resource-name", "leader-elect-resource-namespace"}
+    assert set(re.findall(r"--([a-z-]+)", " ".join(each.partition(": ")[0] for each in config.warnings))) == of_hccm
+
+
+def test_deployment_and_daemon_set_have_the_same_pods() -> None:
+    """Affinity, priority and name servers included, which HCCM's DaemonSet loses (O-4)."""
+    assert pod_in(rendered(PLACED)) == pod_in(rendered({**PLACED, "kind": "DaemonSet"}))
+    spec = pod_in(rendered({**PLACED, "kind": "DaemonSet"}))["spec"]
+
+    assert {key: spec[key] for key in ("affinity", "nodeSelector", "priorityClassName", "dnsPolicy", "dnsConfig")} == {
+        key: PLACED[key] for key in ("affinity", "nodeSelector", "priorityClassName", "dnsPolicy", "dnsConfig")
+    }
+    assert spec["tolerations"][-1:] == PLACED["additionalTolerations"]
+
+
+def test_the_defaults_survive_the_loss_of_a_node() -> None:
+    """Two replicas, apart where that can be, one of them evicted at a time; on Nodes that nothing runs on yet."""
+    objects = by_kind(rendered())
+    pod = pod_in(rendered())["spec"]
+    container = pod["containers"][0]
+
+    assert objects["Deployment"][0]["spec"]["replicas"] == 2
+    assert objects["PodDisruptionBudget"][0]["spec"]["maxUnavailable"] == 1
+    assert "preferredDuringSchedulingIgnoredDuringExecution" in pod["affinity"]["podAntiAffinity"]
+    tolerated = {each["key"]: each.get("effect") for each in pod["tolerations"]}
+    assert tolerated[UNINITIALIZED] == "NoSchedule"
+    assert tolerated["node.kubernetes.io/not-ready"] is None
+    assert (pod["dnsPolicy"], "hostNetwork" in pod) == ("Default", False)
+    probes = {name: container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
+    assert probes == {
+        "livenessProbe": {"path": "/livez", "port": "health"},
+        "readinessProbe": {"path": "/readyz", "port": "health"},
+    }
+    assert {each["name"]: each["containerPort"] for each in container["ports"]} == {"health": 10258, "metrics": 8233}
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        pytest.param({"replicaCount": 1}, {"PodDisruptionBudget": 0, "Deployment": 1}, id="one replica"),
+        pytest.param(
+            {"kind": "DaemonSet"}, {"PodDisruptionBudget": 0, "DaemonSet": 1, "Deployment": 0}, id="DaemonSet"
+        ),
+        pytest.param({"rbac": {"create": False}}, {"ClusterRole": 0, "Role": 0, "ServiceAccount": 1}, id="no roles"),
+        pytest.param({}, {"NetworkPolicy": 0, "ConfigMap": 0, "PodMonitor": 0}, id="off by default"),
+        pytest.param({"networkPolicy": {"enabled": True}}, {"NetworkPolicy": 1}, id="a network policy"),
+    ],
+)
+def test_what_is_made(values: Mapping[str, Any], kinds: Mapping[str, int]) -> None:
+    """And what is not."""
+    objects = by_kind(rendered(values))
+
+    assert {kind: len(objects.get(kind, [])) for kind in kinds} == kinds
+
+
+def test_in_the_nodes_network_one_pod_leaves_before_the_next_one_comes() -> None:
+    """Two on a Node would need the same ports, so that an upgrade of as many replicas as Nodes would never end."""
+    objects = rendered({"networking": {"enabled": True}})
+
+    assert pod_in(objects)["spec"]["hostNetwork"] is True
+    assert by_kind(objects)["Deployment"][0]["spec"]["strategy"]["rollingUpdate"] == {
+        "maxSurge": 0,
+        "maxUnavailable": 1,
+    }
+    assert "hostNetwork" not in pod_in(rendered({"networking": {"enabled": True}, "hostNetwork": False}))["spec"]
+    assert pod_in(rendered({"hostNetwork": True}))["spec"]["hostNetwork"] is True
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        pytest.param({"replicaCont": 2}, "replicaCont", id="a misspelt value"),
+        pytest.param({"kind": "StatefulSet"}, "kind", id="a kind that is none"),
+        pytest.param({"policy": "none"}, "policy", id="a policy that is none"),
+        pytest.param({"replicaCount": "two"}, "replicaCount", id="a number that is none"),
+        pytest.param({"env": {"HCLOUD_TOKEN": "secret"}}, "HCLOUD_TOKEN", id="a variable that is neither"),
+        pytest.param({"args": {"--policy": "sync"}}, "--policy", id="a flag with its dashes"),
+        pytest.param({"interval": "60"}, "interval", id="a duration without a unit"),
+        pytest.param({"health": {"port": 8233}}, "must differ", id="one port for two"),
+    ],
+)
+def test_bad_values_are_refused(values: Mapping[str, Any], named: str) -> None:
+    """With the name of what is wrong, before anything is installed."""
+    with pytest.raises(RefusedError, match=named):
+        rendered(values)
+
+
+@pytest.mark.parametrize("file", ["alerts.yaml", "dashboard.json"])
+def test_only_metrics_that_are_served_are_asked_for(file: str) -> None:
+    """By the table that the registry is filled from."""
+    asked = set(re.findall(r"\b(?:hcloud_|leader_election_|rest_client_)[a-z_]+", (CHART / file).read_text()))
+    served = {*METRICS, *(f"{name}_bucket" for name in METRICS), "hcloud_reconciler"}
+
+    assert asked
+    assert asked <= served

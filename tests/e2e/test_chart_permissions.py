@@ -1,0 +1,205 @@
+"""The chart, installed by a real helm in a real API server: its account can do all that it has to, and no more."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from desired.names import LEASE
+from desired.permissions import Permission, needed
+from desired.settings import Settings
+from tests.support.apiserver import ApiServer, OwnApiServer
+from tests.support.chart import (
+    CHART,
+    NAMESPACE,
+    RELEASE,
+    Object,
+    by_kind,
+    collection,
+    helm,
+    rendered,
+)
+from tests.support.eventful import act_as, everything, made_eventful
+from tests.support.permissions import BESIDE_PASSES, Grant, granted, shipped, used
+from tests.support.stage import Stage, wait_for
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
+"""The first test may have to build helm."""
+
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
+ROLES = ("ClusterRole", "Role")
+WATCHED = {"monitoring": {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}}}
+
+
+@pytest.fixture
+def install(real_cluster: OwnApiServer) -> Iterator[Callable[[dict[str, Any]], str]]:
+    """Installs the chart with these values and returns what helm says, or upgrades what is installed."""
+    access = ("--namespace", NAMESPACE, "--kubeconfig", str(real_cluster.kubeconfig()))
+    yield lambda values: helm("upgrade", "--install", RELEASE, str(CHART), *access, values=values)
+    helm("uninstall", RELEASE, "--ignore-not-found", *access)
+
+
+def _token(cluster: ApiServer) -> str:
+    """Of the installed ServiceAccount."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{RELEASE}/token"
+    status, answer = cluster.request("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"})
+    assert status == 201, answer
+    token: str = answer["status"]["token"]
+    return token
+
+
+def _roles(objects: list[Object], *suffixes: str) -> list[Object]:
+    return [each for each in objects if each["kind"] in ROLES and each["metadata"]["name"].endswith(suffixes)]
+
+
+@pytest.mark.parametrize("files", [("observe",), ("reconcile",), ("approve",)], ids="".join)
+def test_the_charts_roles_are_those_of_the_files(files: tuple[str, ...]) -> None:
+    """Rule by rule and in the same namespaces, whatever they are called."""
+
+    def comparable(roles: list[Object]) -> list[tuple[Any, ...]]:
+        return [(each["kind"], each["metadata"].get("namespace"), each["rules"]) for each in roles]
+
+    in_files = shipped(*(f"{file}.yaml" for file in files))
+
+    found = sorted(_roles(rendered(), *files), key=lambda each: ROLES.index(each["kind"]))
+    assert comparable(found) == comparable(in_files)
+
+
+@pytest.mark.parametrize(
+    ("values", "acts"),
+    [pytest.param({}, True, id="acting"), pytest.param({"policy": "observe"}, False, id="only looking")],
+)
+def test_the_roles_grant_what_the_table_says_is_needed(values: dict[str, Any], acts: bool) -> None:
+    """The table that is checked against at the start of a run, of which it makes no use of less."""
+    bound = {each["roleRef"]["name"] for each in rendered(values) if each["kind"].endswith("Binding")}
+    roles = [each for each in rendered(values) if each["kind"] in ROLES and each["metadata"]["name"] in bound]
+
+    wanted = needed(Settings(), acts=acts, watches=True, lease=LEASE if acts else None)
+
+    assert {(verb, resource) for verb, resource, _ in granted(roles)} == {
+        (permission.verb, permission.resource) for permission in wanted
+    }
+    assert _beside_lease(roles) == {_grant(permission) for permission in wanted if permission.is_beside_lease}
+
+
+def _beside_lease(roles: list[Object]) -> set[tuple[str, str]]:
+    found = granted(each for each in roles if each["kind"] == "Role")
+    return {(verb, resource) for verb, resource, _ in found}
+
+
+def _grant(permission: Permission) -> tuple[str, str]:
+    return permission.verb, permission.resource
+
+
+def test_roles_follow_the_lease() -> None:
+    """They are where the Lease is, and name the one that is taken."""
+    flags = {"leader-elect-resource-name": "mine", "leader-elect-resource-namespace": "default"}
+    roles = by_kind(rendered({"args": flags}))
+
+    assert {each["metadata"]["namespace"] for each in [*roles["Role"], *roles["RoleBinding"]]} == {"default"}
+    assert ("update", "leases", "mine") in granted(roles["Role"])
+
+
+def test_the_account_can_do_all_of_it_and_no_more(
+    a_stage: Callable[..., Stage], real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+) -> None:
+    """Passes as the chart's own account: nothing is denied, and all that is granted is made use of. Then each right is
+    taken away, and at once something is denied of what was asked for."""
+    said = install({**WATCHED, "policy": "sync"})
+    assert "the cluster does not know the kind PodMonitor" in said
+    assert "the cluster does not know the kind PrometheusRule" in said
+    roles = _roles(rendered(), "observe", "reconcile")
+    stage = made_eventful(a_stage(action_s=0.0))
+    act_as(stage, real_cluster, _token(real_cluster))
+
+    asked = used(everything(stage, real_cluster))
+
+    assert asked == granted(roles) - BESIDE_PASSES
+    for role in roles:
+        _deny_without_each(real_cluster, role)
+
+
+def _deny_without_each(cluster: ApiServer, role: Object) -> None:
+    """Raises AssertionError for a right that the account has even when it is taken from this role."""
+    path = f"{collection(role)}/{role['metadata']['name']}"
+    for taken in sorted(granted([role])):
+        rules = [rule for rule in _one_by_one(role) if taken not in granted([{"rules": [rule]}])]
+        assert _may(cluster, taken)
+        cluster.request("PATCH", path, {"rules": rules})
+        wait_for(partial(_may_not, cluster, taken), f"{taken} to be denied")
+        cluster.request("PATCH", path, {"rules": role["rules"]})
+        wait_for(partial(_may, cluster, taken), f"{taken} to be allowed again")
+
+
+def _one_by_one(role: Object) -> list[Object]:
+    """The role's rules, with one verb and one resource each."""
+    return [
+        {**rule, "verbs": [verb], "resources": [resource]}
+        for rule in role["rules"]
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+    ]
+
+
+def _may_not(cluster: ApiServer, what: Grant) -> bool:
+    return not _may(cluster, what)
+
+
+def _may(cluster: ApiServer, what: Grant) -> bool:
+    verb, resource, name = what
+    resource, _, part = resource.partition("/")
+    groups = {"leases": "coordination.k8s.io", "deployments": "apps", "daemonsets": "apps"}
+    spec = {
+        "user": ACCOUNT,
+        "groups": ["system:serviceaccounts", "system:authenticated"],
+        "resourceAttributes": {
+            "verb": verb,
+            "group": groups.get(resource, ""),
+            "resource": resource,
+            "subresource": part,
+            "name": name,
+            "namespace": NAMESPACE if resource in {"configmaps", *groups} else "",
+        },
+    }
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    _, answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
+    allowed: bool = answer["status"]["allowed"]
+    return allowed
+
+
+def test_an_account_that_only_looks_cannot_write(
+    a_stage: Callable[..., Stage], real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+) -> None:
+    """Policy observe after sync: an upgrade takes the rights to write away, the plan stays the same."""
+    stage = made_eventful(a_stage(action_s=0.0))
+    full = stage.reconcile("--dry-run", "--output", "json").report
+    install({})
+    install({"policy": "observe"})
+    act_as(stage, real_cluster, _token(real_cluster))
+    stage.forget()
+
+    least = stage.reconcile("--dry-run", "--output", "json").report
+
+    assert _planned(least) == _planned(full) != []
+    assert used(stage.proxy.journal.entries()) == granted(_roles(rendered(), "observe")) - BESIDE_PASSES
+    assert not any(_may(real_cluster, right) for right in granted(_roles(rendered(), "reconcile")))
+
+
+def _planned(report: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(change["key"], change["verdict"]) for change in report["changes"]]
+
+
+def test_everything_is_gone_after_it_is_uninstalled(
+    real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+) -> None:
+    """In both kinds of network, after an upgrade from one to the other."""
+    install({})
+    install({"networking": {"enabled": True}})
+    objects = rendered({"networking": {"enabled": True}})
+    paths = [f"{collection(each)}/{each['metadata']['name']}" for each in objects]
+    assert {real_cluster.request("GET", path)[0] for path in paths} == {200}
+
+    helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--kubeconfig", str(real_cluster.kubeconfig()))
+
+    assert {real_cluster.request("GET", path)[0] for path in paths} == {404}

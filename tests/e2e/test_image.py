@@ -1,0 +1,115 @@
+"""The image: made by the Dockerfile's steps from a clean folder, it works as a user with no rights who cannot write."""
+
+import subprocess
+import urllib.request
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import image
+from tests.support.child_processes import free_ports
+from tests.support.objects import joining_node, server
+from tests.support.stage import Stage, killed_at_the_end, wait_for
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(600)]
+"""Everything that is needed is installed first."""
+
+SERVES_PROBES = True
+"""Whether ``reconcile`` answers on ``--health-address``. Set it to True with the change that makes it so."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> image.Stage:
+    """The image, below a folder that every user may look into."""
+    if reason := image.why_not():
+        pytest.skip(reason)
+    return image.build(tmp_path_factory.mktemp("image"))
+
+
+def _run(
+    built: image.Stage, *words: str, mounted: Path | None = None, **variables: str
+) -> "subprocess.CompletedProcess[str]":
+    line = image.command(built, words, variables, mounted)
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+
+
+def _reconcile(built: image.Stage, *words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return _run(built, *built.entry_point, *words, **options)
+
+
+@pytest.fixture
+def access(stage: Stage, tmp_path: Path) -> Mapping[str, str]:
+    """The stage's environment with its kubeconfig as a mounted file."""
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    (tmp_path / "kubeconfig").write_text(Path(stage.environment["KUBECONFIG"]).read_text())
+    (tmp_path / "kubeconfig").chmod(0o644)
+    tmp_path.chmod(0o755)
+    return {**stage.environment, "KUBECONFIG": "/mnt/kubeconfig"}
+
+
+def test_it_runs_as_nobody_who_can_write(built: image.Stage) -> None:
+    """What the tests below rest on: the user has no rights, and no place to write to."""
+    places = "/tmp /var/tmp /dev/shm /opt /opt/hcloud-reconciler / /mnt"
+    tried = _run(built, "sh", "-c", f'id -u; id -g; id -G; for p in {places}; do touch "$p/x" && echo "$p"; done; true')
+
+    assert built.user == "65532:65532"
+    assert tried.stdout.split() == ["65532", "65532", "65532"]
+
+
+def test_it_says_what_it_can_do(built: image.Stage) -> None:
+    """``--help``, by the entry point alone."""
+    ran = _reconcile(built, "--help")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "--dry-run" in ran.stdout
+
+
+def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Stage) -> None:
+    """No module is compiled at each start; no test, no tool, no installer."""
+    folder = built.opt / "hcloud-reconciler"
+    sources = [each for each in folder.rglob("*.py") if "/templates/" not in str(each)]
+    compiled = {each.parent.parent / f"{each.name.split('.')[0]}.py" for each in folder.rglob("*.pyc")}
+
+    assert len(sources) > 500
+    assert set(sources) - compiled == set()
+    assert [each.name for each in built.opt.iterdir()] == ["hcloud-reconciler"]
+    assert [each.name for each in (folder / "bin").iterdir()] == ["reconcile"]
+    assert not {"pip", "pytest", "tests", "deploy", "scripts"} & {each.name for each in folder.iterdir()}
+
+
+def test_it_plans_and_applies(built: image.Stage, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
+    """Against a real API server, with a kubeconfig that is mounted."""
+    plan = _reconcile(built, "--dry-run", mounted=tmp_path, **access)
+    assert (plan.returncode, plan.stderr) == (0, "")
+    assert "node/web-1" in plan.stdout
+
+    done = _reconcile(built, "--once", mounted=tmp_path, **access)
+
+    assert done.returncode == 0, done.stderr
+    assert stage.nodes()["web-1"]["spec"]["providerID"] == "hcloud://1"
+
+
+def test_it_answers_its_probes(built: image.Stage, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
+    """As the chart asks for them, once its first pass has ended; then it leaves on SIGTERM with 0."""
+    if not SERVES_PROBES:
+        pytest.skip("no health is served yet: see SERVES_PROBES")
+    (port,) = free_ports(1)
+    words = [*built.entry_point, f"--health-address=127.0.0.1:{port}"]
+    line = image.command(built, words, {**access, "HCLOUD_METRICS_ENABLED": "false"}, tmp_path)
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process, killed_at_the_end(process):
+        for path in ("/readyz", "/livez", "/healthz"):
+            wait_for(partial(_is_well, port, path), f"{path} to answer 200")
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def _is_well(port: int, path: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -1,0 +1,112 @@
+"""The chart and the manifests as real tools render them: helm and kustomize, built once by ``scripts/helm``."""
+
+import functools
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.apiserver import ROOT, ApiServer
+
+Object = dict[str, Any]
+
+DEPLOY = Path(ROOT) / "deploy"
+CHART = DEPLOY / "helm" / "hcloud-reconciler"
+RELEASE = "hcloud-reconciler"
+NAMESPACE = "kube-system"
+
+_PLURALS = {"NetworkPolicy": "networkpolicies"}
+_OF_THE_CLUSTER = ("ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
+
+
+class RefusedError(Exception):
+    """What the tool says of values that it does not take."""
+
+
+@functools.cache
+def tools() -> Path:
+    """The folder with helm and kustomize, built now if need be. Raises RuntimeError with the script's message."""
+    command = [sys.executable, str(ROOT / "scripts" / "helm")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip()[-4000:])
+    return Path(done.stdout.strip())
+
+
+def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> str:
+    """What helm prints; ``values`` are those of a values file. Raises RefusedError with its complaint."""
+    given = () if values is None else ("--values", "-")
+    return _run(tools() / "helm", *arguments, *given, text="" if values is None else yaml.safe_dump(dict(values)))
+
+
+def template(values: Mapping[str, Any] | None = None, *arguments: str) -> str:
+    """The text of ``helm template``. Raises RefusedError."""
+    return helm("template", RELEASE, str(CHART), "--namespace", NAMESPACE, *arguments, values=values)
+
+
+def rendered(values: Mapping[str, Any] | None = None, *arguments: str) -> list[Object]:
+    """The chart's objects with these values. Raises RefusedError."""
+    return objects_in(template(values, *arguments))
+
+
+def kustomized(folder: str) -> list[Object]:
+    """The objects of a folder under ``deploy/kustomize``."""
+    return objects_in(_run(tools() / "kustomize", "build", str(DEPLOY / "kustomize" / folder)))
+
+
+def objects_in(text: str) -> list[Object]:
+    """The objects of a manifest."""
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+def by_kind(objects: Iterable[Object]) -> dict[str, list[Object]]:
+    """Kind → objects."""
+    found: dict[str, list[Object]] = {}
+    for each in objects:
+        found.setdefault(each["kind"], []).append(each)
+    return found
+
+
+def pod_in(objects: Iterable[Object]) -> Object:
+    """The pod template of the one workload among the objects."""
+    (workload,) = (each for each in objects if each["kind"] in ("Deployment", "DaemonSet", "CronJob"))
+    spec = workload["spec"].get("jobTemplate", workload)["spec"]
+    template_of_pods: Object = spec["template"]
+    return template_of_pods
+
+
+def container_in(objects: Iterable[Object]) -> Object:
+    """The one container of the workload among the objects."""
+    (container,) = pod_in(objects)["spec"]["containers"]
+    found: Object = container
+    return found
+
+
+def complaints(server: ApiServer, objects: Iterable[Object]) -> dict[str, str]:
+    """``KIND/NAME`` → what the API server has against creating it, unknown fields included; nothing is created."""
+    found = {}
+    for each in objects:
+        status, answer = server.request("POST", f"{collection(each)}?dryRun=All&fieldValidation=Strict", each)
+        if status not in (201, 409):
+            found[f"{each['kind']}/{each['metadata']['name']}"] = f"{status}: {answer}"
+    return found
+
+
+def collection(of: Object) -> str:
+    """The path to which such an object is posted."""
+    version, kind = of["apiVersion"], of["kind"]
+    plural = _PLURALS.get(kind, f"{kind.lower()}s")
+    root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
+    return (
+        f"{root}/{plural}" if kind in _OF_THE_CLUSTER else f"{root}/namespaces/{of['metadata']['namespace']}/{plural}"
+    )
+
+
+def _run(program: Path, *arguments: str, text: str = "") -> str:
+    done = subprocess.run([str(program), *arguments], input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RefusedError(done.stderr)
+    return done.stdout
