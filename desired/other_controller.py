@@ -11,16 +11,20 @@ from desired.snapshot import Snapshot
 from desired.workload import Workload
 
 RULE = "other-controller"
+_UNTOLD = "whether another cloud controller is at work could not be told"
 IMAGE = "hcloud-cloud-controller-manager"
 """What the images of HCCM are called, in whatever registry and under whatever prefix."""
 
 
 def other_controller(facts: Facts) -> Iterator[Finding]:
-    """Nothing is written while another cloud controller is at work; where it cannot be told, only a note says so."""
-    others = other_controllers(facts.snapshot)
+    """Nothing is written while another cloud controller is at work, and while that will be known in a moment; where it
+    may not be looked at, only a note says so."""
+    found, others = facts.snapshot.controllers, other_controllers(facts.snapshot)
+    keys = tuple(change.key for change in facts.plan.changes)
     if others:
-        keys = tuple(change.key for change in facts.plan.changes)
         yield Finding(RULE, Verdict.HELD, keys, explain_others(others), str(len(others)), "0")
+    elif found is not None and found.why_incomplete is not None:
+        yield Finding(RULE, Verdict.WAITING, keys, f"{_UNTOLD}: {found.why_incomplete}")
 
 
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
@@ -52,8 +56,5 @@ def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
         return ()
     others = other_controllers(snapshot)
     seen = tuple(Note(other.key, NoteKind.OTHER_CONTROLLER, explain_others([other])) for other in others)
-    gap = found.why_incomplete or next((f"{key}: {why}" for key, why in sorted(found.unreadable.items())), None)
-    if gap is None:
-        return seen
-    text = f"whether another cloud controller is at work could not be told: {gap}"
-    return (*seen, Note("plan", NoteKind.OTHER_CONTROLLER, text))
+    gap = found.why_incomplete or next(iter(found.unreadable.values()), None)
+    return seen if gap is None else (*seen, Note("plan", NoteKind.OTHER_CONTROLLER, f"{_UNTOLD}: {gap}"))

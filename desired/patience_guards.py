@@ -24,16 +24,28 @@ def back_off(facts: Facts) -> Iterator[Finding]:
     yield from _suspended(facts, BACK_OFF)
 
 
-def mark_of(change: Change) -> str:
-    """What tells a change from others of its key: its kind, and where it leads. What it leads away from does not count,
-    as whoever undoes it may do so in many ways."""
-    return digest(change.kind, change.after)
+def mark_of(change: Change, uid: str = "") -> str:
+    """What tells a change from others of its key: its kind, where it leads, and the ``uid`` of the object that it
+    serves. What it leads away from does not count, as whoever undoes it may do so in many ways."""
+    return digest(change.kind, change.after, *filter(None, [uid]))
+
+
+def mark_in(change: Change, snapshot: Snapshot | None) -> str:
+    """The mark of a change of this world. What is made for another object of the same name was not undone: a Service
+    that is deleted and created again is served anew. A Node that comes back after it was deleted is the deletion
+    undone."""
+    if snapshot is None or change.kind == "node.delete":
+        return mark_of(change)
+    sort, _, name = change.owner.partition("/")
+    things = snapshot.services if sort == "service" else snapshot.nodes
+    found = None if things is None else things.items.get(name)
+    return mark_of(change, "" if found is None else found.uid)
 
 
 def suspension_of(change: Change, snapshot: Snapshot) -> Suspension | None:
     """What the loop holds against this very change; None when it may be tried."""
     found = snapshot.suspensions.get(change.key)
-    return found if found is not None and found.mark == mark_of(change) else None
+    return found if found is not None and found.mark == mark_in(change, snapshot) else None
 
 
 def backing_off(suspensions: Mapping[str, Suspension]) -> frozenset[str]:

@@ -192,7 +192,13 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
     lines = []
     token = variables["HCLOUD_TOKEN"]
     if needs_token and not token and ("HCLOUD_TOKEN" in environ or not environ.get("HCLOUD_TOKEN_FILE")):
-        lines.append('environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it')
+        is_hidden = "HCLOUD_TOKEN" in environ and environ.get("HCLOUD_TOKEN_FILE")
+        remedy = (
+            "unset it, as it wins over HCLOUD_TOKEN_FILE even when it is empty"
+            if is_hidden
+            else "set it, or HCLOUD_TOKEN_FILE to a file with it"
+        )
+        lines.append(f'environment variable "HCLOUD_TOKEN" is required: {remedy}')
     elif token and not re.fullmatch(r"[\x21-\x7e]+", token):
         lines.append("HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again")
     if not re.match(r"https?://[^/\s]+", variables["HCLOUD_ENDPOINT"]):

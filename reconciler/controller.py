@@ -3,6 +3,7 @@
 A run that ends by itself pays for nothing in here.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,14 +21,17 @@ from reconciler.result import Report
 from reconciler.rounds import Acting
 from reconciler.secrets import RotatingToken
 from reconciler.telemetry.health import Health
+from reconciler.telemetry.logs import pairs
 from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.narration import Narrator, tell_pass
+from reconciler.telemetry.narration import Narrator
 from reconciler.telemetry.serving import serve
 from reconciler.triggers.kinds import Kind
 from reconciler.triggers.running import Triggers, watch_cluster
 from reconciler.wake import Wake
 from reconciler.wiring import Hands, Wired
+
+_log = logging.getLogger("hcloud-reconciler.controller")
 
 _DEFAULT_RATE_LIMIT = 3600
 
@@ -81,14 +85,27 @@ class Passes:
         self.health.began()
         measured = self.meter.measure(lambda: self.run(self.looking, self.acting), why)
         report = measured.report
-        self.history.note(report)
+        with _harmless("history"):
+            self.history.note(report)
         pace = replace(self.pacing.after(report), retry_in_s=self.history.due_in_s())
-        if report.snapshot is not None:
-            self.triggers.settle(report.snapshot)
-        if self.metrics is not None:
-            self.metrics.passed(measured)
+        with _harmless("triggers"):
+            if report.snapshot is not None:
+                self.triggers.settle(report.snapshot)
+        with _harmless("metrics"):
+            if self.metrics is not None:
+                self.metrics.passed(measured)
         self.health.passed(report, pace.interval_s)
         return measured, pace
+
+
+@contextmanager
+def _harmless(what: str) -> Iterator[None]:
+    """A bug in what goes along with passes is told of, and ends none."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - nothing but the pass itself is worth a restart
+        _log.warning("internal error beside a pass %s", pairs(what=what, error=f"{type(error).__name__}: {error}"))
+        _log.debug("internal error", exc_info=True)
 
 
 def run_controller(
@@ -135,9 +152,11 @@ def run_controller(
         ended[:] = [passes(why)]
         return ended[0][0].report
 
-    def tell(report: Report, _why: str) -> None:
-        tell_pass(ended[0][0])
-        publish(report)
+    def tell(_report: Report, _why: str) -> None:
+        measured = ended[0][0]
+        with _harmless("log"):
+            narrator.passed(measured)
+        publish(measured.report_alone)
 
     with _served(health, metrics, config), _watching(triggers):
         run_loop(

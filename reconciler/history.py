@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from actuators.outcome import Applied, Failed
-from desired.patience_guards import mark_of
+from desired.patience_guards import mark_in
+from desired.snapshot import Snapshot
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
 from reconciler.attempts import NOT_SEEN
 from reconciler.result import Line, Report
@@ -20,9 +21,14 @@ FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
 JITTER = 0.1
 """Share by which a wait is shortened at random, so that what failed together is not tried together for ever."""
+TOGETHER = 0.2
+"""Share of a wait by which it may end early, when there is a pass anyhow: more than the jitter, so that a hundred
+failures cost a pass a minute, and not a hundred."""
 WINDOW_S = 600.0
 """How long a trail is of interest: undone three times within it is too often."""
 MOST_UNDONE = 3
+LAG_S = 30.0
+"""How long a list may show what was before a change that was made (hetzner-api 5)."""
 SUSPENDED_S = 3600.0
 MOST_TRAILS = 10_000
 """Changes that are remembered at most; those are forgotten first of which nothing was heard for longest."""
@@ -38,13 +44,21 @@ class _Trail:
     failures: int = 0
     last: Failed | None = None
     retry_at: float = 0.0
+    early_at: float = 0.0
+    """From when on another try is worth its while in a pass that begins for something else."""
     is_applied: bool = False
     """Whether it was done, and was not seen to be undone since."""
+    unseen_since: float | None = None
+    """When it was done, as long as no pass has seen it done: readers may lag behind."""
     undone: list[tuple[float, datetime | None]] = field(default_factory=list)
     """When it was seen to be undone, by the injected clock and by the API server's."""
     suspended_until: float = 0.0
     why: str = ""
     """Why it is suspended; "" unless it is."""
+
+    def may_lag(self, now: float) -> bool:
+        """Whether the change may be planned only because nobody sees yet that it was done."""
+        return self.unseen_since is not None and now - self.unseen_since < LAG_S
 
     def lately(self, now: float) -> list[tuple[float, datetime | None]]:
         """When it was seen to be undone, as far as that counts at ``now``."""
@@ -86,13 +100,17 @@ class History:
         """Learn from a pass that has ended.
 
         Only what was tried and refused counts as failed, a lost answer included; what gives way, was overtaken or has
-        to wait is no failure. Applied and planned again is undone, whether or not a pass in between has seen it done.
+        to wait is no failure. Applied, seen to be done, and planned again is undone; so is what nobody has seen done
+        for longer than readers lag.
         """
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
-        taken_at = report.snapshot.taken_at if report.snapshot else None
+        named = {line.change.key for line in report.lines}
+        for key, trail in self._trails.items():
+            if key not in named:  # not planned any more: it was seen to be done
+                trail.unseen_since = None
         for line in report.lines:
-            self._learn(line, now, seen_at, taken_at)
+            self._learn(line, report.snapshot, now, seen_at)
         for key in list(self._trails)[: max(0, len(self._trails) - self._most)]:
             del self._trails[key]
 
@@ -101,26 +119,31 @@ class History:
         now = self._clock()
         return min((trail.retry_at - now for trail in self._trails.values() if trail.retry_at > now), default=None)
 
-    def _learn(self, line: Line, now: float, seen_at: float, taken_at: datetime | None) -> None:
+    def _learn(self, line: Line, snapshot: Snapshot | None, now: float, seen_at: float) -> None:
         change, outcome = line.change, line.outcome
         was_applied = isinstance(outcome, Applied) or outcome == NOT_SEEN
         was_tried = was_applied or isinstance(outcome, Failed)
         trail = self._trails.pop(change.key, None)
         if trail is None and not was_tried:
             return
-        mark = mark_of(change)
+        mark = mark_in(change, snapshot)
         if trail is None or trail.mark != mark:
             if not was_tried:
                 return
             trail = _Trail(mark, now)
-        if trail.is_applied:
-            _undone(trail, seen_at, taken_at)
+        if trail.is_applied and not trail.may_lag(seen_at):
+            _undone(trail, seen_at, snapshot.taken_at if snapshot else None)
         if was_applied:
-            trail.is_applied, trail.failures, trail.last, trail.retry_at = True, 0, None, 0.0
+            since = trail.unseen_since if trail.is_applied else None
+            trail.unseen_since = None if isinstance(outcome, Applied) else since or now
+            trail.is_applied, trail.failures, trail.last = True, 0, None
+            trail.retry_at = trail.early_at = 0.0
         if isinstance(outcome, Failed):
             trail.failures += 1
             trail.last = outcome
-            trail.retry_at = now + self._wait_s(trail.failures, outcome)
+            wait_s = self._wait_s(trail.failures, outcome)
+            trail.retry_at = now + wait_s
+            trail.early_at = now + max(wait_s * (1 - TOGETHER), outcome.retry_after_s or 0.0)
         trail.heard_at = now
         self._trails[change.key] = trail
 
@@ -151,9 +174,9 @@ def _suspension(trail: _Trail, now: float) -> Suspension | None:
     if trail.suspended_until > now:
         return Suspension(FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
     lately = trail.lately(now)
-    if trail.is_applied and len(lately) + 1 >= MOST_UNDONE:
+    if trail.is_applied and not trail.may_lag(now) and len(lately) + 1 >= MOST_UNDONE:
         return Suspension(FLAPPING, trail.mark, _why_suspended(lately[0][1]), SUSPENDED_S)
-    if trail.retry_at > now and trail.last is not None:
+    if trail.early_at > now and trail.last is not None:
         error, times = trail.last.error, trail.failures
         why = f"failed: {error}" if times == 1 else f"failed {times} times in a row, the last time with: {error}"
         return Suspension(BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)

@@ -180,9 +180,15 @@ class HetznerConnection:
             said = None
         code = said.code if said else None
         kind = _BY_CODE.get(code) if code else None
-        # The correlation id differs with each answer: in the message it would make the same trouble look new.
-        _log.info(
-            "refused by Hetzner: %s %s, correlation id %s", call, status, response.headers.get("X-Correlation-Id")
+        # The correlation id differs with each answer: in the message it would make the same trouble look new. That
+        # something is not there is an answer to a question, such as absence-proof asks, and no trouble.
+        is_answer = status == HTTPStatus.NOT_FOUND and call.startswith("GET ")
+        _log.log(
+            logging.DEBUG if is_answer else logging.INFO,
+            "refused by Hetzner: %s %s, correlation id %s",
+            call,
+            status,
+            response.headers.get("X-Correlation-Id"),
         )
         message = f"Hetzner API {self._shown}: {call} answers {status} "
         if said:

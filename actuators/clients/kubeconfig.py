@@ -2,10 +2,13 @@
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from actuators.clients.wording import one_line
+
+_log = logging.getLogger("hcloud-reconciler.clients")
 
 
 class ConnectionProblem(Exception):
@@ -42,6 +45,30 @@ def load_kubeconfig(configuration: Any, kubeconfig: str | None) -> None:
         raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints.heard[0]}; {remedy}")
     if not str(configuration.host).startswith(("http://", "https://")):
         raise ConnectionProblem(f"{name} cannot be used: its server {configuration.host!r} has no https:// before it")
+    if configuration.refresh_api_key_hook is not None:
+        configuration.refresh_api_key_hook = _Refresh(name, configuration.refresh_api_key_hook)
+
+
+class _Refresh:
+    """Reads credentials again before each call, as the package does. When they cannot be had for a moment, for the file
+    is being replaced, the old ones stay in use (O-1): without a word of ours each call would end in a bug."""
+
+    def __init__(self, name: str, refresh: Callable[[Any], object]) -> None:
+        self._name = name
+        self._refresh = refresh
+        self._trouble = ""
+
+    def __call__(self, configuration: Any) -> None:
+        from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415 - imported by now
+
+        try:
+            self._refresh(configuration)
+            self._trouble = ""
+        except (ConfigException, OSError, ValueError) as error:
+            trouble = one_line(error)
+            if trouble != self._trouble:
+                self._trouble = trouble
+                _log.warning("%s cannot be read again, the old credentials stay: %s", self._name, trouble)
 
 
 class _Complaints(logging.Handler):

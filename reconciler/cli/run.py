@@ -26,6 +26,8 @@ _log = logging.getLogger("hcloud-reconciler.run")
 
 ONCE_DEADLINE_S = 300.0
 """After this a ``--once`` run stops between changes; what is left is said to be."""
+CONNECTING_GRACE_S = 1.0
+"""How long a run that was told to stop before it has sent anything takes to end, whatever hangs."""
 EVENTS_GRACE_S = 2.0
 """How long the end of a run that was told to stop waits for events that are under way."""
 _LAST_EVENTS_S = 5.0
@@ -41,8 +43,9 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     except ConfigurationError as error:
         return _reject(error, flags, environ)
     is_loop = config.mode is Mode.LOOP
-    # A run that ends says it all in its report; a person who watches, and a loop, hear of retries as well.
-    logs.set_up(debug=config.debug, quiet=not is_loop and not is_terminal(sys.stderr), log_format=config.log_format)
+    # A run that ends says it all in its report; a person who watches it hears of retries as well.
+    quiet = not is_loop and not is_terminal(sys.stderr)
+    logs.set_up(debug=config.debug, quiet=quiet, brief=is_loop, log_format=config.log_format)
     logs.hide(config.token)
     for warning in config.warnings:
         if is_loop:
@@ -51,24 +54,29 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
             say(f"warning: {warning}")
     writer = Writer(config.output)
     with stop_on_signals() as stop:
+        code = 0 if is_loop else 1
         try:
-            wired = wire(config, stop, TerminalProgress())
+            with ended_at_the_latest(stop, grace_s=CONNECTING_GRACE_S, code=code):  # a credential plugin may hang
+                wired = wire(config, stop, TerminalProgress())
         except ConnectionProblem as error:
+            if is_loop and config.log_format is LogFormat.JSON:
+                return _cannot_start((str(error),), config)
             return _finish(Report(errors=(str(error),)), config, writer)
         gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
         hands, looking = wired.hands, wired.looking
         if hands is None:
-            return _finish(_guarded(lambda: plan_once(looking)), config, writer)
-        with _held(hands, stop, is_loop=is_loop):
+            with ended_at_the_latest(stop, code=code):
+                return _finish(_guarded(lambda: plan_once(looking)), config, writer)
+        with _held(hands, stop, code):
             if is_loop:
                 return _loop(wired, hands, config, writer, stop)
             return _finish(_once(looking, hands, stop), config, writer)
 
 
 @contextmanager
-def _held(hands: Hands, stop: Stop, *, is_loop: bool) -> Iterator[None]:
+def _held(hands: Hands, stop: Stop, code: int) -> Iterator[None]:
     """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs."""
-    with ended_at_the_latest(stop, lambda: hands.leader.close(release=False), code=0 if is_loop else 1):
+    with ended_at_the_latest(stop, lambda: hands.leader.close(release=False), code=code):
         try:
             yield
         finally:
@@ -106,14 +114,34 @@ def _loop(wired: Wired, hands: Hands, config: Config, writer: Writer, stop: Stop
     wake = Wake(stop)
     stop.wakes(wake.interrupt)
     wake.call("the start")
-    for gap in permission_gaps(config):
-        _log.warning("permission missing %s", pairs(gap=gap))
     _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
+    # Beside the first pass: an API server that takes its time must not keep probes waiting.
+    threading.Thread(target=_tell_gaps, args=(config,), name="permissions", daemon=True).start()
     try:
         run_controller(wired, hands, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
     except ConfigurationError as error:
-        return fail(*error.lines, code=1)
+        return _cannot_start(error.lines, config)
+    _log.info("stopped")
     return 0
+
+
+def _tell_gaps(config: Config) -> None:
+    """Name each right that is missing."""
+    try:
+        for gap in permission_gaps(config):
+            _log.warning("permission missing %s", pairs(gap=gap))
+    except ConnectionProblem as error:
+        _log.warning("permissions could not be asked for %s", pairs(why=error))
+
+
+def _cannot_start(lines: Sequence[str], config: Config) -> int:
+    """The exit code of a controller that ends before its first pass, for these reasons. A log in JSON has nothing but
+    JSON."""
+    if config.log_format is not LogFormat.JSON:
+        return fail(*lines, code=1)
+    for line in lines:
+        _log.error("error %s", pairs(error=line))
+    return 1
 
 
 def _guarded(run_pass: Callable[[], Report]) -> Report:

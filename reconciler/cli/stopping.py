@@ -11,14 +11,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from queue import SimpleQueue
 from types import FrameType
 
 _log = logging.getLogger("hcloud-reconciler.stopping")
 
-GRACE_S = 8.0
-"""How long what is under way may take to end after a signal; what else there is to do at the end takes 2 s at most."""
+GRACE_S = 7.5
+"""How long what is under way may take to end after a signal."""
+LAST_WORDS_S = 2.2
+"""And how long what else there is to do then, of which giving back the Lease takes 2 s at most: 10 s in all."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_FIRST_PROCESS = 1
+_BY_SIGNAL = 128
+"""Added to a signal's number this is the exit code of who was ended by it, as shells have it."""
 
 
 class Stop(threading.Event):
@@ -26,6 +30,8 @@ class Stop(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_signalled = False
+        """Whether it was a signal that set the event."""
         self._sleepers: list[Callable[[], object]] = []
 
     def wakes(self, sleeper: Callable[[], object]) -> None:
@@ -43,32 +49,45 @@ class Stop(threading.Event):
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """An event that SIGTERM or SIGINT sets; after that the signals do what they do by default. Restored at the end."""
+    """An event that SIGTERM or SIGINT sets; the next one ends the process. Restored at the end.
+
+    Python's handlers run in the main thread, which may be stuck where none of them runs, as in a look-up of a name. So
+    a thread hears of signals from the interpreter itself. After the first they do what they do by default, but in a
+    container: the first process of one ignores a signal of which it does not say what it does (pid_namespaces(7)).
+    """
     stop = Stop()
-    # A handler runs in the middle of anything, also of an event's own lock: only this queue may be touched there.
-    came: SimpleQueue[bool] = SimpleQueue()
+    ear, mouth = os.pipe()
+    os.set_blocking(mouth, False)
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        came.put(True)
+    def by_default(_number: int, _frame: FrameType | None) -> None:
+        if os.getpid() != _FIRST_PROCESS:
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
 
     def listen() -> None:
-        if came.get():
-            stop.set()
+        while number := os.read(ear, 1)[0]:
+            if number in _SIGNALS and stop.is_signalled:
+                os._exit(_BY_SIGNAL + number)
+            if number in _SIGNALS:
+                stop.is_signalled = True
+                stop.set()
 
     listener = threading.Thread(target=listen, name="signals", daemon=True)
     listener.start()
+    told_before = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
     for number in _SIGNALS:
-        signal.signal(number, ask)
+        signal.signal(number, by_default)
     try:
         yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        came.put(False)
+        signal.set_wakeup_fd(told_before)
+        os.write(mouth, b"\0")
         listener.join()
+        os.close(mouth)
+        os.close(ear)
 
 
 @contextmanager
@@ -76,7 +95,8 @@ def ended_at_the_latest(
     stop: Stop, last_words: Callable[[], object] = lambda: None, *, grace_s: float = GRACE_S, code: int = 0
 ) -> Iterator[None]:
     """Ends the process with ``code`` when the block goes on for longer than ``grace_s`` after a stop, whatever hangs in
-    it. ``last_words`` is called before, for what has to be given back; it has to come to an end by itself."""
+    it. ``last_words`` is called before, for what has to be given back. Nor do they keep the process, or a stderr that
+    nobody reads, for longer than 2.2 s."""
     over, asked = threading.Event(), threading.Event()
     stop.wakes(asked.set)
 
@@ -84,11 +104,16 @@ def ended_at_the_latest(
         asked.wait()
         if over.wait(grace_s):
             return
-        _log.warning("something hangs: ended after %g s without it", grace_s)
+        last = threading.Thread(target=end, name="last-words", daemon=True)
+        last.start()
+        last.join(LAST_WORDS_S)
+        os._exit(code)
+
+    def end() -> None:
         last_words()
+        _log.warning("something hangs: ended after %g s without it", grace_s)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
 
     watcher = threading.Thread(target=watch, name="last-resort", daemon=True)
     watcher.start()

@@ -5,6 +5,7 @@ made by argparse; values are parsed with the environment's, so that all problems
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from reconciler import __version__
@@ -74,11 +75,26 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
     Exits with BAD_USAGE and one line on stderr when the command line cannot be split.
     """
     switches = {row.name for row in FLAGS.values() if not row.metavar} | SWITCHES
-    given = vars(_parser().parse_args([f"{word}=true" if word in switches else word for word in argv]))
+    parser = _parser()
+    if unknown := _unknown(argv):
+        parser.error(f"unrecognized arguments: {unknown}")
+    given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in argv]))
     command = Command(given.pop("command", None) or Command.RUN)
     arguments = tuple(word for operand in _OPERANDS.get(command, ()) for word in given.pop(operand.name))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
     return command, {name: _last_or_all(FLAGS.get(name), texts) for name, texts in flags.items()}, arguments
+
+
+def _unknown(argv: Sequence[str]) -> str:
+    """The flags that no command has, each with the nearest one that there is; "" when all are known.
+
+    argparse would take the value of such a flag for a command, and complain about that.
+    """
+    known = [*FLAGS, *INSTEAD, "--help", "--version"]
+    flags = argv[: argv.index("--")] if "--" in argv else argv
+    names = [word.partition("=")[0] for word in flags if word.startswith("--")]
+    near = {name: get_close_matches(name, known, n=1, cutoff=0.7) for name in names if name not in known}
+    return ", ".join(f"{name} (did you mean {found[0]}?)" if found else name for name, found in near.items())
 
 
 def _last_or_all(flag: Flag | None, texts: Sequence[str]) -> str:

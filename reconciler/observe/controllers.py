@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from actuators.clients.kubernetes import KubernetesReader, segment
-from actuators.errors import ApiError, Denied
+from actuators.errors import ApiError, Throttled, Transient
 from desired.section import Section
 from desired.workload import Workload
 from reconciler.observe.kubernetes_lists import ListOf, Named, NamespacedName, ObjectList
@@ -68,18 +68,22 @@ class _DaemonSet(msgspec.Struct, gc=False):
 
 
 def observe_controllers(reader: KubernetesReader, namespace: str) -> Section[str, Workload]:
-    """The Deployments and DaemonSets of a namespace, in two lists. Never raises an ApiError: what could not be read is
-    a gap that says why, and one object that cannot be decoded spoils no other."""
+    """The Deployments and DaemonSets of a namespace, in two lists. Never raises an ApiError.
+
+    A list that may not be read, or that is none, is unreadable under its own name, and so is an object that cannot be
+    decoded. The section is incomplete only where looking again may help.
+    """
     found: dict[str, Workload] = {}
     unreadable: dict[str, str] = {}
     gap: str | None = None
     for kind in _lists(namespace):
         try:
             section, _ = kind.observe(reader)
+        except (Transient, Throttled) as error:
+            gap = str(error)
+            break  # an API that has just failed is not asked for more
         except ApiError as error:
-            gap = gap or str(error)
-            if not isinstance(error, Denied):  # an API that has just failed is not asked for more
-                break
+            unreadable[kind.path] = str(error)
             continue
         found |= section.items
         unreadable |= section.unreadable

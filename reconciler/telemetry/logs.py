@@ -22,10 +22,20 @@ class Pairs(str):
     data: Mapping[str, object]
 
 
+_SINGLE_REQUESTS = ("hcloud-reconciler.retry", "hcloud-reconciler.clients")
+"""Loggers that tell of one request: a pass has dozens, and while an API is gone each of them is tried several times."""
+
+
 def set_up(
-    *, debug: bool, quiet: bool = False, stream: TextIO | None = None, log_format: LogFormat = LogFormat.TEXT
+    *,
+    debug: bool,
+    quiet: bool = False,
+    brief: bool = False,
+    stream: TextIO | None = None,
+    log_format: LogFormat = LogFormat.TEXT,
 ) -> None:
-    """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``."""
+    """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``, and with
+    ``brief``, for a run that goes on for months, what happens but not what became of single requests."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(_FORMAT, "%Y-%m-%dT%H:%M:%S"))
     root = logging.getLogger()
@@ -34,6 +44,8 @@ def set_up(
     logging.getLogger("hcloud-reconciler").setLevel(
         logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO
     )
+    for name in _SINGLE_REQUESTS:
+        logging.getLogger(name).setLevel(logging.WARNING if brief and not debug else logging.NOTSET)
 
 
 def hide(*secrets: str) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.result import Cost, Report
 
@@ -18,6 +18,12 @@ class Measured:
     kubernetes_requests: int = 0
     hetzner_requests: int = 0
     """Those of this pass alone: a report has those of the run."""
+
+    @property
+    def report_alone(self) -> Report:
+        """The report with the requests of this pass alone, as a reader of one pass after the other expects them."""
+        sent = replace(self.report.cost, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests)
+        return replace(self.report, cost=sent)
 
 
 class Meter:

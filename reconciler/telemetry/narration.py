@@ -1,22 +1,25 @@
-"""What a loop tells in its log: a line for each change that was applied or refused, and one for each pass that says
-something new. What is only planned is in the report."""
+"""What a loop tells in its log: a line for each change that was applied or refused, one for each finding that a person
+has to decide on, and one for each pass that says something new. What is only planned is in the report."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from actuators.apply import Actuator
 from actuators.outcome import Applied, Failed, Outcome
 from actuators.trace import Trace, tracing
-from desired.change import Change
+from desired.change import Change, NoteKind
 from desired.snapshot import Snapshot
-from reconciler.result import Result, summary
+from reconciler.result import Report, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
 from reconciler.telemetry.measured import Measured
 
 _log = logging.getLogger("hcloud-reconciler.pass")
+
+_SHOWN = 5
+"""Objects of a hold that its line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Narrator:
         self._clock = clock
         self._lock = threading.Lock()
         self._efforts: dict[str, _Effort] = {}
+        self._standing: frozenset[Pairs] = frozenset()
 
     def attends(self, actuators: Mapping[str, Actuator]) -> Mapping[str, Actuator]:
         """The same actuators, with an eye on what Hetzner calls what they ask of it, and on how long they take."""
@@ -64,6 +68,30 @@ class Narrator:
     def end(self) -> None:
         """A round has ended."""
 
+    def passed(self, measured: Measured) -> None:
+        """Tell of a pass that says something new: one line, and one for each of its errors, for each list that was not
+        read whole, and for each finding that a person has to decide on. What lasts is told of once, as it comes up. A
+        pass without news is not to be told of.
+        """
+        report = measured.report
+        for error in report.errors:
+            _log.error("error %s", pairs(error=error))
+        standing = dict(_standing(report))
+        for finding, word in standing.items():
+            if finding not in self._standing:
+                _log.warning("%s %s", word, finding)
+        self._standing = frozenset(standing)
+        has_failed = report.result in (Result.ERROR, Result.INCOMPLETE) or bool(report.outcomes(Failed))
+        told = pairs(
+            result=report.result.value,
+            **summary(report),
+            duration_s=round(measured.seconds, 3),
+            kubernetes_requests=measured.kubernetes_requests,
+            hetzner_requests=measured.hetzner_requests,
+            trigger=measured.trigger or "interval",
+        )
+        _log.log(logging.WARNING if has_failed else logging.INFO, "pass %s", told)
+
     def _attended(self, actuator: Actuator) -> Actuator:
         def carry_out(change: Change, snapshot: Snapshot) -> None:
             began = self._clock()
@@ -77,21 +105,22 @@ class Narrator:
         return carry_out
 
 
-def tell_pass(measured: Measured) -> None:
-    """One line on a pass that says something new, and one for each of its errors. One without is not to be told of."""
-    report = measured.report
-    for error in report.errors:
-        _log.error("error %s", pairs(error=error))
-    has_failed = report.result in (Result.ERROR, Result.INCOMPLETE) or bool(report.outcomes(Failed))
-    told = pairs(
-        result=report.result.value,
-        **summary(report),
-        duration_s=round(measured.seconds, 3),
-        kubernetes_requests=measured.kubernetes_requests,
-        hetzner_requests=measured.hetzner_requests,
-        trigger=measured.trigger or "interval",
-    )
-    _log.log(logging.WARNING if has_failed else logging.INFO, "pass %s", told)
+def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
+    """What lasts from pass to pass until somebody does something, each with the word for it."""
+    for hold in report.holds:
+        if not hold.approved:
+            more = [f"and {len(hold.keys) - _SHOWN} more"] if len(hold.keys) > _SHOWN else []
+            keys = ", ".join([*hold.keys[:_SHOWN], *more])
+            command = approve_command(hold, report.approve_flags)
+            told = pairs(rule=hold.rule, value=hold.value, limit=hold.limit, keys=keys, why=hold.why, approve=command)
+            yield told, "held"
+    for note in report.notes:
+        if note.kind is NoteKind.ANCHOR:
+            yield pairs(rule=note.kind.value, why=note.text), "violated"
+    if report.snapshot is not None and not report.errors:
+        for name, section in report.snapshot.sections().items():
+            if not section.complete:
+                yield pairs(section=name, why=section.why_incomplete), "incomplete"
 
 
 def _told(change: Change, effort: _Effort | None, **more: str) -> Pairs:

@@ -35,6 +35,9 @@ _MOST_DOUBLINGS = 6
 _LONGEST_ASKED_S = 300.0
 _RESUMES = 3
 """Failed connections in a row after which a version is given up."""
+_TRUSTED = 3
+"""So many connections in a row may end soon after their opening before the next one has to prove itself, too, until it
+wakes the loop."""
 _GOODBYE_S = 1.0
 
 
@@ -108,6 +111,8 @@ class Watcher:
         self._has_missed = False
         self._failures = 0
         self._unproven = 0
+        self._short = 0
+        self._opened_at = 0.0
         self._trouble = ""
 
     def start(self) -> None:
@@ -147,14 +152,16 @@ class Watcher:
             if not self._version:
                 self._begin()
             connection = self._open()
-            opened_at = self._clock()
+            self._opened_at = opened_at = self._clock()
             self._follow(connection)
         except ApiError as error:
             self._failed(error)
             asked_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
         except Exception as error:  # noqa: BLE001 - a watcher that dies is missed by nobody
             self._failed(Broken(f"{type(error).__name__}: {error}"))
-        if opened_at is not None and self._clock() - opened_at > _PROVEN_S:
+        is_proven = opened_at is not None and self._clock() - opened_at > _PROVEN_S
+        self._short = 0 if is_proven else self._short + (opened_at is not None)
+        if is_proven:
             self._unproven = 0
             # What went wrong at the end of a good connection is the first trouble of those that follow.
             return 0.0 if not self._trouble else self._backoff_s(asked_s)
@@ -174,12 +181,19 @@ class Watcher:
         self.counts.connects += 1
         with self._lock:
             self._connection = connection
-            has_missed, self._has_missed = self._has_missed, False
             if self._stop.is_set():
                 connection.close()
+        if self._short < _TRUSTED:
+            self._catch_up()
+        return connection
+
+    def _catch_up(self) -> None:
+        """Wake the loop if something was missed. A server that accepts each watch and breaks it off at once would
+        begin a pass each time: there one that lasts is waited for, and meanwhile the interval does it."""
+        with self._lock:
+            has_missed, self._has_missed = self._has_missed, False
         if has_missed:
             self._wake(f"the watch of {self._name} began anew")
-        return connection
 
     def _follow(self, connection: Connection) -> None:
         try:
@@ -189,6 +203,8 @@ class Watcher:
                     self._saw(event)
                 self._version = event.version or self._version
                 self._recovered()
+                if self._clock() - self._opened_at > _PROVEN_S:
+                    self._catch_up()
         finally:
             with self._lock:
                 self._connection = None

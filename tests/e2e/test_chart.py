@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -337,6 +338,30 @@ def test_deployment_and_daemon_set_have_the_same_pods() -> None:
         key: PLACED[key] for key in ("affinity", "nodeSelector", "priorityClassName", "dnsPolicy", "dnsConfig")
     }
     assert spec["tolerations"][-1:] == PLACED["additionalTolerations"]
+
+
+@pytest.mark.parametrize(
+    ("values", "flags"),
+    [
+        ({}, []),
+        ({"networking": {"enabled": True, "clusterCIDR": "10.42.0.0/16"}}, ["--cluster-cidr=10.42.0.0/16"]),
+        ({"args": {"cluster-cidr": "10.43.0.0/16"}}, ["--cluster-cidr=10.43.0.0/16"]),
+    ],
+)
+def test_the_notes_show_the_plan_of_the_process(values: Mapping[str, Any], flags: list[str], tmp_path: Path) -> None:
+    """What is run in its pod does not know its flags: without the range of the pods no route would be removed."""
+    chart = tmp_path / "chart"
+    shutil.copytree(CHART, chart)
+    notes = (chart / "templates" / "NOTES.txt").read_text()
+    (chart / "templates" / "_notes.tpl").write_text('{{- define "notes" -}}\n' + notes + "{{- end }}\n")
+    (chart / "templates" / "notes.yaml").write_text('notes: {{ include "notes" . | toJson }}\n')
+
+    told = yaml.safe_load(helm("template", "a-release", str(chart), "-s", "templates/notes.yaml", values=values))[
+        "notes"
+    ]
+
+    (command,) = re.findall(r"-- reconcile (--dry-run.*)", told)
+    assert command.split() == ["--dry-run", *flags]
 
 
 def test_the_defaults_survive_the_loss_of_a_node() -> None:

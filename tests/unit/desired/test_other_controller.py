@@ -66,7 +66,8 @@ def world(controllers: Section[str, Workload] | None, *, joining: bool = True) -
         pytest.param(workloads_of(), Verdict.ALLOWED, [], id="nothing runs"),
         pytest.param(workloads_of(OURS), Verdict.ALLOWED, [], id="only ourselves"),
         pytest.param(workloads_of(OURS, HCCM), Verdict.HELD, [HCCM.key], id="HCCM"),
-        pytest.param(Section.missing(DENIED), Verdict.ALLOWED, ["plan"], id="no permission to look"),
+        pytest.param(Section.missing("503"), Verdict.WAITING, ["plan"], id="could not be read just now"),
+        pytest.param(Section(unreadable={"apps": DENIED}), Verdict.ALLOWED, ["plan"], id="no permission to look"),
         pytest.param(incomplete(workloads_of(HCCM)), Verdict.HELD, [HCCM.key, "plan"], id="seen in half a list"),
         pytest.param(
             Section(unreadable={"deployment/kube-system/a": "no"}), Verdict.ALLOWED, ["plan"], id="unreadable"

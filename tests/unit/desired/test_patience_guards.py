@@ -7,7 +7,7 @@ import pytest
 from desired.change import Change, Plan, Verdict
 from desired.finding import Facts
 from desired.judgement import hold_hash, judge
-from desired.patience_guards import back_off, backing_off, flapping, mark_of, suspension_of
+from desired.patience_guards import back_off, backing_off, flapping, mark_in, suspension_of
 from desired.settings import Settings
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
@@ -21,7 +21,7 @@ SERVERS = [a_server(), a_server(2, "web-2")]
 
 def against(change: Change, rule: str = BACK_OFF) -> Mapping[str, Suspension]:
     """This change, to be left alone for another 7 s."""
-    return {change.key: Suspension(rule, mark_of(change), "failed: no", 7.0, "no")}
+    return {change.key: Suspension(rule, mark_in(change, a_snapshot(NODES)), "failed: no", 7.0, "no")}
 
 
 def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:

@@ -17,6 +17,9 @@ from reconciler.flags import Command, Output
 TOKEN = "T0k3n".ljust(64, "x")
 HASH = "sha256:0123456789abcdef"
 REQUIRED = 'environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it'
+HIDDEN = (
+    'environment variable "HCLOUD_TOKEN" is required: unset it, as it wins over HCLOUD_TOKEN_FILE even when it is empty'
+)
 MALFORMED = "HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again"
 SECRET = "p4ssw0rd"
 PODS = IPv4Network("10.244.0.0/16")
@@ -229,7 +232,7 @@ def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) ->
         pytest.param({}, [REQUIRED], id="no token"),
         pytest.param({"HCLOUD_TOKEN": ""}, [REQUIRED], id="empty token"),
         pytest.param({"HCLOUD_TOKEN_FILE": ""}, [REQUIRED], id="empty name of the token's file"),
-        pytest.param({"HCLOUD_TOKEN": "", "HCLOUD_TOKEN_FILE": __file__}, [REQUIRED], id="the plain variable wins"),
+        pytest.param({"HCLOUD_TOKEN": "", "HCLOUD_TOKEN_FILE": __file__}, [HIDDEN], id="the plain variable wins"),
         pytest.param({"HCLOUD_TOKEN": "to ken"}, [MALFORMED], id="token with a blank"),
         pytest.param({"HCLOUD_TOKEN": f"{TOKEN}\n"}, [MALFORMED], id="token with a line break"),
         pytest.param({"HCLOUD_TOKEN": "tökén"}, [MALFORMED], id="token that is not ASCII"),

@@ -302,6 +302,29 @@ def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None
     assert output.err.endswith("\nTry 'reconcile --help'.\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cluster-cdir", "10.244.0.0/16"], "--cluster-cdir (did you mean --cluster-cidr?)"),
+        (["--cluster-cdir=10.244.0.0/16", "--once"], "--cluster-cdir (did you mean --cluster-cidr?)"),
+        (["--allow-untaged-cloud"], "--allow-untaged-cloud (did you mean --allow-untagged-cloud?)"),
+        (["explain", "--polcy", "sync", "node", "a"], "--polcy (did you mean --policy?)"),
+        (["--xyzzy", "1", "--onse"], "--xyzzy, --onse (did you mean --once?)"),
+    ],
+)
+def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The flag is named and not its value, with the one that was meant."""
+    with pytest.raises(SystemExit):
+        parse_command_line(words)
+
+    assert capsys.readouterr().err.splitlines()[0] == f"reconcile: unrecognized arguments: {said}"
+
+
+def test_what_comes_after_two_dashes_is_no_flag() -> None:
+    """A manifest may have any name."""
+    assert parse_command_line(["validate", "--", "--odd.yaml"])[2] == ("--odd.yaml",)
+
+
 def test_a_flag_of_another_command() -> None:
     """A flag before a command that knows nothing of it is bad usage, not silently dropped."""
     _, usage, _ = read("--dry-run", "demo")

@@ -1,16 +1,20 @@
 """The loop's memory: what it holds against a change after failures, and after others undid it, and for how long."""
 
+import random
 from dataclasses import replace
 
 import pytest
 
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change
-from desired.patience_guards import mark_of
+from desired.kinds import Verb
+from desired.patience_guards import mark_of, suspension_of
+from desired.section import Section
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
 from reconciler.attempts import NOT_SEEN
 from reconciler.history import MOST_TRAILS, History
 from reconciler.result import Line, Report
+from tests.balancers import a_service
 from tests.builders import a_change, a_snapshot, an_identity
 
 CHANGE = a_change()
@@ -201,7 +205,7 @@ def test_what_was_never_undone_is_free() -> None:
     ("lines", "is_suspended"),
     [
         pytest.param([Applied(), Applied(), Applied()], True, id="planned again at once"),
-        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN], True, id="never seen done"),
+        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN], False, id="not seen done yet: readers lag"),
         pytest.param([Applied(), Applied()], False, id="one time less"),
         pytest.param([Applied(), NO, Applied(), Applied()], True, id="refused in between"),
         pytest.param([Applied(), None, None, Applied()], False, id="planned, not tried, for a while: once undone"),
@@ -216,6 +220,29 @@ def test_what_counts_as_undone(lines: list[Outcome | None], is_suspended: bool) 
     held = loop.held()
 
     assert (held is not None and held.rule == FLAPPING) is is_suspended
+
+
+def test_what_nobody_ever_sees_done_is_undone_in_the_end() -> None:
+    """No reader lags for half a minute, again and again."""
+    loop = Loop()
+    for _ in range(4):
+        loop.run(Line(CHANGE, NOT_SEEN), after_s=40.0)
+
+    found = loop.held(after_s=40.0)
+    assert found is not None
+    assert found.rule == FLAPPING
+
+
+def test_what_was_seen_done_after_a_while_and_is_planned_again_was_undone() -> None:
+    """The lag is over with the first pass that no longer plans it."""
+    loop = Loop()
+    for _ in range(3):
+        loop.run(Line(CHANGE, NOT_SEEN))
+        loop.run()
+
+    found = loop.held()
+    assert found is not None
+    assert found.rule == FLAPPING
 
 
 @pytest.mark.parametrize(("every_s", "is_suspended"), [(299.0, True), (301.0, False)])
@@ -293,3 +320,55 @@ def test_a_restart_forgets() -> None:
     loop.run(Line(CHANGE, NO))
 
     assert Loop().held(replace(CHANGE)) is None
+
+
+def test_a_hundred_failures_cost_few_passes() -> None:
+    """What fails for ever comes due at moments that drift apart: whatever is nearly due is tried along with the first,
+    so that the rhythm of passes is that of one failure."""
+    drawn = random.Random(1)
+    now, passes, hours = 0.0, 0, 2
+    history = History(lambda: now, drawn.random)
+    changes = [a_change(f"node/web-{number}", owner=f"node/web-{number}") for number in range(100)]
+    while now < hours * HOUR:
+        held = history.withheld()
+        report = Report(lines=tuple(Line(change, None if change.key in held else NO) for change in changes))
+        history.note(report)
+        due_in_s = history.due_in_s()
+        assert due_in_s is not None
+        now += max(0.5, due_in_s)
+        passes += 1
+
+    assert passes <= hours * 70
+
+
+def test_nothing_is_tried_earlier_than_an_api_asked_for() -> None:
+    """A better time that was named is kept to."""
+    loop = Loop()
+    loop.run(Line(CHANGE, Failed("no", retry_after_s=30.0)))
+
+    assert loop.held(after_s=29.0) is not None
+    assert loop.held(after_s=1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("uids", "is_held"),
+    [
+        pytest.param(["a", "a", "a"], True, id="one object, and somebody undoes it"),
+        pytest.param(["a", "b", "c"], False, id="made anew each time under the same name"),
+    ],
+)
+def test_what_is_created_again_was_not_undone(uids: list[str], is_held: bool) -> None:
+    """A Service that a person creates and deletes again and again is served each time."""
+    loop = Loop()
+    change = Change(
+        "service/default/web/finalizer", "service.claim", Verb.ADD, False, True, "new", "service/default/web"
+    )
+    for uid in uids:
+        snapshot = a_snapshot(services=Section({"default/web": a_service(uid=uid)}))
+        loop.now += 60.0
+        loop.history.withheld()
+        loop.history.note(Report(snapshot=snapshot, lines=(Line(change, Applied()),)))
+    found = loop.history.withheld()
+    planned = a_snapshot(services=Section({"default/web": a_service(uid="a" if is_held else "d")}))
+
+    assert (suspension_of(change, replace(planned, suspensions=found)) is not None) is is_held

@@ -15,13 +15,14 @@ from actuators.errors import Invalid
 from actuators.hands import Hands
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.trace import note_action, note_correlation
-from desired.change import Change
+from desired.change import Change, Hold, Note, NoteKind
+from desired.section import Section
 from desired.snapshot import Snapshot
 from reconciler.cycle import converge
 from reconciler.result import Cost, Line, Report
 from reconciler.rounds import Acting
 from reconciler.telemetry.measured import Measured, Meter
-from reconciler.telemetry.narration import Narrator, tell_pass
+from reconciler.telemetry.narration import Narrator
 from reconciler.wiring import actuators_with
 from tests.builders import a_change, a_snapshot
 from tests.support.balanced_passes import BALANCER, a_balanced_run
@@ -120,12 +121,59 @@ def test_a_pass(report: Report, cost: tuple[int, int], lines: list[str], caplog:
     """One line with result, counts, duration, requests and what called for it."""
     ticks = iter((10.0, 12.0))
 
-    tell_pass(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
+    Narrator().passed(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
 
     requests = f"kubernetes_requests={cost[0]} hetzner_requests={cost[1]}"
     cost_told = f" duration_s=2.0 {requests} trigger='node/web-1 is new'"
     told = [f"{record.levelname} {record.message}" for record in caplog.records]
     assert told == [line.format(cost=cost_told) for line in lines]
+
+
+def a_hold(count: int = 2, **more: object) -> Hold:
+    keys = tuple(f"node/web-{number}" for number in range(1, count + 1))
+    hold = Hold("sha256:8da36531c0ce2138", "node-blast-radius", str(count), "1", keys, "their servers are gone")
+    return replace(hold, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        pytest.param(
+            Report(holds=(a_hold(),), approve_flags="--kubeconfig k"),
+            "held rule=node-blast-radius value=2 limit=1 keys='node/web-1, node/web-2' why='their servers are gone'"
+            " approve='reconcile approve sha256:8da36531c0ce2138 --kubeconfig k'",
+            id="a hold, and how to approve it",
+        ),
+        pytest.param(
+            Report(notes=(Note("cluster", NoteKind.ANCHOR, "the token is another project's"),)),
+            'violated rule=project-anchor why="the token is another project\'s"',
+            id="the anchor, which holds nothing",
+        ),
+        pytest.param(
+            Report(snapshot=a_snapshot(servers_section=Section.missing("503"))),
+            "incomplete section=servers why=503",
+            id="a list with a gap",
+        ),
+    ],
+)
+def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The log alone tells what stands in the way, also where nobody reads the report; again when it comes up anew."""
+    narrator = Narrator()
+
+    for seen in (report, report, Report(), report):
+        narrator.passed(Measured(seen, 1.0))
+
+    told = [f"{record.levelname} {record.message}" for record in caplog.records if "pass " not in record.message]
+    assert told == [f"WARNING {line}"] * 2
+
+
+def test_a_hold_that_is_approved_or_large(caplog: pytest.LogCaptureFixture) -> None:
+    """Of what is let through nothing is told, and of thousands of objects a few."""
+    Narrator().passed(Measured(Report(holds=(a_hold(approved=True),)), 1.0))
+    assert "held rule" not in caplog.text
+
+    Narrator().passed(Measured(Report(holds=(a_hold(7),)), 1.0))
+    assert "node/web-5, and 2 more'" in caplog.text
 
 
 def test_a_load_balancer_is_told_of_with_its_action(
@@ -153,8 +201,11 @@ def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> Non
     costs = (Cost(5, 3), Cost(9, 6), Cost(), Cost(12, 6))
     measured = [meter.measure(lambda cost=cost: Report(cost=cost)) for cost in costs]  # type: ignore[misc]
 
-    assert [(each.kubernetes_requests, each.hetzner_requests) for each in measured] == [(5, 3), (4, 3), (0, 0), (3, 0)]
-    tell_pass(replace(measured[0], trigger=""))
+    counted = [(5, 3), (4, 3), (0, 0), (3, 0)]
+    assert [(each.kubernetes_requests, each.hetzner_requests) for each in measured] == counted
+    shown = [each.report_alone.cost for each in measured]
+    assert [(cost.kubernetes, cost.hetzner) for cost in shown] == counted
+    Narrator().passed(replace(measured[0], trigger=""))
     assert caplog.records[-1].message.endswith("trigger=interval")
 
 
@@ -162,7 +213,7 @@ def test_no_more_than_is_said(caplog: pytest.LogCaptureFixture) -> None:
     """A whole object is never in a line."""
     secret = a_change(reason="because of the reason")
     Narrator().done(secret, Applied())
-    tell_pass(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))
+    Narrator().passed(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))
 
     assert "because" not in caplog.text
     assert "NodeIdentity" not in caplog.text

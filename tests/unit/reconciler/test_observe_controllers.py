@@ -82,20 +82,30 @@ def test_page_by_page(simulate: Callable[..., Simulation]) -> None:
     [
         pytest.param(DEPLOYMENTS, {"code": 403, "body": FORBIDDEN}, 1, "403 may not list", id="no right to one kind"),
         pytest.param(DAEMON_SETS, {"code": 403, "body": FORBIDDEN}, 2, "403 may not list", id="nor to the other"),
-        pytest.param(DEPLOYMENTS, {"code": 404, "body": FORBIDDEN}, 0, "404", id="no such API"),
-        pytest.param(DEPLOYMENTS, {"code": 503, "body": "<html>"}, 0, "503", id="down"),
+        pytest.param(DEPLOYMENTS, {"code": 404, "body": FORBIDDEN}, 1, "404", id="no such API"),
         pytest.param(DAEMON_SETS, {"code": 200, "body": "<html>"}, 2, "the answer is no list", id="a page of HTML"),
         pytest.param(DAEMON_SETS, {"code": 200, "body": {"items": None}}, 2, "is no list", id="no list"),
     ],
 )
 def test_what_cannot_be_read(sim: Simulation, path: str, fault: dict[str, Any], seen: int, words: str) -> None:
-    """It is a gap with a reason, no error; what was seen is seen."""
+    """It is unreadable with a reason, no error, and looking again would not help; what was seen is seen."""
     sim.spoil_kubernetes("status", path=path, count=None, **fault)
 
     found = look(sim)
 
-    assert (len(found), found.complete) == (seen, False)
-    assert words in (found.why_incomplete or "")
+    assert (len(found), found.complete) == (seen, True)
+    (why,) = (why for key, why in found.unreadable.items() if key.startswith("/apis"))
+    assert words in why
+
+
+def test_an_api_that_is_down_may_tell_in_a_moment(sim: Simulation) -> None:
+    """That is a gap, and nothing is written until it is closed: HCCM may run for all that is known."""
+    sim.spoil_kubernetes("status", path=DEPLOYMENTS, count=None, code=503, body="<html>")
+
+    found = look(sim)
+
+    assert (len(found), found.complete) == (0, False)
+    assert "503" in (found.why_incomplete or "")
 
 
 def test_a_nameless_one(sim: Simulation) -> None:

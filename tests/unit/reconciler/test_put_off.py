@@ -5,7 +5,7 @@ import pytest
 from actuators.outcome import Failed
 from desired.change import Change, Plan, Verdict
 from desired.judgement import judge
-from desired.patience_guards import mark_of
+from desired.patience_guards import mark_in
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
@@ -24,7 +24,8 @@ ERROR = Failed("no", retry_after_s=1.0)
 
 def world(rule: str, *changes: Change) -> tuple[Plan, Snapshot]:
     """The judged plan of these three changes while some of them are held back."""
-    held = {change.key: Suspension(rule, mark_of(change), "failed: no", 7.0, "no", 1.0) for change in changes}
+    marks = {change.key: mark_in(change, a_snapshot([NODE])) for change in changes}
+    held = {key: Suspension(rule, mark, "failed: no", 7.0, "no", 1.0) for key, mark in marks.items()}
     snapshot = a_snapshot([NODE], [a_server()], suspensions=held)
     return judge(Plan((CHANGE, AFTER, OTHER)), snapshot, Settings()), snapshot
 

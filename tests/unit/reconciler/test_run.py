@@ -141,12 +141,32 @@ def test_a_bug_ends_no_loop() -> None:
     ],
 )
 def test_what_is_logged(debug: bool, quiet: bool, logged: list[str]) -> None:
-    """Who watches a loop hears of retries; a quiet run hears of warnings alone, and debugging of everything."""
+    """A quiet run hears of warnings alone, and debugging of everything."""
     stream = io.StringIO()
     logs.set_up(debug=debug, quiet=quiet, stream=stream)
 
     for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
         logging.getLogger("hcloud-reconciler.anything").log(level, "a message")
+
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == logged
+
+
+@pytest.mark.parametrize(
+    ("debug", "brief", "logged"),
+    [
+        pytest.param(False, False, ["INFO", "WARNING"], id="who watches a run hears of retries"),
+        pytest.param(False, True, ["WARNING"], id="a loop does not, for days"),
+        pytest.param(True, True, ["DEBUG", "INFO", "WARNING"], id="debug beats brief"),
+    ],
+)
+@pytest.mark.parametrize("name", ["retry", "clients"])
+def test_single_requests(debug: bool, brief: bool, logged: list[str], name: str) -> None:
+    """While an API is gone each pass tries dozens of requests: the pass says it, once."""
+    stream = io.StringIO()
+    logs.set_up(debug=debug, brief=brief, stream=stream)
+
+    for level in (logging.DEBUG, logging.INFO, logging.WARNING):
+        logging.getLogger(f"hcloud-reconciler.{name}").log(level, "a message")
 
     assert [line.split()[1] for line in stream.getvalue().splitlines()] == logged
 

@@ -1,14 +1,17 @@
 """Signals: the first asks for a stop, the second would end the process, and afterwards all is as before."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
+from reconciler.cli import stopping
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -118,3 +121,88 @@ def test_a_block_that_ends_in_time_is_left_alone() -> None:
     stop = Stop()
     with ended_at_the_latest(stop, grace_s=30.0):
         stop.set()
+
+
+def test_a_signal_is_heard_while_the_main_thread_is_stuck() -> None:
+    """No handler runs while the main thread looks up a name, or waits elsewhere outside of Python."""
+    script = """
+import ctypes
+from reconciler.cli.stopping import ended_at_the_latest, stop_on_signals
+
+library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+with stop_on_signals() as stop, ended_at_the_latest(stop, grace_s=0.1, code=7):
+    print("hanging", flush=True)
+    library.pthread_mutex_lock(lock)
+    library.pthread_mutex_lock(lock)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "hanging\n"
+        process.terminate()
+        assert process.wait(30) == 7
+
+
+def test_a_stderr_that_nobody_reads_does_not_keep_a_process() -> None:
+    """Whoever writes into it holds a lock of the log: the last words do not wait for that."""
+    script = """
+import logging, sys
+from reconciler.cli.stopping import ended_at_the_latest, stop_on_signals
+
+logging.basicConfig(stream=sys.stderr)
+with stop_on_signals() as stop, ended_at_the_latest(stop, lambda: print("given back", flush=True), grace_s=0.1, code=7):
+    print("hanging", flush=True)
+    while True:
+        logging.warning("x" * 1000)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "hanging\n"
+        process.terminate()
+        assert process.wait(30) == 7
+        assert process.stdout.read() == "given back\n"
+
+
+def test_the_first_process_of_a_container_is_ended_by_a_second_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel would ignore it where the process does not say what it does: then the handlers stay, and the thread
+    that hears of signals ends the process."""
+    monkeypatch.setattr(stopping, "_FIRST_PROCESS", os.getpid())
+    ended = SimpleQueue[int]()
+    monkeypatch.setattr(os, "_exit", ended.put)
+    with stop_on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(5)
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert ended.get(timeout=5) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize(("mode", "code"), [([], 0), (["--once"], 1), (["--dry-run"], 1)])
+def test_a_credential_plugin_that_hangs_does_not_keep_a_process(mode: Sequence[str], code: int, tmp_path: Path) -> None:
+    """Before anything is connected a signal ends every kind of run as well."""
+    fifo = tmp_path / "called"
+    os.mkfifo(fifo)
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "sh",
+        "args": ["-c", f"echo called >'{fifo}'; exec sleep 60 </dev/null >/dev/null 2>&1"],
+    }
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        json.dumps(
+            {
+                "current-context": "it",
+                "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+                "clusters": [{"name": "it", "cluster": {"server": "http://127.0.0.1:9"}}],
+                "users": [{"name": "it", "user": {"exec": plugin}}],
+            }
+        )
+    )
+    environ = {**os.environ, "HCLOUD_TOKEN": "x" * 64, "KUBECONFIG": str(kubeconfig)}
+    command = [sys.executable, "-m", "reconciler", *mode]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        assert fifo.read_text() == "called\n"
+        process.terminate()
+        assert process.wait(30) == code
+        os.killpg(process.pid, signal.SIGKILL)  # the plugin, which is left behind

@@ -325,3 +325,18 @@ def test_a_first_version_that_comes_too_late() -> None:
 
     assert woken == ["the watch of nodes began anew"]
     assert late.stands(0.0)
+
+
+def test_a_watch_that_breaks_off_at_once_does_not_wake_each_time() -> None:
+    """Passes begin at the interval until one lasts: else a server that sends garbage would have the clouds read twice a
+    minute for each watch."""
+    stage = watch(Life(ends=GARBAGE), requests=200)
+
+    assert len(stage.woken) < 3
+
+
+def test_what_was_missed_meanwhile_wakes_when_a_watch_lasts() -> None:
+    """Even when it says nothing."""
+    stage = watch(*[Life(ends=GARBAGE)] * 10, GOOD, requests=25)
+
+    assert len(stage.woken) == 3

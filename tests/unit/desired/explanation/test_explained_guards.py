@@ -15,7 +15,7 @@ from desired.guards import GUARDS
 from desired.judgement import judge
 from desired.kinds import KINDS
 from desired.load_balancer import CloudBalancer, ServerTarget
-from desired.patience_guards import mark_of
+from desired.patience_guards import mark_in
 from desired.section import Absent
 from desired.service import Service
 from desired.settings import Policy, Settings
@@ -309,7 +309,7 @@ def test_what_only_a_loop_remembers() -> None:
     """Rules on the past are told where they say something, and never as if they let pass."""
     snapshot = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
     (change,) = compute_plan(snapshot, Settings()).changes
-    held = {change.key: Suspension("back-off", mark_of(change), "failed: no", 7.0)}
+    held = {change.key: Suspension("back-off", mark_in(change, snapshot), "failed: no", 7.0)}
 
     assert not {"back-off", "flapping"} & {word.rule for word in said(a_joining_node(), snapshot)}
     words = said(a_joining_node(), replace(snapshot, suspensions=held))

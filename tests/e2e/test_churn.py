@@ -1,0 +1,155 @@
+"""The controller for a long time in a cluster that never rests, with APIs that fail at random.
+
+``SOAK_MINUTES`` says for how long, ``SOAK_SEED`` what happens; ``scripts/soak`` runs 20 minutes.
+"""
+
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reconciler.sandbox.proxy import FaultProxy
+from tests.support.apiserver import OwnApiServer
+from tests.support.churn import Churn
+from tests.support.replicas import Replica, replicas
+from tests.support.routed_cluster import have_pods
+from tests.support.stage import Stage
+
+SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.25"))
+SEED = int(os.environ.get("SOAK_SEED", "1"))
+LONG_S = 300.0
+"""A run that is shorter says nothing of what grows: the pools of threads and connections are still being filled."""
+SETTLES_S = 180.0
+"""How long everything may take to be in order after the last fault: what failed is tried again after a minute."""
+STEP_S = 0.5
+FAULTS_EVERY, RESTARTS_EVERY = 10, 400
+"""Steps after which the APIs change for the better or the worse, and after which the API server is restarted."""
+USUAL_DEADLINES = {
+    "RECONCILER_LEADER_ELECT_LEASE_DURATION": "15s",
+    "RECONCILER_LEADER_ELECT_RENEW_DEADLINE": "10s",
+    "RECONCILER_LEADER_ELECT_RETRY_PERIOD": "2s",
+}
+GROWTH = 1.1
+"""Of memory, in the last third of the time."""
+SLACK = 2
+"""So many threads and files more may happen to be in use."""
+MOST_THREADS, MOST_FILES = 80, 80
+"""All pools full at once, and some more."""
+MOST_READS_A_SECOND, AT_FIRST = 2.0, 40
+"""Of one API, on average; and so many more for the beginning."""
+LOOP = (
+    *("--interval", "20s", "--request-timeout", "3s", "--log-format", "json"),
+    *("--delete-min-age", "0s", "--delete-not-ready-for", "0s"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the process holds at one moment."""
+
+    memory_kb: int
+    threads: int
+    files: int
+
+
+@pytest.mark.timeout(SECONDS + SETTLES_S + 120)
+def test_the_controller_outlives_churn_under_faults(a_stage: Callable[..., Stage], real_cluster: OwnApiServer) -> None:
+    """When the faults end all is as it should be, and the process holds no more than it did before."""
+    stage = a_stage(rate_limit=36_000)
+    have_pods(stage, 0)
+    with replicas(stage, real_cluster.ca_file, "controller") as (controller,):
+        apis = {"kubernetes": controller.kubernetes, "hetzner": controller.hetzner}
+        churn = Churn(stage, SEED, list(apis.values()))
+        controller.start(*LOOP, **USUAL_DEADLINES)
+        controller.waits_for_lead()
+        samples = _churned(controller, churn, real_cluster)
+        reads = {host: _reads(proxy) for host, proxy in apis.items()}
+        churn.calm()
+        left = _unsettled_in(churn, SETTLES_S)
+        ended, told = controller.process.poll(), controller.stderr
+
+    print(f"\n{SECONDS:.0f} s: {dict(churn.done)}\n{_figures(samples)}\nreads: {reads}")  # noqa: T201
+    assert (ended, left) == (None, [])
+    assert "internal error" not in told
+    assert "Traceback" not in told
+    assert max(reads.values()) <= AT_FIRST + MOST_READS_A_SECOND * SECONDS
+    assert max(sample.threads for sample in samples) <= MOST_THREADS
+    assert max(sample.files for sample in samples) <= MOST_FILES
+    if SECONDS >= LONG_S:
+        middle, last = _thirds(samples)
+        assert _mean_kb(last) <= GROWTH * _mean_kb(middle)
+        assert _at_rest(last).threads <= _at_rest(middle).threads + SLACK
+        assert _at_rest(last).files <= _at_rest(middle).files + SLACK
+
+
+def _churned(controller: Replica, churn: Churn, cluster: OwnApiServer) -> list[Sample]:
+    """Let things happen for as long as the test takes; what the process held meanwhile, twice a second."""
+    pause = threading.Event()
+    began = time.monotonic()
+    samples: list[Sample] = []
+    while time.monotonic() < began + SECONDS:
+        churn.step()
+        if len(samples) % FAULTS_EVERY == 0:
+            churn.faults()
+        if len(samples) % RESTARTS_EVERY == RESTARTS_EVERY - 1:
+            cluster.restart()
+        samples.append(_sample(controller.process.pid))
+        pause.wait(began + len(samples) * STEP_S - time.monotonic())
+    return samples
+
+
+def _unsettled_in(churn: Churn, seconds: float) -> list[str]:
+    """What is not as it should be after so long; nothing as soon as all is."""
+    pause = threading.Event()
+    until = time.monotonic() + seconds
+    while (left := churn.unsettled()) and time.monotonic() < until:
+        pause.wait(0.2)
+    return left
+
+
+def _sample(pid: int) -> Sample:
+    process = Path(f"/proc/{pid}")
+    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    memory_kb = int(status["VmRSS"].split()[0])
+    return Sample(memory_kb, len(list((process / "task").iterdir())), len(list((process / "fd").iterdir())))
+
+
+def _thirds(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:
+    """The second and the last third: in the first one the process is only getting warm."""
+    third = len(samples) // 3
+    return samples[third : 2 * third], samples[2 * third :]
+
+
+def _mean_kb(samples: Sequence[Sample]) -> float:
+    return statistics.fmean(sample.memory_kb for sample in samples)
+
+
+def _at_rest(samples: Sequence[Sample]) -> Sample:
+    """The least of everything: between two passes, when nothing is under way."""
+    return Sample(
+        min(sample.memory_kb for sample in samples),
+        min(sample.threads for sample in samples),
+        min(sample.files for sample in samples),
+    )
+
+
+def _figures(samples: Sequence[Sample]) -> str:
+    """Memory on average, and what is held at rest, in each third; and the most there ever were."""
+    third = len(samples) // 3
+    parts = [samples[:third], *_thirds(samples)]
+    threads, files = max(sample.threads for sample in samples), max(sample.files for sample in samples)
+    return (
+        f"memory: {', then '.join(f'{_mean_kb(part) / 1024:.1f} MB' for part in parts)};"
+        f" threads: {[_at_rest(part).threads for part in parts]}, at most {threads};"
+        f" files: {[_at_rest(part).files for part in parts]}, at most {files}"
+    )
+
+
+def _reads(proxy: FaultProxy) -> int:
+    """How often an API was asked what there is. What is asked of single actions hangs on what was done."""
+    return sum(entry.method == "GET" and "/actions" not in entry.path for entry in proxy.journal.entries())

@@ -1,0 +1,241 @@
+"""The controller on a real API server: what wakes it and what does not, what a restart costs, and what it repairs."""
+
+import json
+import ssl
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from desired.names import LEASE
+from tests.support.apiserver import OwnApiServer
+from tests.support.balancer_cluster import (
+    IN_NETWORK,
+    a_service,
+    balancers,
+    change_balancer,
+    delete_service,
+    have_balancers,
+    have_nodes,
+    have_services,
+    ingress,
+    read_of_hetzner,
+    said_of,
+    service_in,
+    services,
+)
+from tests.support.controller import OFTEN, PROMPTLY_S, RARELY, let_the_gap_pass, running
+from tests.support.lifecycle import add_servers, ago, patch
+from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.routed_cluster import ROUTED, a_route_to, have_pods, have_routes, routes
+from tests.support.stage import Stage, is_initialised, wait_for
+
+LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
+LABEL = "instance.hetzner.cloud/provided-by"
+INVALID = {"LoadBalancerReady": ("False", "NotCreated"), "LoadBalancerInSync": ("False", "InvalidAnnotation")}
+CLUSTER_OF_20 = 20
+SERVICES = 10
+
+
+@pytest.fixture
+def network(a_stage: Callable[..., Stage]) -> Stage:
+    """An empty cluster, and a project whose actions have ended when they are answered."""
+    stage = a_stage(action_s=0.0)
+    stage.environment |= IN_NETWORK
+    return stage
+
+
+def _beat(cluster: OwnApiServer, name: str, times: int) -> None:
+    """A kubelet says so often that its Node is as it was."""
+    tls = ssl.create_default_context(cafile=str(cluster.ca_file))
+    kubelet = HTTPSConnection(urlsplit(cluster.url).netloc, context=tls, timeout=30)
+    headers = {"Authorization": f"Bearer {cluster.admin_token}", "Content-Type": "application/merge-patch+json"}
+    for turn in range(times):
+        heartbeat = condition("Ready", "True") | {"lastHeartbeatTime": ago(seconds=-turn)}
+        body = json.dumps({"status": {"conditions": [heartbeat]}})
+        kubelet.request("PATCH", f"/api/v1/nodes/{name}/status", body, headers)
+        answer = kubelet.getresponse()
+        assert (answer.status, bool(answer.read())) == (200, True)
+    kubelet.close()
+
+
+def _label(stage: Stage, name: str) -> str | None:
+    found: str | None = stage.nodes()[name]["metadata"]["labels"].get(LABEL)
+    return found
+
+
+def _drift(stage: Stage, name: str) -> None:
+    """``kubectl label node NAME KEY-``, whoever has kubectl."""
+    patch(stage, name, {"metadata": {"labels": {LABEL: None}}})
+
+
+def _first(stage: Stage, happened: Callable[[], object], what: str, began: float) -> float:
+    """Seconds from ``began`` until this happened."""
+    wait_for(lambda: bool(happened()), what)
+    return time.monotonic() - began
+
+
+def test_1000_heartbeats_wake_nobody_and_a_node_that_joins_is_initialised_at_once(
+    stage: Stage, real_cluster: OwnApiServer
+) -> None:
+    """The interval is an hour. The second pass is that for the new Node, however many heartbeats came before it."""
+    names = [f"web-{number}" for number in range(1, 6)]
+    stage.servers(*(server(number, name) for number, name in enumerate(names, 1)))
+    stage.register(*(settled_node(name, number) for number, name in enumerate(names, 1)))
+
+    with running(stage, *RARELY) as controller:
+        started = time.monotonic()
+        with ThreadPoolExecutor() as kubelets:
+            list(kubelets.map(lambda name: _beat(real_cluster, name, 200), names))
+        let_the_gap_pass(started)
+        assert controller.passes() == 1
+        add_servers(stage, server(9, "late"))
+        stage.forget()
+        began = time.monotonic()
+        stage.register(joining_node("late"))
+        first_write_s = _first(stage, stage.writes, "the first write", began)
+        wait_for(lambda: is_initialised(stage.nodes()["late"]), "the Node that joins")
+        controller.wait_for_passes(2)
+
+        assert first_write_s < PROMPTLY_S
+        assert controller.triggers()[-1] == "node/late is new"
+        assert controller.passes() == 2
+
+
+def test_a_service_gets_its_load_balancer_at_once(network: Stage) -> None:
+    """The interval is an hour."""
+    have_nodes(network, 1)
+
+    with running(network, *RARELY):
+        let_the_gap_pass(time.monotonic())
+        began = time.monotonic()
+        have_services(network, a_service())
+        first_write_s = _first(network, network.written_to_hetzner, "the first write to the cloud", began)
+        wait_for(lambda: bool(ingress(service_in(network))), "the address in the Service")
+
+    assert first_write_s < PROMPTLY_S
+
+
+def test_what_was_written_wakes_nobody(network: Stage) -> None:
+    """The interval is an hour. Finalizer, status and the conditions of a Service that cannot be served, which are the
+    last that a pass writes, come back as events: the next pass is that for a label that somebody took from a Node."""
+    have_nodes(network, 2)
+    have_services(network, a_service(), a_service("broken", algorithm_type="nonsense"))
+
+    with running(network, *RARELY) as controller:
+        assert said_of(service_in(network, "broken")) == INVALID
+        _drift(network, "web-2")
+        wait_for(lambda: _label(network, "web-2") == "cloud", "the label to be mended")
+        controller.wait_for_passes(2)
+
+        assert (controller.passes(), controller.triggers()) == (2, ["the start", "node/web-2 changed"])
+
+
+def test_a_service_that_is_deleted_goes_at_once(network: Stage) -> None:
+    """The interval is an hour; the load balancer goes, and then the Service."""
+    have_nodes(network, 1)
+    have_services(network, a_service())
+
+    with running(network, *RARELY):
+        let_the_gap_pass(time.monotonic())
+        began = time.monotonic()
+        delete_service(network)
+        gone_s = _first(network, lambda: not balancers(network) and not services(network), "both to be gone", began)
+
+    assert gone_s < PROMPTLY_S
+
+
+def _asked(stage: Stage, how: str = "") -> list[str]:
+    """The paths of what was read of the API server by a pass, or to ``watch``, or with ``limit=1`` for the version from
+    which to watch; the Lease left out. Sorted."""
+    found = [entry for entry in stage.proxy.journal.entries() if entry.method == "GET" and entry.path != LEASE_PATH]
+    return sorted(entry.path for entry in found if _how(entry.query) == how)
+
+
+def _how(query: str) -> str:
+    return "watch" if "watch=true" in query else query if query == "limit=1" else ""
+
+
+def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease(network: Stage) -> None:
+    """20 Nodes with routes and 10 Services with load balancers. Each list is read once, the two that are watched are
+    asked for their version besides (HCCM: 67 calls to Hetzner, 20 of them writes)."""
+    have_pods(network, CLUSTER_OF_20, *map(a_route_to, range(1, CLUSTER_OF_20 + 1)), says=ROUTED)
+    have_services(network, *(a_service(f"web-{number}") for number in range(SERVICES)))
+    network.cluster.request("DELETE", LEASE_PATH)
+    leading = {"RECONCILER_LEADER_ELECT": "true"}
+    with running(network, *RARELY, **leading) as controller:
+        wait_for(lambda: len(balancers(network)) == SERVICES, "the load balancers")
+        assert controller.end()[0] == 0
+    network.forget()
+
+    with running(network, *RARELY, **leading) as controller:
+        assert controller.metric("hcloud_reconciler_no_op_passes_total") == 1
+        wait_for(lambda: len(_asked(network, "watch")) == 2, "both watches")
+        assert controller.end()[0] == 0
+
+    assert read_of_hetzner(network) == ["load_balancers", "networks", "servers"]
+    assert network.written_to_hetzner() == []
+    assert _asked(network) == [
+        "/api/v1/namespaces/kube-system",
+        "/api/v1/nodes",
+        "/api/v1/services",
+        "/apis/apps/v1/namespaces/kube-system/daemonsets",
+        "/apis/apps/v1/namespaces/kube-system/deployments",
+    ]
+    assert _asked(network, "limit=1") == _asked(network, "watch") == ["/api/v1/nodes", "/api/v1/services"]
+    own = ("/leases", "/selfsubjectaccessreviews")
+    assert [entry for entry in network.writes() if not any(part in entry.path for part in own)] == []
+
+
+def _loses_a_target(stage: Stage) -> None:
+    (found,) = balancers(stage)
+    change_balancer(stage, targets=found["targets"][1:])
+
+
+def _gets_a_listener(stage: Stage) -> None:
+    (found,) = balancers(stage)
+    foreign = {"protocol": "tcp", "listen_port": 9999, "destination_port": 30999}
+    have_balancers(stage, found | {"services": [*found["services"], foreign]})
+
+
+def _loses_a_route(stage: Stage) -> None:
+    have_routes(stage, a_route_to(1))
+
+
+def _shown(stage: Stage) -> dict[str, Any]:
+    (found,) = balancers(stage)
+    return {
+        "targets": sorted(target["server"]["id"] for target in found["targets"]),
+        "ports": sorted(service["listen_port"] for service in found["services"]),
+        "routes": routes(stage),
+    }
+
+
+def _looks_before_the_first_write(stage: Stage) -> int:
+    """How often Hetzner was asked for the servers, as each pass does once, before something was changed."""
+    methods = [(entry.method, entry.path) for entry in stage.hetzner_proxy.journal.entries()]
+    first = next(place for place, (method, _) in enumerate(methods) if method != "GET")
+    return methods[:first].count(("GET", "/v1/servers"))
+
+
+def test_drift_on_the_side_of_the_cloud_is_repaired_within_an_interval(network: Stage) -> None:
+    """A target, a listener and a route that somebody touched at the console: nobody calls for a pass, and the first one
+    that begins afterwards mends it (HCCM: never)."""
+    have_pods(network, 2, *map(a_route_to, (1, 2)), says=ROUTED)
+    have_services(network, a_service())
+
+    with running(network, *OFTEN) as controller:
+        wait_for(lambda: bool(ingress(service_in(network))), "the load balancer")
+        controller.wait_for_passes(1, 'result="no_changes"')
+        in_order = _shown(network)
+        for drifts in (_loses_a_target, _gets_a_listener, _loses_a_route):
+            network.forget()
+            drifts(network)
+            wait_for(lambda: bool(network.written_to_hetzner()), f"a write after {drifts.__name__}")
+            wait_for(lambda: _shown(network) == in_order, f"{drifts.__name__} to be mended")
+            assert _looks_before_the_first_write(network) <= 2  # of the pass under way, and of the next
+        assert set(controller.triggers()[1:]) == {"interval"}

@@ -1,0 +1,150 @@
+"""SIGTERM in each phase of a controller's life: it is gone within ten seconds, whatever hangs, and all is well."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from desired.names import LEASE
+from tests.support.apiserver import OwnApiServer
+from tests.support.balancer_cluster import LOCATED, a_service, balancers, have_services
+from tests.support.controller import RARELY, Controller, running, started
+from tests.support.objects import joining_node, server, settled_node
+from tests.support.stage import Stage, is_initialised, wait_for
+
+ENDS_WITHIN_S = 10.0
+AT_ONCE_S = 5.0
+"""When nothing is waited for, on a busy machine; what hangs is given more than that."""
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+FOR_EVER_S = 3600.0
+
+
+@pytest.fixture
+def joining(stage: Stage) -> Stage:
+    """A stage with one Node that joins."""
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    return stage
+
+
+def _hang(method: str, path: str) -> list[dict[str, Any]]:
+    """Whoever asks this gets no answer."""
+    return [{"kind": "hang", "method": method, "path": path, "count": None}]
+
+
+@pytest.fixture
+def lease(real_cluster: OwnApiServer) -> Iterator[Callable[[], str]]:
+    """Who holds the Lease. There is none at first, and none is left behind."""
+    real_cluster.request("DELETE", f"{LEASES}/{LEASE}")
+    yield lambda: str(real_cluster.request("GET", f"{LEASES}/{LEASE}")[1]["spec"]["holderIdentity"])
+    real_cluster.request("DELETE", f"{LEASES}/{LEASE}")
+
+
+def _held_by_another(stage: Stage) -> None:
+    """Another process has just renewed the Lease."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": now, "acquireTime": now}
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE}, "spec": spec}
+    status, answer = stage.cluster.request("POST", LEASES, body)
+    assert status == 201, answer
+
+
+def _ends_well(controller: Controller, within_s: float) -> None:
+    code, seconds = controller.end()
+    assert code == 0, controller.stderr
+    assert seconds < within_s
+    assert "Traceback" not in "\n".join(controller.stderr)
+
+
+def test_sigterm_while_it_sleeps(joining: Stage) -> None:
+    """The interval is an hour."""
+    with running(joining, *RARELY) as controller:
+        _ends_well(controller, AT_ONCE_S)
+
+
+def test_sigterm_while_it_stands_by(joining: Stage, lease: Callable[[], str]) -> None:
+    """Another one has the Lease, and keeps it: nothing is written, the process is ready, and gone at once."""
+    _held_by_another(joining)
+
+    with started(joining, RECONCILER_LEADER_ELECT="true") as controller:
+        controller.wait_to_say("standing by")
+        wait_for(lambda: controller.page("/readyz") == (200, "ok"), "readiness")
+        assert (controller.page("/livez")[0], controller.passes()) == (200, 0)
+        _ends_well(controller, AT_ONCE_S)
+
+    assert lease() == "other"
+    assert not is_initialised(joining.nodes()["web-1"])
+
+
+def test_sigterm_while_it_leads_gives_the_lease_back(joining: Stage, lease: Callable[[], str]) -> None:
+    """The next one need not wait until it has run out."""
+    with running(joining, *RARELY, RECONCILER_LEADER_ELECT="true") as controller:
+        assert lease() != ""
+        _ends_well(controller, AT_ONCE_S)
+
+    assert lease() == ""
+
+
+def _rights_hang(stage: Stage) -> Callable[[], bool]:
+    stage.proxy.set_faults(_hang("POST", "/apis/authorization.k8s.io"))
+    return lambda: any("/selfsubjectaccessreviews" in entry.path for entry in stage.proxy.journal.entries())
+
+
+def _kubernetes_hangs(stage: Stage) -> Callable[[], bool]:
+    stage.proxy.set_faults(_hang("GET", "/api/v1/nodes"))
+    return lambda: any(entry.path == "/api/v1/nodes" for entry in stage.proxy.journal.entries())
+
+
+def _hetzner_hangs(stage: Stage) -> Callable[[], bool]:
+    stage.hetzner_proxy.set_faults(_hang("GET", "/v1/servers"))
+    return lambda: "/v1/servers" in stage.asked_hetzner()
+
+
+def _a_write_hangs(stage: Stage) -> Callable[[], bool]:
+    stage.proxy.set_faults(_hang("PATCH", "/api/v1/nodes/web-1/status"))
+    return lambda: any(entry.path == "/api/v1/nodes/web-1/status" for entry in stage.writes())
+
+
+@pytest.mark.parametrize("hangs", [_rights_hang, _kubernetes_hangs, _hetzner_hangs, _a_write_hangs])
+def test_sigterm_while_an_answer_does_not_come(joining: Stage, hangs: Callable[[Stage], Callable[[], bool]]) -> None:
+    """It would be waited for for 15 s."""
+    is_under_way = hangs(joining)
+
+    with started(joining) as controller:
+        wait_for(is_under_way, "the request that hangs")
+        _ends_well(controller, ENDS_WITHIN_S)
+
+
+def test_sigterm_while_an_action_goes_on(a_stage: Callable[..., Stage]) -> None:
+    """Hetzner works on what was asked for, for ever: the next run goes on from there."""
+    stage = a_stage(action_s=FOR_EVER_S)
+    stage.environment |= LOCATED
+    stage.servers(server(1, "web-1"))
+    stage.register(settled_node("web-1", 1))
+    have_services(stage, a_service())
+
+    with started(stage) as controller:
+        wait_for(lambda: "/v1/actions" in stage.asked_hetzner(), "a question about the action")
+        _ends_well(controller, ENDS_WITHIN_S)
+
+    assert len(balancers(stage)) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(joining: Stage, number: signal.Signals) -> None:
+    """Whatever hangs, and with the exit status of a process that a signal ended."""
+    is_under_way = _a_write_hangs(joining)
+
+    def sent_again() -> bool:
+        controller.process.send_signal(number)
+        return controller.process.poll() is not None
+
+    with started(joining) as controller:
+        wait_for(is_under_way, "the request that hangs")
+        began = time.monotonic()
+        wait_for(sent_again, "the end")
+        assert time.monotonic() - began < AT_ONCE_S
+        assert controller.ended() == -number
