@@ -111,10 +111,11 @@ def _targets(changes: Sequence[Change], headroom: int, *, hangs_on_others: bool)
 
 def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
     """Whether fewer than half of the living targets would be left, if none of those came that should, and the one got
-    lost whose address is just switched."""
+    lost whose address is just switched. Whom a selector means, and whether an address serves, nobody knows here."""
     _, flips, removals = _by_verb(targets)
     living = [change for change in removals if change.consequences]
-    had = len(present.targets) - (len(removals) - len(living))
+    servers = sum(isinstance(target, ServerTarget) for target in present.targets)
+    had = servers - (len(removals) - len(living))
     return bool(living) and (had - len(living) - bool(flips)) * 2 < had
 
 

@@ -11,7 +11,7 @@ from desired.annotations.claims import ClaimedPort
 from desired.change import Change, Plan
 from desired.diff import compute_plan
 from desired.kinds import Verb
-from desired.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener
+from desired.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener, SelectorTarget
 from desired.load_balancers.sequence import in_sequence, interleaved
 from desired.load_balancers.sizing import Size
 from desired.section import Present
@@ -457,3 +457,15 @@ def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> N
         "server:2",
         "server:5",
     ]
+
+
+def test_a_selector_is_nobody_to_count_on() -> None:
+    """The last server goes only when the one came that takes its place, whomever a selector may mean."""
+    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
+    nodes = {"nodes": [a_settled_node("web-1", 1), a_settled_node("web-2", 2, labels=excluded)]}
+    balancer = a_balancer(targets=[*public(2), SelectorTarget("pool=web", use_private_ip=False)])
+
+    plan = plan_of(asking(), balancer, **fleet(1, 2) | nodes)
+
+    key = "load_balancer/default/web/target/server:"
+    assert plan.by_key[f"{key}2"].depends_on == (f"{key}1",)
