@@ -76,7 +76,7 @@ def test_metrics_that_cannot_be_served_are_a_warning(one_node: Stage) -> None:
     """As with HCCM: the controller does its work."""
     with _taken() as port, started(one_node, HCLOUD_METRICS_ADDRESS=f"127.0.0.1:{port}") as controller:
         wait_for(lambda: is_initialised(one_node.nodes()["web-1"]), "the Node")
-        assert controller.says("metrics are not served")
+        controller.wait_to_say("metrics are not served")
         wait_for(lambda: controller.page("/readyz") == (200, "ok"), "readiness")
 
 
