@@ -111,7 +111,8 @@ class Contender:
                 pass
             else:
                 return
-        self.tenure = self._write(self._ours(), claim)
+        # With a time of its own: what was carried out and is written once more would be a renewal that nobody sees.
+        self.tenure = self._write(self._ours(), replace(claim, renewed=micro_time(self._wall_clock())))
 
     def release(self) -> None:
         """Give the Lease back, so that another one need not wait for its end. Raises Lost and ApiErrors."""
