@@ -67,6 +67,11 @@ class Section(Generic[K, V]):
         """A section of which nothing could be read."""
         return cls({}, complete=False, why_incomplete=why)
 
+    @property
+    def total(self) -> int:
+        """How many arrived, those that could not be read included: they take up room as well."""
+        return len(self.items) + len(self.unreadable)
+
     def find(self, key: K) -> Present[V] | Absent | Unknown:
         """The object under ``key``. Absent is only ever said by a complete section."""
         if key in self.items:

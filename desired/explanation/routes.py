@@ -14,13 +14,11 @@ from desired.routes.claims import UNDECIDED, Claim, Standing
 from desired.routes.conditions import condition_of
 from desired.routes.fates import GOING, Decided, Fate
 from desired.routes.network import DesiredRoutes
-from desired.routes.places import Place, Reach
+from desired.routes.places import Place
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
 from desired.section import Absent, Unknown
 from desired.settings import Controller, Settings
 from desired.snapshot import Node, Snapshot
-
-_NOT_OURS = frozenset({Reach.ELSEWHERE, Reach.IGNORED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +68,8 @@ def explain_routes(
         return NodeRoutes((), _why_nothing(snapshot, settings))
     routes = _Routes(place, desired, plan.by_key, desired.network.id)
     section = snapshot.routes
-    used = len(section) + len(section.unreadable) if section is not None and section.complete else None
-    why = place.why if place.reach in _NOT_OURS else "" if node.pod_cidrs else "the Node has no pod CIDR yet"
+    used = section.total if section is not None and section.complete else None
+    why = place.why if not place.is_ours else "" if node.pod_cidrs else "the Node has no pod CIDR yet"
     facts = (*routes.to_pods(), *routes.besides())
     return NodeRoutes(facts, why, desired.network.id, used, settings.cluster_cidr, desired.mismatch)
 
@@ -88,7 +86,7 @@ def explain_network_condition(
         why = wanted.why + later + (if_withheld(change) if change else "")
         return Fact(CONDITION_NETWORK, value, _shown(wanted.condition), Rule.ROUTES, why)
     place = next((place for place in desired.places if place.node.name == node.name), None)
-    if there is None and place is not None and place.reach not in _NOT_OURS:
+    if there is None and place is not None and place.is_ours:
         source = f"not written: {_why_undecided(place, desired)}"
     elif there is not None and there.is_ours:
         why = why_left(stage, Controller.ROUTE, settings) or _why_nothing(snapshot, settings)

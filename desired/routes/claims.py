@@ -7,7 +7,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
 from desired.route import DEFAULT_ROUTE, MOST_ROUTES
-from desired.routes.fates import GOING, Decided, Fate
+from desired.routes.fates import GOING, Decided, Fate, present_routes
 from desired.routes.holders import Holders, Holding
 from desired.routes.places import Place, Reach
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
@@ -94,7 +94,7 @@ def claims_of(
 ) -> tuple[Claim, ...]:
     """A claim for each IPv4 pod CIDR of each Node that is ours, older Nodes first: that is the order in which they get
     what room the network has."""
-    unreadable = {} if snapshot.routes is None else snapshot.routes.unreadable
+    routes = present_routes(snapshot)
     hidden = bool(snapshot.nodes.unreadable) or not snapshot.nodes.complete
     terrain = Terrain(
         network_id=network.id,
@@ -104,14 +104,14 @@ def claims_of(
         subnets=Ranges(network.subnets),
         holders=holders,
         rivals=_rivals(places),
-        unreadable=unreadable,
+        unreadable=routes.unreadable,
         has_hidden_nodes=hidden,
     )
-    ours = [place for place in places if place.reach not in (Reach.ELSEWHERE, Reach.IGNORED)]
-    ours.sort(key=lambda place: (place.node.created_at, place.node.name))
+    ours = sorted(
+        (place for place in places if place.is_ours), key=lambda place: (place.node.created_at, place.node.name)
+    )
     claims = [_claim(place, destination, terrain) for place in ours for destination in destinations_of(place.node)]
-    taken = len(snapshot.routes or ()) + len(unreadable)
-    return _within_limit(claims, fates, MOST_ROUTES - taken)
+    return _within_limit(claims, fates, MOST_ROUTES - routes.total)
 
 
 def _claim(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:

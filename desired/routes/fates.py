@@ -9,6 +9,7 @@ from desired.route import DEFAULT_ROUTE, Route
 from desired.routes.holders import Holder, Holders, Holding
 from desired.routes.places import Place, Reach
 from desired.routes.pod_cidrs import destinations_of, node_masks
+from desired.section import Section
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 
@@ -48,6 +49,11 @@ class Decided:
     """Name of the Node that has the pods, or else the gateway, of a route that goes; None when none has."""
 
 
+def present_routes(snapshot: Snapshot) -> Section[str, Route]:
+    """The routes that are there; none where nobody read any."""
+    return Section() if snapshot.routes is None else snapshot.routes
+
+
 def fates_of(
     snapshot: Snapshot, settings: Settings, places: Iterable[Place], holders: Holders
 ) -> Mapping[IPv4Network, Decided]:
@@ -57,7 +63,7 @@ def fates_of(
         for destination in destinations_of(place.node):
             claimants.setdefault(destination, []).append(place)
     masks = node_masks(snapshot.nodes)
-    routes = sorted(snapshot.routes or (), key=lambda route: route.destination)
+    routes = sorted(present_routes(snapshot), key=lambda route: route.destination)
     return {
         route.destination: _decided(
             route, claimants.get(route.destination, ()), snapshot, settings.cluster_cidr, holders, masks

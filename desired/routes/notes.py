@@ -6,8 +6,8 @@ from ipaddress import IPv4Network
 from desired.change import Note, NoteKind
 from desired.route import MOST_ROUTES, route_key
 from desired.routes.claims import Claim, Standing
-from desired.routes.fates import Decided, Fate
-from desired.routes.places import Place, Reach
+from desired.routes.fates import Decided, Fate, present_routes
+from desired.routes.places import Place
 from desired.routes.pod_cidrs import covering, ipv6_of, malformed_of
 from desired.settings import Settings
 from desired.snapshot import Network, Snapshot
@@ -35,7 +35,7 @@ def notes_on_routes(
     yield from _on_nodes(places, claims)
     yield from _on_foreign(snapshot, network, decided)
     key = f"network/{network.id}"
-    ours = [place for place in places if place.reach not in (Reach.ELSEWHERE, Reach.IGNORED)]
+    ours = [place for place in places if place.is_ours]
     if mismatch is not None:
         yield Note(key, NoteKind.CLUSTER_CIDR, mismatch)
     if settings.cluster_cidr is None and (cidr := covering(snapshot.nodes)) is not None:
@@ -49,7 +49,7 @@ def notes_on_routes(
         yield Note(key, NoteKind.UNSUPPORTED, text)
     wanted = sum(claim.standing in (Standing.MISSING, Standing.OVER_LIMIT) for claim in claims)
     leaves = len({destination for claim in claims for destination in claim.after})
-    used = len(snapshot.routes or ()) + len(_unreadable(snapshot))
+    used = present_routes(snapshot).total
     if used + wanted - leaves >= _NEARLY_FULL:
         text = f"{used}/{MOST_ROUTES} routes are used, and {wanted} more wanted: a network takes no more than that"
         yield Note(key, NoteKind.LIMIT, text)
@@ -60,7 +60,7 @@ def _on_nodes(places: Collection[Place], claims: Collection[Claim]) -> Iterator[
         if claim.standing in _KINDS:
             yield Note(claim.place.node.key, _KINDS[claim.standing], _told(claim))
     for place in places:
-        if place.reach not in (Reach.ELSEWHERE, Reach.IGNORED):
+        if place.is_ours:
             for text in malformed_of(place.node):
                 yield Note(place.node.key, NoteKind.UNROUTABLE, f"pod CIDR {text!r} is no range, and gets no route")
 
@@ -80,13 +80,8 @@ def _on_foreign(snapshot: Snapshot, network: Network, decided: Mapping[IPv4Netwo
             yield Note(key, NoteKind.FOREIGN, f"left alone: {found.why}")
         elif found.fate is Fate.UNCERTAIN:
             yield Note(key, NoteKind.UNKNOWN, f"left as it is: {found.why}")
-    for text, why in _unreadable(snapshot).items():
+    for text, why in present_routes(snapshot).unreadable.items():
         yield Note(f"route/{network.id}/{text}", NoteKind.FOREIGN, f"left alone: {why}")
-
-
-def _unreadable(snapshot: Snapshot) -> Mapping[str, str]:
-    """Destination → why the route to it could not be read."""
-    return {} if snapshot.routes is None else snapshot.routes.unreadable
 
 
 def _without_cluster_cidr(pods: IPv4Network) -> str:

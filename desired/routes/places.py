@@ -48,6 +48,11 @@ class Place:
     joins: bool = False
     """Whether ``node.initialise`` is part of the same plan: the server is the one that the Node will have."""
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the routes to the Node's pods are our business."""
+        return self.reach not in (Reach.ELSEWHERE, Reach.IGNORED)
+
 
 def places_of(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode], network_id: int

@@ -14,4 +14,4 @@ LIMITS: Mapping[str, int] = MappingProxyType({"routes": MOST_ROUTES})
 def shown_use(name: str, section: Section[Any, Any]) -> str:
     """``7/100`` for a section with a limit, ``7`` for any other. What could not be read takes up room as well."""
     limit = LIMITS.get(name)
-    return str(len(section)) if limit is None else f"{len(section) + len(section.unreadable)}/{limit}"
+    return str(len(section)) if limit is None else f"{section.total}/{limit}"
