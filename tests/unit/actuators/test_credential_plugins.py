@@ -2,8 +2,11 @@
 
 import json
 import logging
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,7 @@ from tests.support.objects import joining_node
 from tests.support.simulators import ImpatientStop, Simulation
 
 NODES = "/api/v1/nodes"
-CREDENTIAL = {
+CREDENTIAL: dict[str, Any] = {
     "apiVersion": "client.authentication.k8s.io/v1",
     "kind": "ExecCredential",
     "status": {"token": KubernetesSimulator.TOKEN},
@@ -90,6 +93,38 @@ def test_a_failure_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture
         reader(kubeconfig(tmp_path, "http://127.0.0.1:1", "exit 1"))
 
     assert caplog.records == []
+
+
+def test_what_other_threads_log_meanwhile_is_theirs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """While a plugin takes its time, the log goes on, and nothing in it counts as the plugin's failure."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    file = kubeconfig(tmp_path, "http://127.0.0.1:1", f"cat {gate}; echo '{json.dumps(CREDENTIAL)}'")
+    loading = threading.Thread(target=reader, args=(file,))
+    loading.start()
+    with gate.open("w"):  # opens as soon as the plugin runs, and lets it go on when it is closed
+        logging.getLogger("hcloud-reconciler.run").error("a word of ours")
+        logging.getLogger().error("and somebody's")
+    loading.join()
+
+    assert caplog.messages == ["a word of ours", "and somebody's"]
+
+
+def test_a_plugin_that_fails_later_leaves_the_credential_in_use(
+    simulate: Callable[..., Simulation], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says so once, in our words."""
+    sim = simulate(nodes=[joining_node("web-1")])
+    status = {**CREDENTIAL["status"], "expirationTimestamp": "2020-01-01T00:00:00Z"}
+    works = f"test -e {tmp_path}/out || echo '{json.dumps({**CREDENTIAL, 'status': status})}'"
+    file = kubeconfig(tmp_path, sim.kubernetes_proxy.url, works)
+    cluster = reader(file)
+    (tmp_path / "out").touch()
+
+    assert b"web-1" in cluster.get(NODES).body
+    assert b"web-1" in cluster.get(NODES).body
+    (line,) = caplog.messages
+    assert line.startswith(f"kubeconfig {file} cannot be read again, the old credentials stay: ")
 
 
 def test_nobody_listens_afterwards(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
