@@ -12,7 +12,7 @@ from typing import Any
 from desired.annotations.options import defaults_of
 from desired.grammar import parse_bool
 from desired.names import LEASE, LEASE_NAMESPACE
-from desired.settings import AddressFamily, Controller, Settings, Waits
+from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
 from reconciler.flags import Command, LogFormat, Output, read_flags, unknown_variables, without_effect
 from reconciler.leadership.timings import LEAST_TRIES, Timings
 from reconciler.variables import read_variables
@@ -79,6 +79,16 @@ class Config:
     """Where ``reconcile capture`` writes; ``-`` is stdout."""
     warnings: tuple[str, ...] = ()
     """What is accepted but worth a line on stderr."""
+
+    @property
+    def takes_lease(self) -> bool:
+        """Whether this run waits for the Lease before it writes. Who only observes may do so beside anybody."""
+        return self.leader_elect and self.settings.policy is not Policy.OBSERVE
+
+    @property
+    def reports_passes(self) -> bool:
+        """Whether a loop writes reports: beside a log in JSON only where somebody asked for them."""
+        return self.log_format is LogFormat.TEXT or self.output is not Output.AUTO
 
     @property
     def approve_flags(self) -> str:

@@ -6,19 +6,18 @@ A run that ends by itself pays for nothing in here.
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from desired.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config import Config
-from reconciler.cycle import Looking, converge
+from reconciler.cycle import converge
 from reconciler.history import History
 from reconciler.leadership.leadership import Leadership
 from reconciler.loop import Pace, run_loop
 from reconciler.result import Report
-from reconciler.rounds import Acting
 from reconciler.secrets import RotatingToken
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.logs import pairs
@@ -29,7 +28,7 @@ from reconciler.telemetry.serving import serve
 from reconciler.triggers.kinds import Kind
 from reconciler.triggers.running import Triggers, watch_cluster
 from reconciler.wake import Wake
-from reconciler.wiring import Hands, Wired
+from reconciler.wiring import Hands, Wired, permission_gaps
 
 _log = logging.getLogger("hcloud-reconciler.controller")
 
@@ -63,10 +62,8 @@ class Pacing:
 class Passes:
     """Passes of a loop: what each does besides, for the next one and for those who watch."""
 
-    run: Callable[[Looking, Acting], Report]
+    run: Callable[[], Report]
     """A whole pass. It never raises."""
-    looking: Looking
-    acting: Acting
     pacing: Pacing
     meter: Meter
     health: Health
@@ -83,7 +80,7 @@ class Passes:
             self.token.refresh()
         self.begins_to_watch()
         self.health.began()
-        measured = self.meter.measure(lambda: self.run(self.looking, self.acting), why)
+        measured = self.meter.measure(self.run, why)
         report = measured.report
         with _harmless("history"):
             self.history.note(report)
@@ -122,10 +119,12 @@ def run_controller(
 
     Raises ConfigurationError when probes cannot be served.
     """
+    hands.leader.when_lost(lambda: wake.call("the lead was lost"))
     pacing = Pacing(config)
     health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
     metrics = _metrics(hands, config)
     narrator, history, triggers = Narrator(health.alive), History(), _triggers(wired, config, wake)
+    looking = replace(wired.looking, withheld=history.withheld)
     acting = replace(
         hands.acting,
         actuators=narrator.attends(hands.acting.actuators),
@@ -133,9 +132,7 @@ def run_controller(
         is_called=wake.is_called,
     )
     passes = Passes(
-        run=lambda looking, acting: guarded(lambda: converge(looking, acting)),
-        looking=replace(wired.looking, withheld=history.withheld),
-        acting=acting,
+        run=partial(guarded, partial(converge, looking, acting)),
         pacing=pacing,
         meter=Meter(),
         health=health,
@@ -145,28 +142,30 @@ def run_controller(
         metrics=metrics,
         token=_token(hands, config),
     )
-    hands.leader.when_lost(lambda: wake.call("the lead was lost"))
-    ended: list[tuple[Measured, Pace]] = []
 
-    def one_pass(why: str) -> Report:
-        ended[:] = [passes(why)]
-        return ended[0][0].report
-
-    def tell(_report: Report, _why: str) -> None:
-        measured = ended[0][0]
+    def tell(ended: Measured) -> None:
         with _harmless("log"):
-            narrator.passed(measured)
-        publish(measured.report_alone)
+            narrator.passed(ended)
+        publish(ended.report_alone)
 
-    with _served(health, metrics, config), _watching(triggers):
-        run_loop(
-            one_pass,
-            pace=lambda _report: ended[0][1],
-            stop=stop,
-            publish=tell,
-            wake=wake,
-            leader=Standby(hands.leader, health.standby),
-        )
+    with ExitStack() as beside:
+        render = metrics.render if metrics else None
+        beside.enter_context(closing(serve(health, config.health_address, render, config.metrics_address)))
+        beside.callback(triggers.stop)
+        _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
+        # Beside the first pass: an API server that takes its time must not keep probes waiting.
+        threading.Thread(target=_name_gaps, args=(config, stop), name="permissions", daemon=True).start()
+        wake.call("the start")
+        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(hands.leader, health.standby))
+    _log.info("stopped")
+
+
+def _name_gaps(config: Config, stop: threading.Event) -> None:
+    """Name each right that is missing, until ``stop`` is set."""
+    for gap in permission_gaps(config):
+        _log.warning("permission missing %s", pairs(gap=gap))
+        if stop.is_set():
+            return
 
 
 class Standby:
@@ -221,20 +220,3 @@ def _token(hands: Hands, config: Config) -> RotatingToken | None:
     if config.token_file is None:
         return None
     return RotatingToken(config.token_file, config.token, hands.cloud.use_token)
-
-
-@contextmanager
-def _served(health: Health, metrics: Metrics | None, config: Config) -> Iterator[None]:
-    serving = serve(health, config.health_address, metrics.render if metrics else None, config.metrics_address)
-    try:
-        yield
-    finally:
-        serving.close()
-
-
-@contextmanager
-def _watching(triggers: Triggers) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        triggers.stop()

@@ -9,6 +9,7 @@ from typing import Protocol
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending
 from desired.change import Change, Note
 from reconciler.result import Report, Result
+from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake
 
 JITTER = 0.1
@@ -72,16 +73,15 @@ class Leader(Protocol):
 
 
 def run_loop(
-    run_pass: Callable[[str], Report],
+    run_pass: Callable[[str], tuple[Measured, Pace]],
     *,
-    pace: Callable[[Report], Pace],
     stop: threading.Event,
-    publish: Callable[[Report, str], None],
+    publish: Callable[[Measured], None],
     wake: Wake,
     leader: Leader,
 ) -> None:
     """Run passes until ``stop`` is set, as long as this process is the leader. ``run_pass`` is told what called for the
-    pass, "" when it was its time; ``publish`` gets the reports that say something new, with the same.
+    pass, "" when it was its time, and says what it came to; ``publish`` gets each that says something new.
 
     A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
     ``wake`` called.
@@ -90,15 +90,13 @@ def run_loop(
     last: Said | None = None
     interval_s: float | None = None
     while leader.wait(stop):
-        why = wake.begin(interval_s)
-        report = run_pass(why)
-        chosen = pace(report)
-        interval_s = chosen.interval_s
-        unlucky = unlucky + 1 if went_wrong(report) else 0
-        if is_news(report, last):
-            publish(report, why)
-        last = said(report)
-        wake.pause(chosen.pause_s(report, unlucky))
+        ended, pace = run_pass(wake.begin(interval_s))
+        interval_s = pace.interval_s
+        unlucky = unlucky + 1 if went_wrong(ended.report) else 0
+        if is_news(ended.report, last):
+            publish(ended)
+        last = said(ended.report)
+        wake.pause(pace.pause_s(ended.report, unlucky))
 
 
 def went_wrong(report: Report) -> bool:

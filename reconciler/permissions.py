@@ -1,7 +1,6 @@
 """Asks the API server, at the start, whether all that a run needs is allowed (Kubernetes, SelfSubjectAccessReview)."""
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -10,7 +9,6 @@ from actuators.errors import ApiError
 from desired.permissions import Permission
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_PARALLEL = 8
 _SHOWN = 3
 
 
@@ -24,22 +22,26 @@ class _Review(msgspec.Struct):
 
 def missing_permissions(
     writer: KubernetesWriter, needed: Mapping[Permission, Sequence[str]], namespace: str
-) -> tuple[str, ...]:
-    """A line for each right that is missing, with what needs it and the remedy, in the order of ``needed``.
+) -> Iterator[str]:
+    """A line for each right that is missing, with what needs it and the remedy, in the order of ``needed``, as soon as
+    it is known: one is asked for after the other, beside a first pass that has more need of the API server.
 
-    ``namespace`` is the Lease's. A review changes nothing, whoever leads. One line alone says that the rights could not
+    ``namespace`` is the Lease's. A review changes nothing, whoever leads. The last line may say that the rest could not
     be asked for: then each of them shows when it is made use of.
     """
-    try:
-        with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="permissions") as pool:
-            allowed = list(pool.map(lambda each: _is_allowed(writer, each, namespace), needed))
-    except ApiError as error:
-        return (f"whether all that is needed is allowed in the cluster could not be asked: {error}",)
-    return tuple(
-        _line(permission, uses, namespace)
-        for (permission, uses), is_allowed in zip(needed.items(), allowed, strict=True)
-        if not is_allowed
-    )
+    for permission, uses in needed.items():
+        try:
+            is_allowed = _is_allowed(writer, permission, namespace)
+        except ApiError as error:
+            yield not_asked(error)
+            return
+        if not is_allowed:
+            yield _line(permission, uses, namespace)
+
+
+def not_asked(why: Exception) -> str:
+    """The line that says that rights could not be asked for."""
+    return f"whether all that is needed is allowed in the cluster could not be asked: {why}"
 
 
 def _is_allowed(writer: KubernetesWriter, permission: Permission, namespace: str) -> bool:

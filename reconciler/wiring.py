@@ -4,7 +4,7 @@ In a dry run no object that is able to write is ever constructed, and both conne
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from actuators.approvals import use_up
 from actuators.certificates import create as create_certificate
 from actuators.clients import hetzner, kubernetes
 from actuators.clients.hetzner_actions import Actions
+from actuators.clients.kubeconfig import ConnectionProblem
 from actuators.hands import Hands as Grip
 from actuators.lease import Leases
 from actuators.load_balancers import BALANCER_ACTUATORS
@@ -39,7 +40,7 @@ from reconciler.leadership.leadership import Leadership
 from reconciler.leadership.unelected import Unelected
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes
-from reconciler.permissions import missing_permissions
+from reconciler.permissions import missing_permissions, not_asked
 from reconciler.rounds import Acting, Progress
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, Silence
@@ -95,9 +96,7 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
 def leadership(config: Config) -> Leadership:
     """Whether this process may write: by the Lease, over a connection of its own that waits for nothing. Raises
     ConnectionProblem."""
-    if (
-        not config.leader_elect or config.settings.policy is Policy.OBSERVE
-    ):  # who writes nothing may look beside anybody
+    if not config.takes_lease:
         return Unelected()
     own = open_beside(config)
     leases = Leases(
@@ -125,13 +124,17 @@ def _looking(eyes: Eyes, config: Config) -> Looking:
     return Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
 
 
-def permission_gaps(config: Config) -> tuple[str, ...]:
-    """A line for each right that a controller needs and does not have. Raises ConnectionProblem."""
+def permission_gaps(config: Config) -> Iterator[str]:
+    """A line for each right that a controller needs and does not have, as it is found out, or that it cannot be."""
     acts = config.settings.policy is not Policy.OBSERVE
-    lease = config.lease_name if config.leader_elect and acts else None
+    lease = config.lease_name if config.takes_lease else None
     rights = needed(config.settings, acts=acts, watches=True, lease=lease)
-    writer = kubernetes.KubernetesWriter(open_beside(config))
-    return missing_permissions(writer, rights, config.lease_namespace)
+    try:
+        writer = kubernetes.KubernetesWriter(open_beside(config))
+    except ConnectionProblem as error:
+        yield not_asked(error)
+    else:
+        yield from missing_permissions(writer, rights, config.lease_namespace)
 
 
 def open_cluster(

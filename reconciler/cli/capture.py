@@ -13,12 +13,11 @@ from actuators.errors import ApiError
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.run import internal_error
+from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, say
 from reconciler.config import Config, ConfigurationError, load_config
 from reconciler.flags import BAD_USAGE, Command
-from reconciler.report.terminal import is_terminal
-from reconciler.telemetry import logs
 from reconciler.wiring import open_cloud, open_cluster
 
 
@@ -31,10 +30,7 @@ def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
         config = load_config(Command.CAPTURE, flags, environ)
     except ConfigurationError as error:
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
-    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
-    logs.hide(config.token)
-    for warning in config.warnings:
-        say(f"warning: {warning}")
+    begin(config)
     with stop_on_signals() as stop:
         try:
             world = _read(config, stop)

@@ -1,19 +1,18 @@
 """``reconcile explain node NAME`` and ``service NAMESPACE/NAME``: every decision about one object, and what stands
 behind it. It only looks."""
 
-import sys
 from collections.abc import Mapping
 
 from actuators.clients.kubeconfig import ConnectionProblem
 from reconciler.cli.run import internal_error
+from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import fail, publish, say
+from reconciler.cli.streams import fail, publish
 from reconciler.config import Config, ConfigurationError, load_config
 from reconciler.cycle import explain_once
 from reconciler.flags import BAD_USAGE, Command, Output
-from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
+from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import Explained, Report
-from reconciler.telemetry import logs
 from reconciler.wiring import wire
 
 
@@ -26,10 +25,7 @@ def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str
         if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
             publish(Writer(Output.JSON), _nothing(key, *error.lines))
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
-    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
-    logs.hide(config.token)
-    for warning in config.warnings:
-        say(f"warning: {warning}")
+    begin(config)
     explained = _explained(key, config)
     written = publish(Writer(config.output), explained)
     errors = explained.report.errors

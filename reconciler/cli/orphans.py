@@ -21,6 +21,7 @@ from desired.section import Present
 from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
 from reconciler.cli.run import internal_error
+from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config import Config, ConfigurationError, Mode, load_config
@@ -31,7 +32,6 @@ from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.world import Eyes, observe_world
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
-from reconciler.telemetry import logs
 from reconciler.wiring import open_cloud, open_cluster
 
 
@@ -45,10 +45,7 @@ def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
         return _reject((*wrong, *error.lines), flags, environ, code=BAD_USAGE if error.usage else 1)
     if wrong:
         return _reject(wrong, flags, environ, code=BAD_USAGE)
-    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
-    logs.hide(config.token)
-    for warning in config.warnings:
-        say(f"warning: {warning}")
+    begin(config)
     report = _report(frozenset(map(int, words)), config)
     written = publish(Writer(config.output), report)
     return fail(*report.errors, code=0 if written and not report.errors and not report.undone else 1)

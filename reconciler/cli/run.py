@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from actuators.clients.kubeconfig import ConnectionProblem
-from reconciler import __version__
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config import Config, ConfigurationError, Mode, load_config
@@ -20,7 +19,7 @@ from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
 from reconciler.wake import Wake
-from reconciler.wiring import Hands, Wired, permission_gaps, wire
+from reconciler.wiring import Hands, Wired, wire
 
 _log = logging.getLogger("hcloud-reconciler.run")
 
@@ -106,32 +105,16 @@ def _loop(wired: Wired, hands: Hands, config: Config, writer: Writer, stop: Stop
     from reconciler.controller import run_controller  # noqa: PLC0415 - a run that ends by itself need not pay for it
 
     def publish_pass(report: Report) -> None:
-        if (
-            config.log_format is LogFormat.TEXT or config.output is not Output.AUTO
-        ):  # else the log alone is for machines
+        if config.reports_passes:
             publish(writer, report, stream_of_passes=True)
 
     wake = Wake(stop)
     stop.wakes(wake.interrupt)
-    wake.call("the start")
-    _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
-    # Beside the first pass: an API server that takes its time must not keep probes waiting.
-    threading.Thread(target=_tell_gaps, args=(config,), name="permissions", daemon=True).start()
     try:
         run_controller(wired, hands, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
     except ConfigurationError as error:
         return _cannot_start(error.lines, config)
-    _log.info("stopped")
     return 0
-
-
-def _tell_gaps(config: Config) -> None:
-    """Name each right that is missing."""
-    try:
-        for gap in permission_gaps(config):
-            _log.warning("permission missing %s", pairs(gap=gap))
-    except ConnectionProblem as error:
-        _log.warning("permissions could not be asked for %s", pairs(why=error))
 
 
 def _cannot_start(lines: Sequence[str], config: Config) -> int:

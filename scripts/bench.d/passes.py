@@ -20,6 +20,7 @@ from reconciler.flags import Command
 from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import TerminalProgress
 from reconciler.result import Report
+from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake
 from reconciler.wiring import wire
 
@@ -36,7 +37,7 @@ def main() -> int:
     passes: list[dict[str, float]] = []
     last = Report()
 
-    def run_pass(_why: str) -> Report:
+    def run_pass(_why: str) -> tuple[Measured, Pace]:
         nonlocal last
         before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
         report = converge(wired.looking, hands.acting)
@@ -53,16 +54,9 @@ def main() -> int:
         )
         if len(passes) == wanted:
             stop.set()
-        return report
+        return Measured(report, wall_s), Pace(0.0)
 
-    run_loop(
-        run_pass,
-        pace=lambda _: Pace(0.0),
-        stop=stop,
-        publish=lambda _report, _why: None,
-        wake=Wake(stop),
-        leader=hands.leader,
-    )
+    run_loop(run_pass, stop=stop, publish=lambda _: None, wake=Wake(stop), leader=hands.leader)
     hands.events.close(5.0)
     requests = {"kubernetes": last.cost.kubernetes, "hetzner": last.cost.hetzner}
     json.dump({"result": last.result, "requests": requests, "passes": passes}, sys.stdout)

@@ -10,9 +10,7 @@ from functools import partial
 import pytest
 
 from reconciler.cycle import converge
-from reconciler.loop import Pace, run_loop
 from reconciler.result import Report
-from reconciler.wake import Wake
 from tests.support.fault_scripts import NETWORK, Mode, Pass, Script, random_script
 from tests.support.in_process import one_pass, wired
 from tests.support.lifecycle import (
@@ -26,6 +24,7 @@ from tests.support.lifecycle import (
     set_ready,
     uids,
 )
+from tests.support.looping import loop
 from tests.support.objects import server, settled_node
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage, killed_at_the_end, wait_for
@@ -112,14 +111,7 @@ def _loop(stage: Stage, passes: Sequence[Pass]) -> int:
                 stop.set()
             return reports[-1]
 
-        run_loop(
-            run_pass,
-            pace=lambda _: Pace(0.0),
-            stop=stop,
-            publish=lambda _report, _why: None,
-            wake=Wake(stop),
-            leader=hands.leader,
-        )
+        loop(run_pass, stop, leader=hands.leader)
     return len(reports)
 
 

@@ -1,7 +1,6 @@
 """Passes for ever: when the next one begins, which of them are worth a word, and how it ends."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -12,8 +11,10 @@ from reconciler.cli.stopping import Stop
 from reconciler.leadership.unelected import Unelected
 from reconciler.loop import Pace, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
+from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
+from tests.support.looping import loop
 
 QUIET = Report(snapshot=a_snapshot())
 GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
@@ -155,13 +156,12 @@ class Told:
             if len(self.pauses) == len(self.reports):
                 stop.set()
 
-        run_loop(
+        loop(
             lambda _why: next(left),
-            pace=lambda _report: Pace(60.0, draw=lambda: 0.0),
-            stop=stop,
-            publish=lambda report, _why: self.published.append(report),
+            stop,
+            pace=Pace(60.0, draw=lambda: 0.0),
+            publish=lambda ended: self.published.append(ended.report),
             wake=Wake(stop, clock=lambda: now, wait=wait),
-            leader=Unelected(),
         )
         assert list(left) == []
         return self.published
@@ -184,7 +184,7 @@ def test_a_loop_that_is_stopped_beforehand() -> None:
     def never(_why: str) -> Report:
         raise AssertionError
 
-    loop(never, Pace(60.0), stop)
+    loop(never, stop, pace=Pace(60.0))
 
 
 def test_a_pause_ends_with_the_stop_event() -> None:
@@ -198,19 +198,9 @@ def test_a_pause_ends_with_the_stop_event() -> None:
         threading.Timer(0.01, stop.set).start()
         return QUIET
 
-    loop(one_pass, Pace(3600.0), stop)
+    loop(one_pass, stop, pace=Pace(3600.0))
 
     assert passes == 1
-
-
-def loop(run_pass: Callable[[str], Report], pace: Pace, stop: threading.Event) -> None:
-    """Run it with real time."""
-    wake = Wake(stop)
-    if isinstance(stop, Stop):
-        stop.wakes(wake.interrupt)
-    run_loop(
-        run_pass, pace=lambda _: pace, stop=stop, publish=lambda _report, _why: None, wake=wake, leader=Unelected()
-    )
 
 
 def test_stopped_reports_are_told() -> None:
@@ -221,27 +211,26 @@ def test_stopped_reports_are_told() -> None:
 
 
 def test_the_rate_limit_decides_each_pause() -> None:
-    """The pace is asked anew after each pass, with its report."""
-    asked: list[Report] = []
-    stop = threading.Event()
-    reports = iter([QUIET, PLANNED])
+    """Each pass says what the pause after it is."""
+    stop, pauses, now = threading.Event(), list[float](), 0.0
+    paces = iter([Pace(60.0, draw=lambda: 0.0), Pace(7.0, draw=lambda: 0.0)])
 
-    def pace(report: Report) -> Pace:
-        asked.append(report)
-        if report is PLANNED:
+    def wait(_event: threading.Event, seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        pauses.append(seconds)
+        if len(pauses) == 2:
             stop.set()
-        return Pace(0.0)
 
     run_loop(
-        lambda _why: next(reports),
-        pace=pace,
+        lambda _why: (Measured(QUIET, 0.0), next(paces)),
         stop=stop,
-        publish=lambda _report, _why: None,
-        wake=Wake(stop),
+        publish=lambda _: None,
+        wake=Wake(stop, clock=lambda: now, wait=wait),
         leader=Unelected(),
     )
 
-    assert asked == [QUIET, PLANNED]
+    assert pauses == [60.0, 7.0]
 
 
 def test_a_pass_is_told_what_called_for_it() -> None:
@@ -257,14 +246,7 @@ def test_a_pass_is_told_what_called_for_it() -> None:
             wake.call(f"call {len(told)}")
         return APPLIED
 
-    run_loop(
-        one_pass,
-        pace=lambda _: Pace(3600.0),
-        stop=stop,
-        publish=lambda _, why: published.append(why),
-        wake=wake,
-        leader=Unelected(),
-    )
+    loop(one_pass, stop, pace=Pace(3600.0), publish=lambda ended: published.append(ended.trigger), wake=wake)
 
     assert told == published == ["", "call 1", "call 2"]
 
@@ -284,13 +266,6 @@ def test_who_does_not_lead_does_nothing() -> None:
         passes.append(why)
         return QUIET
 
-    run_loop(
-        one_pass,
-        pace=lambda _: Pace(0.0),
-        stop=stop,
-        publish=lambda _report, _why: None,
-        wake=Wake(stop),
-        leader=Deposed(),
-    )
+    loop(one_pass, stop, leader=Deposed())
 
     assert len(passes) == 2

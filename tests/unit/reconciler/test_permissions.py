@@ -32,7 +32,7 @@ class Reviewer:
 
 def missing(reviewer: Reviewer, needed: Mapping[Permission, tuple[str, ...]]) -> tuple[str, ...]:
     """What is said."""
-    return missing_permissions(reviewer, needed, "ops")  # type: ignore[arg-type]
+    return tuple(missing_permissions(reviewer, needed, "ops"))  # type: ignore[arg-type]
 
 
 def test_nothing_is_missing() -> None:

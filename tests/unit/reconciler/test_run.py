@@ -13,13 +13,11 @@ from reconciler.cli.run import _finish, _guarded
 from reconciler.config import load_config
 from reconciler.controller import Pacing
 from reconciler.flags import Command
-from reconciler.leadership.unelected import Unelected
-from reconciler.loop import Pace, run_loop
 from reconciler.report.terminal import Writer
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry import logs
-from reconciler.wake import Wake
 from tests.builders import a_change
+from tests.support.looping import loop
 from tests.support.simulators import ImpatientStop
 
 BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and please report it"
@@ -118,14 +116,7 @@ def test_a_bug_ends_no_loop() -> None:
             return Report()
         return stumble()
 
-    run_loop(
-        lambda _why: _guarded(run_pass),
-        pace=lambda _report: Pace(0.0),
-        stop=stop,
-        publish=lambda report, _why: published.append(report),
-        wake=Wake(stop),
-        leader=Unelected(),
-    )
+    loop(lambda _why: _guarded(run_pass), stop, publish=lambda ended: published.append(ended.report))
 
     assert {report.errors for report in published} >= {(BUG,)}
     assert next(passes) == 4
