@@ -16,6 +16,7 @@ from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event
 from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
 
 from actuators.errors import Busy, Stopped, Throttled, Transient
+from actuators.retry_budget import RetryBudget
 
 T = TypeVar("T")
 
@@ -69,6 +70,8 @@ class Retry:
 
     stop: threading.Event
     patience: Patience = PATIENT
+    budget: RetryBudget | None = None
+    """What is left for tries against an API that gives no answer; None sets no bound."""
     sleep: Callable[[float], object] | None = None
     """How to wait; None waits on the stop event. Tests pass their own."""
 
@@ -80,8 +83,8 @@ class Retry:
         """The result of ``attempt``, which is given the seconds that it may take at most.
 
         Throttled and Busy are always tried again, since nothing was done; Transient only when the call is
-        ``repeatable``, and never when it was told to stop. The last error is raised as it is. ``timeout_s`` is
-        cut to what is left until the deadline.
+        ``repeatable`` and the budget allows it, and never when it was told to stop. The last error is raised as it is.
+        ``timeout_s`` is cut to what is left until the deadline.
         """
         started = time.monotonic()
         patience = self.patience
@@ -89,8 +92,14 @@ class Retry:
 
         def worth_repeating(error: BaseException) -> bool:
             last[:] = [error]
-            passes = isinstance(error, Transient) and not isinstance(error, Stopped)
-            return isinstance(error, Throttled | Busy) or (repeatable and passes)
+            if isinstance(error, Throttled | Busy):
+                return True
+            if not isinstance(error, Transient) or isinstance(error, Stopped):
+                return False
+            if self.budget is None:
+                return repeatable
+            self.budget.failed()
+            return repeatable and self.budget.allows_another_try
 
         def pause(seconds: float) -> None:
             _log.info("trying again in %.1f s: %s", seconds, last[0])
@@ -118,4 +127,6 @@ class Retry:
             result.append(attempt(max(0.1, min(timeout_s, left_s))))
 
         retrying(bounded)
+        if self.budget is not None:
+            self.budget.went_through()
         return result.pop()

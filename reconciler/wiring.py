@@ -25,7 +25,8 @@ from actuators.nodes import (
     write_network_condition,
     write_shutdown_taint,
 )
-from actuators.retry import NO_PATIENCE, Patience
+from actuators.retry import NO_PATIENCE, Patience, Retry
+from actuators.retry_budget import RetryBudget
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, write_conditions, write_status
 from desired.permissions import needed
@@ -113,10 +114,9 @@ def open_beside(config: Config) -> kubernetes.KubernetesConnection:
     return kubernetes.connect(
         config.kubeconfig,
         user_agent=_USER_AGENT,
-        stop=threading.Event(),
+        retry=Retry(threading.Event(), NO_PATIENCE),
         timeout_s=config.timings.call_timeout_s,
         read_only=False,
-        patience=NO_PATIENCE,
     )
 
 
@@ -144,10 +144,9 @@ def open_cluster(
     return kubernetes.connect(
         config.kubeconfig,
         user_agent=_USER_AGENT,
-        stop=stop,
+        retry=_retry(config, stop),
         timeout_s=config.request_timeout_s,
         read_only=read_only,
-        patience=_patience(config),
         gate=gate,
     )
 
@@ -160,17 +159,18 @@ def open_cloud(
         config.token,
         config.endpoint,
         application=(APPLICATION, __version__),
-        stop=stop,
+        retry=_retry(config, stop),
         timeout_s=config.request_timeout_s,
         read_only=read_only,
-        patience=_patience(config),
         gate=gate,
     )
 
 
-def _patience(config: Config) -> Patience:
-    """A call with all its retries may take as long as two answers that never come."""
-    return Patience(deadline_s=2 * config.request_timeout_s)
+def _retry(config: Config, stop: threading.Event) -> Retry:
+    """How calls to one API are tried again. One with all its tries may take as long as two answers that never come; a
+    loop, which begins anew by itself, tries less while nothing goes through."""
+    budget = RetryBudget() if config.mode is Mode.LOOP else None
+    return Retry(stop, Patience(deadline_s=2 * config.request_timeout_s), budget)
 
 
 def actuators_with(

@@ -5,7 +5,6 @@ its rate limit. This is the only module that touches the private parts of ``hclo
 """
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,7 +17,7 @@ from actuators.clients.counting import RequestCount
 from actuators.clients.wording import one_line, without_credentials
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.observing import Observe, ignore, observed
-from actuators.retry import PATIENT, Patience, Retry
+from actuators.retry import Retry
 from actuators.trace import note_correlation
 
 if TYPE_CHECKING:
@@ -291,10 +290,9 @@ def connect(
     endpoint: str,
     *,
     application: tuple[str, str],
-    stop: threading.Event,
+    retry: Retry,
     timeout_s: float,
     read_only: bool,
-    patience: Patience = PATIENT,
     gate: Callable[[], None] = lambda: None,
 ) -> HetznerConnection:
     """A connection with the project's ``token``. ``application`` is name and version for the ``User-Agent``."""
@@ -303,7 +301,7 @@ def connect(
     name, version = application
     client = hcloud.Client(token, api_endpoint=endpoint, application_name=name, application_version=version)
     return HetznerConnection(
-        client, endpoint=endpoint, retry=Retry(stop, patience), timeout_s=timeout_s, read_only=read_only, gate=gate
+        client, endpoint=endpoint, retry=retry, timeout_s=timeout_s, read_only=read_only, gate=gate
     )
 
 

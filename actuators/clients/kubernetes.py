@@ -24,7 +24,7 @@ from actuators.clients.own_writes import OwnWrites
 from actuators.clients.wording import one_line, without_credentials
 from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.observing import Observe, ignore, observed
-from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
+from actuators.retry import NO_PATIENCE, Retry
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -290,10 +290,9 @@ def connect(
     kubeconfig: str | None,
     *,
     user_agent: str,
-    stop: threading.Event,
+    retry: Retry,
     timeout_s: float,
     read_only: bool,
-    patience: Patience = PATIENT,
     gate: Callable[[], None] = lambda: None,
 ) -> KubernetesConnection:
     """A connection to the cluster that the kubeconfig names; None means ``KUBECONFIG``, then the pod's own cluster,
@@ -311,7 +310,7 @@ def connect(
     return KubernetesConnection(
         ApiClient(configuration),
         user_agent=user_agent,
-        retry=Retry(stop, patience),
+        retry=retry,
         timeout_s=timeout_s,
         read_only=read_only,
         gate=gate,

@@ -11,6 +11,7 @@ import pytest
 
 from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter, connect
 from actuators.clients.kubernetes_watch import Event, current_version, open_watch
+from actuators.retry import Retry
 from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
 
 
@@ -152,7 +153,7 @@ def test_a_version_of_long_ago(aging_api: tuple[KubernetesApi, Callable[[], None
 def test_the_products_own_watch(api: KubernetesApi, name: str) -> None:
     """It hears of a write in the version that the answer said, and ends at once when another thread closes it."""
     connection = connect(
-        str(api.kubeconfig()), user_agent="tests/1.0", stop=threading.Event(), timeout_s=10.0, read_only=False
+        str(api.kubeconfig()), user_agent="tests/1.0", retry=Retry(threading.Event()), timeout_s=10.0, read_only=False
     )
     reader, writer = KubernetesReader(connection), KubernetesWriter(connection)
     watch = open_watch(reader, NODES, current_version(reader, NODES), lasts_s=60)

@@ -11,7 +11,7 @@ from actuators.clients import kubernetes
 from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.errors import Conflict, NotFound
 from actuators.lease import NOBODY, Claim, Leases
-from actuators.retry import NO_PATIENCE
+from actuators.retry import NO_PATIENCE, Retry
 from reconciler.leadership.elector import Elector
 from reconciler.leadership.leadership import Outcome, Standing
 from reconciler.leadership.timings import Timings
@@ -33,10 +33,9 @@ def leases_of(api: KubernetesApi, name: str, namespace: str = "default") -> Leas
     connection = kubernetes.connect(
         str(api.kubeconfig()),
         user_agent="tests/1.0",
-        stop=threading.Event(),
+        retry=Retry(threading.Event(), NO_PATIENCE),
         timeout_s=10.0,
         read_only=False,
-        patience=NO_PATIENCE,
     )
     return Leases(KubernetesReader(connection), KubernetesWriter(connection), namespace, name)
 

@@ -18,8 +18,8 @@ from tests.support.stage import Stage, is_initialised, wait_for
 PROBES = ("/livez", "/readyz", "/healthz")
 GONE_S = 3.0
 """For so long an API is gone: for one of the kubelet's periods, and for several tries of whoever waits for it."""
-MOST_REQUESTS_A_SECOND = 12
-"""At the very beginning, when all that a pass reads side by side is tried again; soon after it is much less."""
+MOST_REQUESTS_A_SECOND, AT_FIRST = 2, 15
+"""And so many more at the very beginning, when all that a pass reads side by side is tried again."""
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ HETZNER_GONE = [
 ]
 
 
-def _alive_while_gone(controller: Controller, proxy: FaultProxy, faults: list[dict[str, Any]]) -> float:
-    """Requests a second to an API that is gone for a while, during which all three probes say that all is well."""
+def _alive_while_gone(controller: Controller, proxy: FaultProxy, faults: list[dict[str, Any]]) -> None:
+    """An API is gone for a while: it is left in peace, and all three probes say that all is well."""
     proxy.journal.clear()
     proxy.set_faults(faults)
     began = time.monotonic()
@@ -105,10 +105,11 @@ def _alive_while_gone(controller: Controller, proxy: FaultProxy, faults: list[di
         return time.monotonic() > began + GONE_S and controller.passes() > controller.passes('result="no_changes"')
 
     wait_for(is_over, "a pass that could not be made")
-    rate = len(proxy.journal.entries()) / (time.monotonic() - began)
+    seconds = time.monotonic() - began
+    sent = [f"{entry.method} {entry.path} {entry.status}" for entry in proxy.journal.entries()]
     assert seen == {(200, "ok")}
+    assert len(sent) <= AT_FIRST + MOST_REQUESTS_A_SECOND * seconds, sent
     proxy.clear_faults()
-    return rate
 
 
 def _recovers(stage: Stage, controller: Controller) -> None:
@@ -123,10 +124,8 @@ def test_the_controller_outlives_its_api_server(one_node: Stage, faults: list[di
     """It stays alive and ready, does not hammer what is in trouble, and goes on afterwards."""
     with running(one_node, *OFTEN, "--request-timeout", "1s") as controller:
         controller.wait_for_passes(1, 'result="no_changes"')
-        rate = _alive_while_gone(controller, one_node.proxy, faults)
+        _alive_while_gone(controller, one_node.proxy, faults)
         _recovers(one_node, controller)
-
-    assert rate < MOST_REQUESTS_A_SECOND
 
 
 @pytest.mark.parametrize("faults", HETZNER_GONE)
@@ -134,10 +133,8 @@ def test_the_controller_outlives_hetzner(one_node: Stage, faults: list[dict[str,
     """The same, with nothing of the project to be seen."""
     with running(one_node, *OFTEN, "--request-timeout", "1s") as controller:
         controller.wait_for_passes(1, 'result="no_changes"')
-        rate = _alive_while_gone(controller, one_node.hetzner_proxy, faults)
+        _alive_while_gone(controller, one_node.hetzner_proxy, faults)
         _recovers(one_node, controller)
-
-    assert rate < MOST_REQUESTS_A_SECOND
 
 
 def test_a_controller_that_has_seen_nothing_yet_is_alive_and_not_ready(one_node: Stage) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from actuators.clients.kubernetes import KubernetesReader, connect
+from actuators.retry import Retry
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
 from reconciler.triggers import Kind, Triggers, watch_cluster
@@ -25,7 +26,9 @@ def watched(own_api_server: OwnApiServer, tmp_path: Path) -> Iterator[tuple[Trig
     """Running watches of a cluster of one Node, after a first pass, and what wakes the loop."""
     assert own_api_server.request("POST", NODES, settled_node("web-1", 1))[0] == 201
     kubeconfig = str(own_api_server.kubeconfig())
-    connection = connect(kubeconfig, user_agent="tests/1.0", stop=threading.Event(), timeout_s=10.0, read_only=True)
+    connection = connect(
+        kubeconfig, user_agent="tests/1.0", retry=Retry(threading.Event()), timeout_s=10.0, read_only=True
+    )
     reader = KubernetesReader(connection)
     woken: queue.Queue[str] = queue.Queue()
     triggers = watch_cluster(reader, woken.put, tuple(Kind))

@@ -15,7 +15,7 @@ from typing import Any
 
 from actuators.clients import hetzner as hetzner_client
 from actuators.clients import kubernetes as kubernetes_client
-from actuators.retry import Patience
+from actuators.retry import Patience, Retry
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes
 from reconciler.sandbox.clock import SimulatedClock
@@ -83,10 +83,9 @@ class Simulation:
         return kubernetes_client.connect(
             str(self.kubeconfig(token)),
             user_agent=USER_AGENT,
-            stop=self.stop,
+            retry=Retry(self.stop, Patience(attempts=attempts)),
             timeout_s=timeout_s,
             read_only=read_only,
-            patience=Patience(attempts=attempts),
         )
 
     def hetzner_connection(
@@ -102,10 +101,9 @@ class Simulation:
             token,
             self.endpoint,
             application=("tests", "1.0"),
-            stop=self.stop,
+            retry=Retry(self.stop, Patience(attempts=attempts)),
             timeout_s=timeout_s,
             read_only=read_only,
-            patience=Patience(attempts=attempts),
         )
 
     def kubernetes_reader(self) -> kubernetes_client.KubernetesReader:

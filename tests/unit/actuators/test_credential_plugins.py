@@ -12,6 +12,7 @@ import pytest
 
 from actuators.clients.kubeconfig import ConnectionProblem
 from actuators.clients.kubernetes import KubernetesReader, connect
+from actuators.retry import Retry
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.objects import joining_node
 from tests.support.simulators import ImpatientStop, Simulation
@@ -45,7 +46,7 @@ def kubeconfig(folder: Path, server: str, script: str | None) -> Path:
 def reader(file: Path) -> KubernetesReader:
     """A reader as this kubeconfig has it."""
     return KubernetesReader(
-        connect(str(file), user_agent="tests/1.0", stop=ImpatientStop(), timeout_s=2.0, read_only=True)
+        connect(str(file), user_agent="tests/1.0", retry=Retry(ImpatientStop()), timeout_s=2.0, read_only=True)
     )
 
 

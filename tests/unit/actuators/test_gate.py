@@ -9,7 +9,7 @@ from actuators.clients import hetzner, kubernetes
 from actuators.clients.hetzner import HetznerReader, HetznerWriter
 from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.errors import ApiError, NotLeader, Transient
-from actuators.retry import Patience
+from actuators.retry import Patience, Retry
 from reconciler.sandbox.exchange import Exchange
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import joining_node
@@ -45,10 +45,9 @@ def to_kubernetes(sim: Simulation, gate: Gate) -> kubernetes.KubernetesConnectio
     return kubernetes.connect(
         str(sim.kubeconfig()),
         user_agent="tests/1.0",
-        stop=sim.stop,
+        retry=Retry(sim.stop, Patience(attempts=3)),
         timeout_s=5.0,
         read_only=False,
-        patience=Patience(attempts=3),
         gate=gate,
     )
 
@@ -59,10 +58,9 @@ def to_hetzner(sim: Simulation, gate: Gate) -> hetzner.HetznerConnection:
         HetznerSimulator.TOKEN,
         sim.endpoint,
         application=("tests", "1.0"),
-        stop=sim.stop,
+        retry=Retry(sim.stop, Patience(attempts=3)),
         timeout_s=5.0,
         read_only=False,
-        patience=Patience(attempts=3),
         gate=gate,
     )
 

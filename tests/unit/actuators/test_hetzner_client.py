@@ -11,7 +11,7 @@ import pytest
 
 from actuators.clients.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
-from actuators.retry import Patience
+from actuators.retry import Patience, Retry
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
 
@@ -361,10 +361,9 @@ def test_wrong_addresses_and_tokens(endpoint: str, token: str, expected: type[Ap
         token,
         endpoint,
         application=("tests", "1.0"),
-        stop=ImpatientStop(),
+        retry=Retry(ImpatientStop(), Patience(attempts=2)),
         timeout_s=2.0,
         read_only=True,
-        patience=Patience(attempts=2),
     )
 
     with pytest.raises(ApiError) as raised:
@@ -381,7 +380,7 @@ def test_https_towards_plain_http(sim: Simulation) -> None:
         SECRET,
         sim.endpoint.replace("http://", "https://"),
         application=("tests", "1.0"),
-        stop=threading.Event(),
+        retry=Retry(threading.Event()),
         timeout_s=2.0,
         read_only=True,
     )

@@ -14,7 +14,7 @@ import pytest
 from actuators.clients.kubeconfig import ConnectionProblem
 from actuators.clients.kubernetes import KubernetesReader, connect
 from actuators.errors import ApiError, Broken, Denied, Transient
-from actuators.retry import Patience
+from actuators.retry import Patience, Retry
 from tests.support.objects import joining_node
 from tests.support.simulators import ImpatientStop, Simulation
 
@@ -36,10 +36,9 @@ def reader(kubeconfig: Path | None) -> KubernetesReader:
         connect(
             str(kubeconfig) if kubeconfig else None,
             user_agent="tests/1.0",
-            stop=ImpatientStop(),
+            retry=Retry(ImpatientStop(), Patience(attempts=2)),
             timeout_s=2.0,
             read_only=True,
-            patience=Patience(attempts=2),
         )
     )
 

@@ -14,7 +14,7 @@ from actuators.clients.hetzner import connect as connect_hetzner
 from actuators.clients.kubernetes import KubernetesReader
 from actuators.clients.kubernetes import connect as connect_kubernetes
 from actuators.errors import Transient
-from actuators.retry import Patience
+from actuators.retry import Patience, Retry
 from tests.support.objects import joining_node, server
 from tests.support.simulators import ImpatientStop, Simulation
 
@@ -73,7 +73,7 @@ def kubernetes_reader(file: Path) -> KubernetesReader:
     """A reader of the cluster that a kubeconfig names."""
     return KubernetesReader(
         connect_kubernetes(
-            str(file), user_agent="t/1", stop=ImpatientStop(), timeout_s=2.0, read_only=True, patience=ONCE
+            str(file), user_agent="t/1", retry=Retry(ImpatientStop(), ONCE), timeout_s=2.0, read_only=True
         )
     )
 
@@ -85,10 +85,9 @@ def hetzner_reader(endpoint: str) -> HetznerReader:
             "x" * 64,
             endpoint,
             application=("t", "1"),
-            stop=ImpatientStop(),
+            retry=Retry(ImpatientStop(), ONCE),
             timeout_s=2.0,
             read_only=True,
-            patience=ONCE,
         )
     )
 

@@ -1,5 +1,6 @@
 """The one retry layer: what is tried again, how often, after which wait, and when it is given up."""
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from actuators.errors import (
     Transient,
 )
 from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
+from actuators.retry_budget import RetryBudget
 
 BROKEN_DOWN = Transient("no answer")
 
@@ -44,11 +46,12 @@ class Waiting:
 
     patience: Patience = PATIENT
     stop: threading.Event = field(default_factory=threading.Event)
+    budget: RetryBudget | None = None
     waits: list[float] = field(default_factory=list)
 
     def call(self, service: Service, *, timeout_s: float = 1.0, repeatable: bool = True) -> str:
         """One call."""
-        return Retry(self.stop, self.patience, sleep=self._note).call(
+        return Retry(self.stop, self.patience, self.budget, sleep=self._note).call(
             service, timeout_s=timeout_s, repeatable=repeatable
         )
 
@@ -242,3 +245,44 @@ def test_a_try_always_gets_some_time() -> None:
     Waiting(Patience(deadline_s=0.0)).call(service, timeout_s=15.0)
 
     assert service.timeouts == [0.1]
+
+
+def _tries(waiting: Waiting, refusals: int = 9, error: ApiError = BROKEN_DOWN) -> int:
+    """How often one call is sent that gets so many refusals."""
+    service = Service([error] * refusals)
+    with contextlib.suppress(ApiError):
+        waiting.call(service)
+    return len(service.timeouts)
+
+
+def test_an_api_that_is_gone_is_tried_less_and_less() -> None:
+    """All calls to it share what is left for further tries; when nothing goes through, each is sent once."""
+    waiting = Waiting(budget=RetryBudget())
+
+    assert [_tries(waiting) for _ in range(6)] == [5, 5, 1, 1, 1, 1]
+
+
+def test_an_api_that_is_back_is_tried_again_as_before() -> None:
+    """A call that goes through makes up for one that did not."""
+    waiting = Waiting(budget=RetryBudget())
+    gone = [_tries(waiting) for _ in range(30)]
+    well = [_tries(waiting, refusals=0) for _ in range(20)]
+
+    assert (gone[-1], set(well)) == (1, {1})
+    assert _tries(waiting) == 5
+
+
+def test_an_api_that_fails_now_and_then_is_always_tried_again() -> None:
+    """Every other call fails once, for as long as you like."""
+    waiting = Waiting(budget=RetryBudget())
+
+    assert [_tries(waiting, refusals=number % 2) for number in range(200)] == [1, 2] * 100
+
+
+@pytest.mark.parametrize("error", [throttled(0.1), Busy("locked")])
+def test_an_api_that_says_when_it_has_time_spends_nothing(error: ApiError) -> None:
+    """It is not gone, and is asked when it wants to be."""
+    waiting = Waiting(budget=RetryBudget())
+
+    assert [_tries(waiting, error=error) for _ in range(10)] == [5] * 10
+    assert _tries(waiting) == 5

@@ -8,7 +8,7 @@ import pytest
 from actuators.clients import kubernetes
 from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.lease import Leases
-from actuators.retry import NO_PATIENCE
+from actuators.retry import NO_PATIENCE, Retry
 from reconciler.leadership.elector import Elector
 from reconciler.leadership.leadership import Standing
 from reconciler.leadership.timings import Timings
@@ -57,10 +57,9 @@ class Stage:
         connection = kubernetes.connect(
             str(sim.kubeconfig()),
             user_agent="tests/1.0",
-            stop=sim.stop,
+            retry=Retry(sim.stop, NO_PATIENCE),
             timeout_s=0.1,
             read_only=False,
-            patience=NO_PATIENCE,
         )
         leases = Leases(KubernetesReader(connection), KubernetesWriter(connection), "kube-system", "ccm")
         self.elector = Elector(
