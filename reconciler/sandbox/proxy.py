@@ -29,7 +29,8 @@ class FaultProxy:
 
     ``ca_file`` is what an https upstream is verified against, the system's authorities by default; ``insecure`` turns
     the verification off. ``journal`` has a line for each request, written just before the client gets its status; the
-    status is 0 when the client gets none.
+    status is 0 when the client gets none. ``most_at_once`` is how many requests were under way at the same moment, at
+    most: who keeps more connections than that has lost some.
     """
 
     def __init__(
@@ -37,6 +38,8 @@ class FaultProxy:
     ) -> None:
         self.journal = Journal()
         self.url = ""
+        self.most_at_once = 0
+        self._under_way = 0
         self._loop = loop
         self._upstream = upstream.rstrip("/")
         self._port = port
@@ -99,6 +102,8 @@ class FaultProxy:
         if incoming.path.startswith(_CONTROL):
             return self._control(incoming, body)
         passage = Passage(incoming, body, self.journal)
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
         try:
             return await self._pass_on(passage, self._faults.take(passage.subject))
         except (aiohttp.ClientError, TimeoutError) as wrong:
@@ -109,6 +114,8 @@ class FaultProxy:
         except asyncio.CancelledError:
             passage.log(0)
             raise
+        finally:
+            self._under_way -= 1
 
     async def _pass_on(self, passage: Passage, fault: Fault) -> web.StreamResponse:
         """Forward and answer as the fault has it. Raises ClientError when the upstream fails."""

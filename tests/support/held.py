@@ -1,0 +1,52 @@
+"""What a process holds, as Linux tells it under ``/proc``."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What there is at one moment."""
+
+    memory_kb: int
+    threads: int
+    files: int
+    """Descriptors that are open, but for the connections that are counted by themselves."""
+    connections: Mapping[int, int]
+    """Port → how many connections there are to it; of the ports that were asked for."""
+
+
+def held_by(pid: int, ports: Collection[int]) -> Held:
+    """What the process holds, with its TCP connections to these ports of this machine."""
+    process = Path(f"/proc/{pid}")
+    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    peers = _peers(process)
+    open_files = [_target(each) for each in (process / "fd").iterdir()]
+    counted = Counter(port for each in open_files if (port := peers.get(each)) in ports and port is not None)
+    return Held(
+        memory_kb=int(status["VmRSS"].split()[0]),
+        threads=len(list((process / "task").iterdir())),
+        files=len(open_files) - counted.total(),
+        connections={port: counted[port] for port in ports},
+    )
+
+
+def _peers(process: Path) -> Mapping[str, int]:
+    """What the descriptor of a TCP socket points at → the port at its other end (proc_pid_net(5))."""
+    return dict(_sockets((process / "net/tcp").read_text()))
+
+
+def _sockets(table: str) -> Iterator[tuple[str, int]]:
+    for line in table.splitlines()[1:]:
+        words = line.split()
+        yield f"socket:[{words[9]}]", int(words[2].rpartition(":")[2], 16)
+
+
+def _target(descriptor: Path) -> str:
+    """What it points at; "" when it has been closed meanwhile."""
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:
+        return ""
