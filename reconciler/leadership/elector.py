@@ -145,8 +145,11 @@ class Elector:
                 self._say(logging.INFO, self._leading)
                 self._keeping = self._beside(self._keep)
             elif self._contender.sighting is not None:
-                holder = self._contender.sighting.claim.shown
-                self._say(logging.INFO, f"standing by: the Lease {self._contender.name} is held by {holder}")
+                claim = self._contender.sighting.claim
+                lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
+                self._say(
+                    logging.INFO, f"standing by: the Lease {self._contender.name} is held by {claim.shown}{lasts}"
+                )
         except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
             self._say(logging.WARNING, f"the Lease {self._contender.name} could not be had: {error}")
             return error
