@@ -1,20 +1,12 @@
-"""A run that dies at any single write for a load balancer is finished by the next one.
+"""A run that dies at any single write for a load balancer is finished by the next one."""
 
-``CRASHES`` says at how many of its writes each operation dies, chosen by ``CRASH_SEED``; ``scripts/soak`` tries all.
-"""
-
-import os
-import random
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from desired.names import FINALIZER_BALANCER
-from reconciler.sandbox.exchange import Exchange
-from reconciler.sandbox.proxy import FaultProxy
 from tests.support.balancer_cluster import (
     IN_NETWORK,
     SERVICES,
@@ -34,13 +26,10 @@ from tests.support.balancer_cluster import (
     seen,
     services,
 )
+from tests.support.crashing import Operation, crashes, dies_at, wrote_as_expected
 from tests.support.in_process import one_pass
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
-CRASHES = int(os.environ.get("CRASHES", "1"))
-SEED = int(os.environ.get("CRASH_SEED", "1"))
-MOMENTS = {"hang": "before", "half_open": "after"}
-"""Fault of the proxy → when the process dies: before its write is carried out, or after, without an answer."""
 STATUS = f"PATCH {SERVICES}/web/status"
 
 
@@ -54,11 +43,9 @@ def _another_port(stage: Stage) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """What happens to a Service, and the writes that follow from it, in their order."""
+class ServiceOperation(Operation):
+    """What happens to a Service."""
 
-    happens: Callable[[Stage], None]
-    writes: tuple[str, ...]
     begins_with: dict[str, Any] | None
     """The Service that has its load balancer by then; None when there is none."""
 
@@ -66,10 +53,10 @@ class Operation:
 _SERVED = a_service("web", 80, 443)
 _EXCHANGED = (_hetzner("remove_target"), _hetzner("add_target"))
 OPERATIONS = {
-    "create": Operation(
+    "create": ServiceOperation(
         lambda stage: have_services(stage, _SERVED), (STATUS, "POST /v1/load_balancers", STATUS), begins_with=None
     ),
-    "create at a private address": Operation(
+    "create at a private address": ServiceOperation(
         lambda stage: have_services(stage, a_service(private_ipv4="10.0.0.99", use_private_ip="true")),
         (
             STATUS,
@@ -80,32 +67,22 @@ OPERATIONS = {
         ),
         begins_with=None,
     ),
-    "change type": Operation(
+    "change type": ServiceOperation(
         lambda stage: annotate(stage, type="lb21"), (_hetzner("change_type"),), begins_with=_SERVED
     ),
-    "switch to private IP": Operation(
+    "switch to private IP": ServiceOperation(
         lambda stage: annotate(stage, use_private_ip="true", disable_public_network="true"),
         (*_EXCHANGED * 3, _hetzner("disable_public_interface"), STATUS),
         begins_with=_SERVED,
     ),
-    "add and remove a port": Operation(
+    "add and remove a port": ServiceOperation(
         _another_port, (_hetzner("add_service"), _hetzner("delete_service")), begins_with=_SERVED
     ),
-    "delete": Operation(delete_service, ("DELETE /v1/load_balancers/[0-9]+", STATUS), begins_with=_SERVED),
+    "delete": ServiceOperation(delete_service, ("DELETE /v1/load_balancers/[0-9]+", STATUS), begins_with=_SERVED),
 }
 
 
-def _crashes() -> Iterator[Any]:
-    """For each operation some of its writes, drawn, or all of them."""
-    rng = random.Random(SEED)
-    for name, operation in OPERATIONS.items():
-        every = [(number, fault) for number in range(len(operation.writes)) for fault in MOMENTS]
-        for number, fault in sorted(rng.sample(every, min(CRASHES, len(every)))):
-            last = operation.writes[number].rpartition("/")[2].replace("[0-9]+", "ID")
-            yield pytest.param(name, number, fault, id=f"{name}, {MOMENTS[fault]} write {number + 1} ({last})")
-
-
-def _begin(stage: Stage, operation: Operation) -> None:
+def _begin(stage: Stage, operation: ServiceOperation) -> None:
     """The world before the operation, and then what happens."""
     stage.remove_services()
     have_balancers(stage)
@@ -116,24 +93,11 @@ def _begin(stage: Stage, operation: Operation) -> None:
     stage.forget()
 
 
-def _proxy(stage: Stage, write: str) -> FaultProxy:
-    """Where the write passes."""
-    return stage.proxy if write == STATUS else stage.hetzner_proxy
-
-
-def _writes(proxy: FaultProxy) -> list[Exchange]:
-    return [entry for entry in proxy.journal.entries() if entry.method != "GET" and "/events" not in entry.path]
-
-
-def _undisturbed(stage: Stage, operation: Operation) -> Any:
+def _undisturbed(stage: Stage, operation: ServiceOperation) -> Any:
     """How the operation ends when nothing goes wrong. Its writes are those that it is said to have."""
     _begin(stage, operation)
     one_pass(stage)
-    for proxy in (stage.proxy, stage.hetzner_proxy):
-        sent = [f"{entry.method} {entry.path}" for entry in _writes(proxy)]
-        expected = [write for write in operation.writes if _proxy(stage, write) is proxy]
-        assert len(sent) == len(expected)
-        assert all(re.fullmatch(write, one) for write, one in zip(expected, sent, strict=True)), sent
+    assert wrote_as_expected(stage, operation)
     return _end_state(stage)
 
 
@@ -149,7 +113,7 @@ def _end_state(stage: Stage) -> Any:
     return shown, [list(ports) for ports in listening], [(finalizers(service), said_of(service)) for service in served]
 
 
-@pytest.mark.parametrize(("name", "number", "fault"), [*_crashes()])
+@pytest.mark.parametrize(("name", "number", "fault"), [*crashes(OPERATIONS)])
 def test_kill_9_at_a_write_then_once_ends_in_the_same_state(
     balanced: Stage, name: str, number: int, fault: str
 ) -> None:
@@ -158,18 +122,7 @@ def test_kill_9_at_a_write_then_once_ends_in_the_same_state(
     operation = OPERATIONS[name]
     undisturbed = _undisturbed(balanced, operation)
     _begin(balanced, operation)
-    write, before = operation.writes[number], operation.writes[:number]
-    method, _, path = write.partition(" ")
-    proxy = _proxy(balanced, write)
-    passed = [False for other in before if _proxy(balanced, other) is proxy]
-    proxy.set_faults(
-        [{"kind": fault, "method": method, "path": f"{path}$", "skip": before.count(write), "count": None}]
-    )
-
-    with killed_at_the_end(balanced.start("--once")):
-        wait_for(lambda: len(_writes(proxy)) > len(passed), f"write number {number + 1}, {write}")
-    proxy.clear_faults()
-    assert [entry.status == 0 for entry in _writes(proxy)] == [*passed, fault == "hang"]
+    dies_at(balanced, operation, number, fault)
     again = one_pass(balanced)
 
     assert (again["result"], again["notes"]) == ("no_changes", [])

@@ -114,8 +114,7 @@ class Stage:
 
     def writes(self) -> list[Exchange]:
         """What was sent to Kubernetes that changes something other than Events."""
-        sent = self.proxy.journal.entries()
-        return [e for e in sent if e.method != "GET" and not any(part in e.path for part in _CHANGES_NOTHING)]
+        return writes_in(self.proxy)
 
     def asked_hetzner(self) -> list[str]:
         """The paths of what was sent to Hetzner, in their order; of a list once a page."""
@@ -123,7 +122,7 @@ class Stage:
 
     def written_to_hetzner(self) -> list[Exchange]:
         """What was sent to Hetzner other than reads."""
-        return [entry for entry in self.hetzner_proxy.journal.entries() if entry.method != "GET"]
+        return writes_in(self.hetzner_proxy)
 
     def forget(self) -> None:
         """Empty all request logs."""
@@ -163,6 +162,12 @@ class Stage:
     def servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
         """Make these the project's servers and networks."""
         self.project.replace_world({"servers": list(servers), "networks": list(networks)})
+
+
+def writes_in(proxy: FaultProxy) -> list[Exchange]:
+    """What passed there that changes something other than Events."""
+    sent = proxy.journal.entries()
+    return [e for e in sent if e.method != "GET" and not any(part in e.path for part in _CHANGES_NOTHING)]
 
 
 def clean_environment() -> dict[str, str]:
