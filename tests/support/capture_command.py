@@ -10,8 +10,9 @@ import pytest
 from desired.names import LABEL_SERVICE_UID
 from reconciler.cli import main
 from reconciler.sandbox.kubernetes import KubernetesSimulator
-from tests.support.explain_command import TOKENS, VIEWER, Said
+from tests.support.explain_command import TOKENS, VIEWER
 from tests.support.objects import joining_node, server, settled_node
+from tests.support.said import Said
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
 UID = "0a0b0c0d-0000-4000-8000-000000000000"

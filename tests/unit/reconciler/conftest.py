@@ -1,6 +1,7 @@
-"""Worlds for whole passes."""
+"""Worlds for whole passes, and a log that is as it was."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -9,6 +10,17 @@ from tests.support.passes import Run
 from tests.support.simulators import Simulation
 
 NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """What a command sets up of logging lasts no longer than its test."""
+    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
+    before = (root.handlers[:], root.level, ours.level)
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+    ours.setLevel(before[2])
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from reconciler.cli import capture as command
 from reconciler.cli.stopping import Stop
 from reconciler.sandbox.running import read_world as read_for_sandbox
 from tests.support.capture_command import FLAGS, SECRETS, Shell, a_world
-from tests.support.explain_command import VIEWER, logging_as_before
+from tests.support.explain_command import VIEWER
 from tests.support.rendering import golden
 from tests.support.simulators import Simulation
 
@@ -25,12 +25,6 @@ SUMMARY = (
     "reconcile: captured 4 Nodes, 3 Services, 2 servers and 1 load balancer as of 2027-01-15 08:00:00 UTC;"
     " docs/capture.md says what is in the file\n"
 )
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    with logging_as_before():
-        yield
 
 
 @pytest.fixture

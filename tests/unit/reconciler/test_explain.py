@@ -1,7 +1,7 @@
 """The command ``reconcile explain node NAME`` against both simulators: what it says, what it sends, how it ends."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -10,16 +10,10 @@ from desired.approval import Approval
 from reconciler.cli import explain as command
 from reconciler.cli import main
 from reconciler.sandbox.hetzner import HetznerSimulator
-from tests.support.explain_command import TOKENS, ExplainCommand, logging_as_before
+from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run
 from tests.support.simulators import Simulation
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    with logging_as_before():
-        yield
 
 
 @pytest.fixture

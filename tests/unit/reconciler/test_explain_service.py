@@ -1,6 +1,6 @@
 """The command ``reconcile explain service NAMESPACE/NAME`` against both simulators: what it says and what it sends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -8,19 +8,13 @@ from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from reconciler.cli.explain import key_of
 from tests.balancers import LOCATED
 from tests.support.balanced_passes import NETWORK, SERVICES, load_balancer_service
-from tests.support.explain_command import TOKENS, ExplainCommand, logging_as_before
+from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "may not list services"}
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    with logging_as_before():
-        yield
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import urllib.parse
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,14 +18,8 @@ TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
-    before = (root.handlers[:], root.level, ours.level)
+def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "_SECRETS", Secrets())
-    yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
 
 
 def logged(log_format: LogFormat, *args: Any, debug: bool = False, **more: Any) -> str:

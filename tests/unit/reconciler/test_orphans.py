@@ -1,16 +1,12 @@
 """The command ``reconcile orphans`` against both simulators: what it lists, what it deletes, and what it leaves."""
 
-import json
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, FormatChecker
 
 from reconciler.cli import main
 from reconciler.report.orphans import orphans_schema
@@ -18,6 +14,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.wiring import open_cloud, open_cluster
 from tests.builders import CLUSTER_UID
 from tests.support.objects import server, settled_node
+from tests.support.said import Said
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
 VIEWER = "viewer"
@@ -28,34 +25,7 @@ RELEASED = "hcloud-reconciler/released"
 WEB, GONE = "aaaaaaaa-0000-0000-0000-000000000001", "dddddddd-0000-0000-0000-000000000009"
 
 
-@dataclass
-class Said:
-    """How a run of the command ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def document(self) -> Any:
-        """The JSON on stdout, which is valid against the published schema."""
-        found = json.loads(self.stdout)
-        judge = Draft202012Validator(dict(orphans_schema()), format_checker=FormatChecker())
-        assert [error.message for error in judge.iter_errors(found)] == []
-        return found
-
-
 Orphans = Callable[..., Said]
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
-    before = (root.handlers[:], root.level, ours.level)
-    yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
 
 
 def service(name: str, uid: str, kind: str = "LoadBalancer", **annotations: str) -> dict[str, Any]:
@@ -132,7 +102,7 @@ def orphans(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         for variable, value in given.items():
             monkeypatch.setenv(variable, value)
         code = main(["orphans", "--kubeconfig", str(world.kubeconfig(VIEWER)), *words])
-        return Said(code, *capsys.readouterr())
+        return Said(code, *capsys.readouterr(), orphans_schema())
 
     return run
 

@@ -2,7 +2,6 @@
 
 import io
 import logging
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -21,16 +20,6 @@ from tests.support.looping import loop
 from tests.support.simulators import ImpatientStop
 
 BUG = "internal error, KeyError: 'web-1'; set HCLOUD_DEBUG=true for details, and please report it"
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
-    before = (root.handlers[:], root.level, ours.level)
-    yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
 
 
 def stumble() -> Report:

@@ -1,14 +1,12 @@
 """The command ``reconcile validate``: what it reads, what it says, how it ends, and the page that shows it."""
 
 import io
-import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,6 +15,7 @@ from reconciler.cli import main
 from reconciler.flags import Output
 from reconciler.report.validation import Unreadable, Validation
 from tests.support.rendering import ESCAPES, Terminal, written
+from tests.support.said import Said
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
@@ -54,19 +53,6 @@ kind: Service
 metadata: {name: api}
 spec: {type: LoadBalancer, ports: [{port: 443}]}
 """
-
-
-class Said(NamedTuple):
-    """How a run of the command ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def document(self) -> Any:
-        """The JSON on stdout."""
-        return json.loads(self.stdout)
 
 
 Validate = Callable[..., Said]
