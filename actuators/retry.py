@@ -93,13 +93,15 @@ class Retry:
         def worth_repeating(error: BaseException) -> bool:
             last[:] = [error]
             if isinstance(error, Throttled | Busy):
+                self._answered()
                 return True
-            if not isinstance(error, Transient) or isinstance(error, Stopped):
+            if isinstance(error, Stopped):
                 return False
-            if self.budget is None:
-                return repeatable
-            self.budget.failed()
-            return repeatable and self.budget.allows_another_try
+            if not isinstance(error, Transient):
+                self._answered()
+                return False
+            may_pass = self.budget is None or self.budget.failed()
+            return repeatable and may_pass
 
         def pause(seconds: float) -> None:
             _log.info("trying again in %.1f s: %s", seconds, last[0])
@@ -127,6 +129,9 @@ class Retry:
             result.append(attempt(max(0.1, min(timeout_s, left_s))))
 
         retrying(bounded)
-        if self.budget is not None:
-            self.budget.went_through()
+        self._answered()
         return result.pop()
+
+    def _answered(self) -> None:
+        if self.budget is not None:
+            self.budget.answered()

@@ -1,35 +1,30 @@
-"""How much trying again one API is worth: a lot while most calls go through, nothing while none does.
+"""How much trying again one API is worth: a lot while it answers, nothing while it does not.
 
 A loop begins another pass soon anyhow. Without a bound, all that a pass reads side by side is tried five times each
-against an API that is gone, pass after pass. The idea is gRPC's retry throttling (gRFC A6).
+against an API that is gone, pass after pass. gRPC throttles retries for the same reason (gRFC A6).
 """
 
 import threading
 
-_MOST = 20
-_LEAST = 10
-"""As many failures in a row as leave room for one more try of all that a pass reads side by side, and then no more."""
+MOST_IN_A_ROW = 10
+"""Failures of all calls to an API, side by side or one after the other, until none is tried again: twice as many as a
+pass reads side by side, so that a moment's trouble ends no pass."""
 
 
 class RetryBudget:
-    """Shared by all calls to one API. Safe to use from several threads."""
+    """Shared by the calls over one connection. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._left = _MOST
+        self._in_a_row = 0
 
-    def failed(self) -> None:
-        """A call got no answer that is one."""
+    def failed(self) -> bool:
+        """A call got no answer that tells anything. Whether it may be sent once more."""
         with self._lock:
-            self._left = max(0, self._left - 1)
+            self._in_a_row += 1
+            return self._in_a_row < MOST_IN_A_ROW
 
-    def went_through(self) -> None:
-        """A call was answered."""
+    def answered(self) -> None:
+        """The API is there, whatever it said."""
         with self._lock:
-            self._left = min(_MOST, self._left + 1)
-
-    @property
-    def allows_another_try(self) -> bool:
-        """Whether a call that failed may be sent once more."""
-        with self._lock:
-            return self._left > _LEAST
+            self._in_a_row = 0

@@ -82,7 +82,7 @@ class Config:
 
     @property
     def takes_lease(self) -> bool:
-        """Whether this run waits for the Lease before it writes. Who only observes may do so beside anybody."""
+        """Whether this run waits for the Lease before it writes. Who only observes writes nothing, and needs none."""
         return self.leader_elect and self.settings.policy is not Policy.OBSERVE
 
     @property
@@ -154,7 +154,7 @@ def _config(
 ) -> Config:
     lists_only = command is Command.ORPHANS and not flags["--delete"]
     looks_only = command in (Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
-    mode = Mode.DRY_RUN if looks_only else Mode.ONCE if flags["--once"] or flags["--delete"] else Mode.LOOP
+    mode = Mode.DRY_RUN if looks_only else Mode.LOOP if command is Command.RUN and not flags["--once"] else Mode.ONCE
     switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
     settings = Settings(
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from actuators.errors import ApiError
 from desired.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config import Config
@@ -33,6 +34,7 @@ from reconciler.wiring import Hands, Wired, permission_gaps
 _log = logging.getLogger("hcloud-reconciler.controller")
 
 _DEFAULT_RATE_LIMIT = 3600
+_ASK_AGAIN_S = 60.0
 
 
 class Pacing:
@@ -161,11 +163,20 @@ def run_controller(
 
 
 def _name_gaps(config: Config, stop: threading.Event) -> None:
-    """Name each right that is missing, until ``stop`` is set."""
-    for gap in permission_gaps(config):
-        _log.warning("permission missing %s", pairs(gap=gap))
-        if stop.is_set():
-            return
+    """Name each right that is missing. What cannot be asked for is asked again every minute, until ``stop`` is set."""
+    told = ""
+    with _harmless("permissions"):
+        while not stop.is_set():
+            try:
+                for gap in permission_gaps(config, stop):
+                    _log.warning("permission missing %s", pairs(gap=gap))
+            except ApiError as error:
+                if str(error) != told:
+                    told = str(error)
+                    _log.warning("permissions could not be asked for %s", pairs(why=told))
+            else:
+                return
+            stop.wait(_ASK_AGAIN_S)
 
 
 class Standby:

@@ -96,7 +96,9 @@ def run_loop(
         if is_news(ended.report, last):
             publish(ended)
         last = said(ended.report)
-        wake.pause(pace.pause_s(ended.report, unlucky))
+        pause_s = pace.pause_s(ended.report, unlucky)
+        del ended  # with the world in it, which the next pass needs the memory of
+        wake.pause(pause_s)
 
 
 def went_wrong(report: Report) -> bool:

@@ -1,11 +1,11 @@
 """Asks the API server, at the start, whether all that a run needs is allowed (Kubernetes, SelfSubjectAccessReview)."""
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from actuators.clients.kubernetes import KubernetesWriter
-from actuators.errors import ApiError
 from desired.permissions import Permission
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -21,27 +21,20 @@ class _Review(msgspec.Struct):
 
 
 def missing_permissions(
-    writer: KubernetesWriter, needed: Mapping[Permission, Sequence[str]], namespace: str
+    writer: KubernetesWriter, needed: Mapping[Permission, Sequence[str]], namespace: str, stop: threading.Event
 ) -> Iterator[str]:
     """A line for each right that is missing, with what needs it and the remedy, in the order of ``needed``, as soon as
-    it is known: one is asked for after the other, beside a first pass that has more need of the API server.
+    it is known: one is asked for after the other, beside a first pass that has more need of the API server, and none
+    once ``stop`` is set.
 
-    ``namespace`` is the Lease's. A review changes nothing, whoever leads. The last line may say that the rest could not
-    be asked for: then each of them shows when it is made use of.
+    ``namespace`` is the Lease's. A review changes nothing, whoever leads. Raises an ApiError when a right cannot be
+    asked for: then each of them shows when it is made use of.
     """
     for permission, uses in needed.items():
-        try:
-            is_allowed = _is_allowed(writer, permission, namespace)
-        except ApiError as error:
-            yield not_asked(error)
+        if stop.is_set():
             return
-        if not is_allowed:
+        if not _is_allowed(writer, permission, namespace):
             yield _line(permission, uses, namespace)
-
-
-def not_asked(why: Exception) -> str:
-    """The line that says that rights could not be asked for."""
-    return f"whether all that is needed is allowed in the cluster could not be asked: {why}"
 
 
 def _is_allowed(writer: KubernetesWriter, permission: Permission, namespace: str) -> bool:

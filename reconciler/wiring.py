@@ -14,6 +14,7 @@ from actuators.certificates import create as create_certificate
 from actuators.clients import hetzner, kubernetes
 from actuators.clients.hetzner_actions import Actions
 from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.errors import Broken
 from actuators.hands import Hands as Grip
 from actuators.lease import Leases
 from actuators.load_balancers import BALANCER_ACTUATORS
@@ -41,7 +42,7 @@ from reconciler.leadership.leadership import Leadership
 from reconciler.leadership.unelected import Unelected
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.world import Eyes
-from reconciler.permissions import missing_permissions, not_asked
+from reconciler.permissions import missing_permissions
 from reconciler.rounds import Acting, Progress
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, Silence
@@ -124,17 +125,17 @@ def _looking(eyes: Eyes, config: Config) -> Looking:
     return Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
 
 
-def permission_gaps(config: Config) -> Iterator[str]:
-    """A line for each right that a controller needs and does not have, as it is found out, or that it cannot be."""
+def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:
+    """A line for each right that a controller needs and does not have, as it is found out, until ``stop`` is set.
+    Raises an ApiError when that cannot be asked for."""
     acts = config.settings.policy is not Policy.OBSERVE
     lease = config.lease_name if config.takes_lease else None
     rights = needed(config.settings, acts=acts, watches=True, lease=lease)
     try:
         writer = kubernetes.KubernetesWriter(open_beside(config))
     except ConnectionProblem as error:
-        yield not_asked(error)
-    else:
-        yield from missing_permissions(writer, rights, config.lease_namespace)
+        raise Broken(str(error)) from error
+    yield from missing_permissions(writer, rights, config.lease_namespace, stop)
 
 
 def open_cluster(

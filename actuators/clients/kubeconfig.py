@@ -21,39 +21,66 @@ class ConnectionProblem(Exception):
     """The cluster cannot be reached as configured; the text names the setting and the remedy."""
 
 
-def load_kubeconfig(configuration: Any, kubeconfig: str | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+def load_kubeconfig(
+    configuration: Any, kubeconfig: str | None, *, clock: Callable[[], float] = time.monotonic
+) -> Callable[[], None]:
     """Fill a client configuration from ``kubeconfig``; None means ``KUBECONFIG``, the pod's own cluster, then
     ``~/.kube/config``. Raises ConnectionProblem with one line that names the file and the remedy.
 
-    The configuration reads its credentials again in time; ``clock`` counts seconds.
+    The configuration reads its credentials again in time; ``clock`` counts seconds. Returns what is to be called when
+    the API server refuses them: a token that is in a file is read again before the next call then.
     """
-    from kubernetes import config  # noqa: PLC0415 - 0.2 s that --help need not pay
-    from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
+    from kubernetes.config import config_exception, incluster_config  # noqa: PLC0415 - 0.2 s that --help need not pay
     from yaml import YAMLError  # noqa: PLC0415 - what the kubernetes package reads files with
 
     given = kubeconfig or os.environ.get("KUBECONFIG")
     in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
-    name = "the pod's service account" if in_cluster else f"kubeconfig {given or Path('~/.kube/config').expanduser()}"
+    file = given or str(Path("~/.kube/config").expanduser())
+    name = "the pod's service account" if in_cluster else f"kubeconfig {file}"
+    remedy = "give another with --kubeconfig or KUBECONFIG, or correct it"
     with _overheard() as complaints:  # what the package says is said once, as the problem
         try:
             if in_cluster:
-                config.load_incluster_config(client_configuration=configuration)
+                incluster_config.load_incluster_config(client_configuration=configuration)
+                token_file: Path | None = Path(incluster_config.SERVICE_TOKEN_FILENAME)
             else:
-                config.load_kube_config(config_file=given, client_configuration=configuration)
-            has_token_file = not in_cluster and _has_token_file(given)
+                token_file = _load_file(configuration, file)
         except (TypeError, KeyError, AttributeError, IndexError, YAMLError) as error:
             raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({one_line(error)})") from error
-        except (ConfigException, OSError, ValueError) as error:
-            remedy = "give another with --kubeconfig or KUBECONFIG, or correct it"
+        except (config_exception.ConfigException, OSError, ValueError) as error:
             raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error
     if complaints:
-        remedy = "run the plugin by hand, or log in again"
-        raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints[0]}; {remedy}")
+        by_hand = "run the plugin by hand, or log in again"
+        raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints[0]}; {by_hand}")
     if not str(configuration.host).startswith(("http://", "https://")):
         raise ConnectionProblem(f"{name} cannot be used: its server {configuration.host!r} has no https:// before it")
-    refresh = _TokenFile(given, clock) if has_token_file else configuration.refresh_api_key_hook
-    if refresh is not None:
-        configuration.refresh_api_key_hook = _Refresh(name, refresh)
+    token = None if token_file is None else _TokenFile(token_file, clock)
+    if token is not None:
+        try:
+            token(configuration)
+        except (OSError, ValueError) as error:
+            if not configuration.api_key.get("BearerToken", "").split()[1:]:  # the kubeconfig may have one as well
+                raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error
+    source = token or configuration.refresh_api_key_hook
+    if source is not None:
+        configuration.refresh_api_key_hook = _Refresh(name, source)
+    return token.refused if token else lambda: None
+
+
+def _load_file(configuration: Any, file: str) -> Path | None:
+    """Fill the configuration from a kubeconfig; the file that its current user has a token in, None when there is
+    none. Raises whatever the package does."""
+    from kubernetes.config import config_exception, kube_config  # noqa: PLC0415 - imported by now
+
+    merged = kube_config.KubeConfigMerger(file)
+    if merged.config is None:
+        raise config_exception.ConfigException("no such file")
+    loader = kube_config.KubeConfigLoader(merged.config, config_base_path=None, config_persister=merged.save_changes)
+    loader.load_and_set(configuration)
+    user = loader.current_context["context"].get("user")
+    entry = user and merged.config["users"].get_with_name(user, safe=True)
+    token_file = entry and entry["user"].safe_get("tokenFile")
+    return Path(entry.path).parent / token_file if token_file else None  # as the package finds what it names
 
 
 class _Refresh:
@@ -80,38 +107,28 @@ class _Refresh:
 
 
 class _TokenFile:
-    """Reads a kubeconfig again whose user's token is in a file of its own: somebody puts a new one there before the old
-    one ends, as kubelet does for pods. client-go looks once a minute as well; the package reads the file once."""
+    """Reads a token again that is in a file: somebody, kubelet for a pod, puts a new one there before the old one ends.
+    client-go looks once a minute as well, and prefers the file to a token in the kubeconfig; the package does not."""
 
-    def __init__(self, given: str | None, clock: Callable[[], float]) -> None:
-        self._given = given
+    def __init__(self, file: Path, clock: Callable[[], float]) -> None:
+        self._file = file
         self._clock = clock
         self._read_at = -math.inf
 
     def __call__(self, configuration: Any) -> None:
-        """Raises what the package does; ValueError for an empty file."""
-        from kubernetes import client, config  # noqa: PLC0415 - imported by now
-
+        """Raises OSError; ValueError for what is no token."""
         now = self._clock()
         if now < self._read_at + _TOKEN_FILE_S:
             return
-        fresh = client.Configuration()
-        config.load_kube_config(config_file=self._given, client_configuration=fresh)
-        if not fresh.api_key:
-            raise ValueError("its token file is empty")
-        # An editor ends a file with a new line, which no header can have.
-        configuration.api_key = {name: value.strip() for name, value in fresh.api_key.items()}
+        token = self._file.read_text().strip()
+        if not token:
+            raise ValueError(f"{self._file} is empty")
+        configuration.api_key = {"BearerToken": f"Bearer {token}"}
         self._read_at = now
 
-
-def _has_token_file(given: str | None) -> bool:
-    """Whether the current user of the kubeconfig, which could be loaded, names a file with its token."""
-    from kubernetes.config import kube_config  # noqa: PLC0415 - imported by now
-
-    _, current = kube_config.list_kube_config_contexts(given)
-    users = kube_config.KubeConfigMerger(given or kube_config.KUBE_CONFIG_DEFAULT_LOCATION).config["users"]
-    name = current["context"].get("user")
-    return name is not None and "tokenFile" in users.get_with_name(name)["user"]
+    def refused(self) -> None:
+        """The token is not good any more."""
+        self._read_at = -math.inf
 
 
 _listener: ContextVar[list[str] | None] = ContextVar("_listener", default=None)

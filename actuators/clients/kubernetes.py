@@ -79,8 +79,10 @@ class KubernetesConnection:
         timeout_s: float,
         read_only: bool,
         gate: Callable[[], None] = lambda: None,
+        refused: Callable[[], None] = lambda: None,
     ) -> None:
-        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent."""
+        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent; ``refused``
+        is told when the credentials are not good any more."""
         api_client.user_agent = user_agent
         self._api_client = api_client
         self._signing = threading.Lock()
@@ -89,6 +91,7 @@ class KubernetesConnection:
         self._timeout_s = timeout_s
         self._read_only = read_only
         self._gate = gate
+        self._refused = refused
         self.host = without_credentials(str(api_client.configuration.host))
         self.requests = RequestCount()
         self.observe: Observe = ignore
@@ -170,6 +173,8 @@ class KubernetesConnection:
         _log.debug("kubernetes %s %s %s", method, path, response.status)
         if response.status < 300:
             return response
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            self._refused()
         raise refusal(f"{method} {path.partition('?')[0]}", response.status, data, _headers(response))
 
     def silent(self, error: Exception) -> Transient:
@@ -301,7 +306,7 @@ def connect(
     from kubernetes.client import ApiClient, Configuration  # noqa: PLC0415 - 0.2 s that --help need not pay
 
     configuration = Configuration()
-    load_kubeconfig(configuration, kubeconfig)
+    refused = load_kubeconfig(configuration, kubeconfig)
     if is_loopback(configuration.host) and configuration.proxy in getproxies().values():
         configuration.proxy = None  # none of the environment's leads to this machine; the kubeconfig's own may
     configuration.retries = False
@@ -314,6 +319,7 @@ def connect(
         timeout_s=timeout_s,
         read_only=read_only,
         gate=gate,
+        refused=refused,
     )
 
 

@@ -1,4 +1,4 @@
-"""What every command does with its configuration before anything else."""
+"""What commands that look or delete once do with their configuration before anything else."""
 
 import sys
 
@@ -9,8 +9,8 @@ from reconciler.telemetry import logs
 
 
 def begin(config: Config) -> None:
-    """Log for a person who waits for the end, with no secret in any line, and say what the configuration is worth a
-    warning for. What a run says at its end is enough where nobody watches it."""
+    """Log for a person who watches, and warnings alone where nobody does, with no secret in any line; and say what the
+    configuration is worth a warning for."""
     logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
     logs.hide(config.token)
     for warning in config.warnings:

@@ -22,7 +22,7 @@ class Pairs(str):
     data: Mapping[str, object]
 
 
-_SINGLE_REQUESTS = ("hcloud-reconciler.retry", "hcloud-reconciler.clients")
+SINGLE_REQUESTS = ("hcloud-reconciler.retry", "hcloud-reconciler.clients")
 """Loggers that tell of one request: a pass has dozens, and while an API is gone each of them is tried several times."""
 
 
@@ -44,7 +44,7 @@ def set_up(
     logging.getLogger("hcloud-reconciler").setLevel(
         logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO
     )
-    for name in _SINGLE_REQUESTS:
+    for name in SINGLE_REQUESTS:
         logging.getLogger(name).setLevel(logging.WARNING if brief and not debug else logging.NOTSET)
 
 

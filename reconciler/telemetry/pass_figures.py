@@ -92,7 +92,7 @@ def limit_usage(snapshot: Snapshot) -> Samples:
     """(limit) → share of it that is used, 1 being all. What was not read is left out."""
     usage: dict[tuple[str, ...], float] = {}
     if snapshot.routes is not None:
-        usage["routes",] = (len(snapshot.routes) + len(snapshot.routes.unreadable)) / MOST_ROUTES
+        usage["routes",] = snapshot.routes.total / MOST_ROUTES
     if snapshot.load_balancers is not None:
         balancers = snapshot.load_balancers.items.values()
         usage["targets",] = max(map(_share_of_targets, balancers), default=0.0)

@@ -40,9 +40,9 @@ SLACK = 2
 """So many threads and files more may happen to be in use."""
 MOST_THREADS = 80
 """All pools full at once, and some more."""
-BESIDE = 3
-"""Connections for themselves alone: one for each watch, and the Lease's. Any other is kept for whoever needs it next,
-so that there are as many as requests were ever under way at once."""
+BESIDE = 2
+"""Connections besides those that are kept for whoever needs one next, of which there are as many as requests were ever
+under way at once: the Lease's own, and one that is just being opened."""
 MOST_READS_A_SECOND, AT_FIRST = 2.0, 20
 """Of one API, on average; and so many more for the beginning."""
 LOOP = (
@@ -86,18 +86,19 @@ def test_the_controller_outlives_churn_under_faults(a_stage: Callable[..., Stage
         assert all(now <= then + SLACK for now, then in zip(_at_rest(last), _at_rest(middle), strict=True))
 
 
-def _churned(held: Callable[[], Held], churn: Churn, cluster: OwnApiServer) -> list[Held]:
-    """Let things happen for as long as the test takes; what the process held meanwhile, twice a second."""
+def _churned(held: Callable[[], Held | None], churn: Churn, cluster: OwnApiServer) -> list[Held]:
+    """Let things happen for as long as the test takes; what the process held meanwhile, twice a second, or until it
+    was no more."""
     pause = threading.Event()
     began = time.monotonic()
     samples: list[Held] = []
-    while time.monotonic() < began + SECONDS:
+    while time.monotonic() < began + SECONDS and (now := held()) is not None:
+        samples.append(now)
         churn.step()
         if len(samples) % FAULTS_EVERY == 0:
             churn.faults()
         if len(samples) % RESTARTS_EVERY == RESTARTS_EVERY - 1:
             cluster.restart()
-        samples.append(held())
         pause.wait(began + len(samples) * STEP_S - time.monotonic())
     return samples
 

@@ -140,6 +140,7 @@ def test_a_missing_right_is_named_at_the_start_and_the_loop_goes_on(
         assert controller.page("/livez") == (200, "ok")
         if verb == "watch":
             wait_for(lambda: is_initialised(one_node.nodes()["web-1"]), "the Node, at the interval")
+        controller.wait_to_say("permission missing")
         assert controller.end()[0] == 0
 
     (gap,) = (line for line in controller.stderr if "permission missing" in line)

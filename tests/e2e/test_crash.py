@@ -35,11 +35,15 @@ def _carried_out(stage: Stage) -> int:
 
 @pytest.mark.parametrize(
     ("number", "fault"),
-    [
-        pytest.param(number, fault, id=f"{number + 1}, {moment} it is carried out")
-        for fault, moment in (("hang", "before"), ("half_open", "after"))
-        for number in sample(range(WRITES))
-    ],
+    sample(
+        [
+            pytest.param(number, fault, id=f"{number + 1}, {moment} it is carried out")
+            for fault, moment in (("hang", "before"), ("half_open", "after"))
+            for number in range(WRITES)
+        ],
+        "kill -9",
+        least=3,
+    ),
 )
 def test_kill_9_at_any_write_then_once_ends_in_the_same_state(stage: Stage, number: int, fault: str) -> None:
     """Killed at its n-th write, carried out or not, a run leaves a world that the next run brings to the same end."""

@@ -32,7 +32,8 @@ def crashes(operations: Mapping[str, Operation], *certain: Crash) -> Iterator[An
     certain."""
     for name, operation in operations.items():
         every = [(name, number, fault) for number in range(len(operation.writes)) for fault in _MOMENTS]
-        for crash in sorted({*sample(every), *(crash for crash in certain if crash in every)}):
+        for crash in sorted({*sample(every, name), *(crash for crash in certain if crash[0] == name)}):
+            assert crash in every, f"{name} has no such write: {crash}"
             _, number, fault = crash
             last = operation.writes[number].rpartition("/")[2].replace("[0-9]+", "ID")
             yield pytest.param(*crash, id=f"{name}, {_MOMENTS[fault]} write {number + 1} ({last})")

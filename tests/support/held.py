@@ -18,10 +18,12 @@ class Held:
     """Port → how many connections there are to it; of the ports that were asked for."""
 
 
-def held_by(pid: int, ports: Collection[int]) -> Held:
-    """What the process holds, with its TCP connections to these ports of this machine."""
+def held_by(pid: int, ports: Collection[int]) -> Held | None:
+    """What the process holds, with its TCP connections to these ports of this machine; None when it has ended."""
     process = Path(f"/proc/{pid}")
     status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    if "VmRSS" not in status:  # nobody has waited for its end yet
+        return None
     peers = _peers(process)
     open_files = [_target(each) for each in (process / "fd").iterdir()]
     counted = Counter(port for each in open_files if (port := peers.get(each)) in ports and port is not None)

@@ -12,7 +12,9 @@ _SAMPLES = int(os.environ.get("SAMPLES", "1"))
 _SEED = int(os.environ.get("SAMPLE_SEED", "1"))
 
 
-def sample(rows: Sequence[T]) -> list[T]:
-    """The rows that this run takes, in their order."""
-    chosen = random.Random(_SEED).sample(range(len(rows)), min(_SAMPLES, len(rows)))
+def sample(rows: Sequence[T], table: str, least: int = 1) -> list[T]:
+    """The rows that this run takes, in their order, and ``least`` at least. ``table`` names the table: each has a draw
+    of its own."""
+    count = min(max(_SAMPLES, least), len(rows))
+    chosen = random.Random(f"{_SEED} {table}").sample(range(len(rows)), count)
     return [rows[number] for number in sorted(chosen)]

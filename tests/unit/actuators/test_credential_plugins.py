@@ -128,8 +128,10 @@ def test_a_plugin_that_fails_later_leaves_the_credential_in_use(
     assert line.startswith(f"kubeconfig {file} cannot be read again, the old credentials stay: ")
 
 
-def test_nobody_listens_afterwards(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
-    """Whether the plugin works or fails, the log is left as it was found."""
+def test_nobody_listens_afterwards(
+    simulate: Callable[..., Simulation], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether the plugin works or fails, the log goes where it went, for this thread as well."""
     handlers = list(logging.getLogger().handlers)
     file = kubeconfig(tmp_path, simulate().kubernetes_proxy.url, "exit 1")
     with pytest.raises(ConnectionProblem):
@@ -138,4 +140,5 @@ def test_nobody_listens_afterwards(simulate: Callable[..., Simulation], tmp_path
     kubeconfig(tmp_path, "http://127.0.0.1:1", f"echo '{json.dumps(CREDENTIAL)}'")
     reader(file)
 
-    assert logging.getLogger().handlers == handlers
+    logging.getLogger().error("a word of somebody's")
+    assert (logging.getLogger().handlers, caplog.messages) == (handlers, ["a word of somebody's"])

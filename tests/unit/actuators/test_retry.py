@@ -262,14 +262,25 @@ def test_an_api_that_is_gone_is_tried_less_and_less() -> None:
     assert [_tries(waiting) for _ in range(6)] == [5, 5, 1, 1, 1, 1]
 
 
-def test_an_api_that_is_back_is_tried_again_as_before() -> None:
-    """A call that goes through makes up for one that did not."""
+@pytest.mark.parametrize("answer", [None, NotFound("gone"), Denied("no"), throttled(0.1)])
+def test_an_api_that_answers_again_is_tried_as_before(answer: ApiError | None) -> None:
+    """One answer is enough, whatever it says."""
     waiting = Waiting(budget=RetryBudget())
     gone = [_tries(waiting) for _ in range(30)]
-    well = [_tries(waiting, refusals=0) for _ in range(20)]
+    _tries(waiting, refusals=1, error=answer) if answer else _tries(waiting, refusals=0)
 
-    assert (gone[-1], set(well)) == (1, {1})
+    assert gone[-1] == 1
     assert _tries(waiting) == 5
+
+
+@pytest.mark.parametrize("told", [Stopped("told to stop"), NotLeader("another one leads")])
+def test_what_was_not_sent_says_nothing_of_the_api(told: ApiError) -> None:
+    """Neither that it is there nor that it is gone."""
+    waiting = Waiting(budget=RetryBudget())
+    _tries(waiting)
+
+    assert [_tries(waiting, error=told) for _ in range(20)] == [1] * 20
+    assert [_tries(waiting) for _ in range(2)] == [5, 1]
 
 
 def test_an_api_that_fails_now_and_then_is_always_tried_again() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from reconciler.telemetry.logs import SINGLE_REQUESTS
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run
 from tests.support.simulators import Simulation
@@ -15,12 +16,12 @@ NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
     """What a command sets up of logging lasts no longer than its test."""
-    root, ours = logging.getLogger(), logging.getLogger("hcloud-reconciler")
-    before = (root.handlers[:], root.level, ours.level)
+    loggers = [logging.getLogger(name) for name in (None, "hcloud-reconciler", *SINGLE_REQUESTS)]
+    handlers, levels = logging.getLogger().handlers[:], [logger.level for logger in loggers]
     yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
+    logging.getLogger().handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture

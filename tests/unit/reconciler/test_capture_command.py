@@ -178,7 +178,7 @@ def test_gaps_are_said(
         pytest.param(
             ("--kubeconfig", "/nowhere"),
             {},
-            "kubeconfig /nowhere cannot be used: Invalid kube-config file. No configuration found.; give another with"
+            "kubeconfig /nowhere cannot be used: no such file; give another with"
             " --kubeconfig or KUBECONFIG, or correct it",
             id="no cluster",
         ),

@@ -210,8 +210,8 @@ def test_stopped_reports_are_told() -> None:
     assert Told([QUIET, stopped]).run() == [QUIET, stopped]
 
 
-def test_the_rate_limit_decides_each_pause() -> None:
-    """Each pass says what the pause after it is."""
+def test_each_pass_decides_the_pause_after_it() -> None:
+    """A pass knows what it has cost."""
     stop, pauses, now = threading.Event(), list[float](), 0.0
     paces = iter([Pace(60.0, draw=lambda: 0.0), Pace(7.0, draw=lambda: 0.0)])
 

@@ -1,6 +1,7 @@
 """Rights that are asked for at the start."""
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ class Reviewer:
 
 def missing(reviewer: Reviewer, needed: Mapping[Permission, tuple[str, ...]]) -> tuple[str, ...]:
     """What is said."""
-    return tuple(missing_permissions(reviewer, needed, "ops"))  # type: ignore[arg-type]
+    return tuple(missing_permissions(reviewer, needed, "ops", threading.Event()))  # type: ignore[arg-type]
 
 
 def test_nothing_is_missing() -> None:
@@ -89,14 +90,30 @@ def test_only_what_is_missing_is_named() -> None:
 
 
 def test_rights_that_cannot_be_asked_for() -> None:
-    """That is said once, and nothing is claimed to be missing."""
+    """What is known by then is told; nothing else is claimed to be missing."""
 
-    def refuse(_attributes: Mapping[str, str]) -> bool:
+    def refuse(attributes: Mapping[str, str]) -> bool:
+        if attributes["verb"] == "list":
+            return False
         raise Denied("Kubernetes API server: POST answers 403")
 
-    (line,) = missing(Reviewer(refuse), {NODES: ("a",), STATUS: ("b",)})
+    lines = missing_permissions(Reviewer(refuse), {NODES: ("a",), STATUS: ("b",)}, "ops", threading.Event())  # type: ignore[arg-type]
 
-    assert line.endswith("could not be asked: Kubernetes API server: POST answers 403")
+    assert next(lines).startswith("not allowed to list nodes")
+    with pytest.raises(Denied):
+        next(lines)
+
+
+def test_nothing_is_asked_for_any_more_at_the_end() -> None:
+    """Whoever stops has no use for the answer."""
+    stop = threading.Event()
+    reviewer = Reviewer(lambda _: False)
+    lines = missing_permissions(reviewer, {NODES: ("a",), STATUS: ("b",)}, "ops", stop)  # type: ignore[arg-type]
+    next(lines)
+
+    stop.set()
+
+    assert (list(lines), len(reviewer.asked)) == ([], 1)
 
 
 def test_an_answer_that_is_no_review() -> None:
