@@ -90,7 +90,9 @@ def parse_port(text: str) -> int:
 
 
 def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    """One CIDR, or an IPv4 and an IPv6 one separated by a comma."""
+    """One CIDR, or an IPv4 and an IPv6 one separated by a comma; "" is none, as for HCCM."""
+    if not text:
+        return ()
     try:
         networks = tuple(parse_cidr(part.strip()) for part in text.split(","))
     except ValueError as error:

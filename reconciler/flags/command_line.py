@@ -78,11 +78,29 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
     parser = _parser()
     if unknown := _unknown(argv):
         parser.error(f"unrecognized arguments: {unknown}")
-    given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in argv]))
+    words = _with_dashes(argv)
+    given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in words]))
     command = Command(given.pop("command", None) or Command.RUN)
     arguments = tuple(word for operand in _OPERANDS.get(command, ()) for word in given.pop(operand.name))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
     return command, {name: _last_or_all(FLAGS.get(name), texts) for name, texts in flags.items()}, arguments
+
+
+def _with_dashes(argv: Sequence[str]) -> list[str]:
+    """The words with the names of flags as they are in the table: Kubernetes takes an underscore there for a dash."""
+    flags = _until_operands(argv)
+    return [*(_name(word) + "".join(word.partition("=")[1:]) for word in flags), *argv[len(flags) :]]
+
+
+def _until_operands(argv: Sequence[str]) -> Sequence[str]:
+    """The words before the one after which nothing is a flag."""
+    return argv[: argv.index("--")] if "--" in argv else argv
+
+
+def _name(word: str) -> str:
+    """What stands before the value; of a flag, the name that the table has."""
+    name = word.partition("=")[0]
+    return name.replace("_", "-") if name.startswith("--") else name
 
 
 def _unknown(argv: Sequence[str]) -> str:
@@ -91,9 +109,10 @@ def _unknown(argv: Sequence[str]) -> str:
     argparse would take the value of such a flag for a command, and complain about that.
     """
     known = [*FLAGS, *INSTEAD, "--help", "--version"]
-    flags = argv[: argv.index("--")] if "--" in argv else argv
-    names = [word.partition("=")[0] for word in flags if word.startswith("--")]
-    near = {name: get_close_matches(name, known, n=1, cutoff=0.7) for name in names if name not in known}
+    names = {word.partition("=")[0]: _name(word) for word in _until_operands(argv) if word.startswith("--")}
+    near = {
+        typed: get_close_matches(name, known, n=1, cutoff=0.7) for typed, name in names.items() if name not in known
+    }
     return ", ".join(f"{name} (did you mean {found[0]}?)" if found else name for name, found in near.items())
 
 

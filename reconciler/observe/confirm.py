@@ -26,13 +26,13 @@ _Answer = Absent | Unknown | Server
 @dataclass(frozen=True, slots=True)
 class _Asked:
     answer: _Answer
-    due: datetime
-    """When it is worth asking again."""
+    asked_at: datetime
     pause: timedelta
+    """From one question to the next."""
 
     def is_settled(self, now: datetime) -> bool:
-        """Whether it is too early to ask again."""
-        return now < self.due
+        """Whether it is too early to ask again. Where the API server's clock was put back, it is not."""
+        return self.asked_at <= now < self.asked_at + self.pause
 
 
 class Confirmer:
@@ -77,7 +77,7 @@ class Confirmer:
         before = self._asked.get(server_id)
         longest = _LONGEST_PAUSE if isinstance(answer, Absent) else _LONGEST_DOUBT
         pause = min(longest, before.pause * 2) if before else _FIRST_PAUSE
-        return _Asked(answer, now + pause, pause)
+        return _Asked(answer, now, pause)
 
     def _noted(self, snapshot: Snapshot) -> Snapshot:
         answers = {key: asked.answer for key, asked in self._asked.items()}

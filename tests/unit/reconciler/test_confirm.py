@@ -176,6 +176,28 @@ def test_a_failure_is_remembered_until_it_is_asked_again(sim: Simulation) -> Non
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param({7200: True, 3600: True, 3659: False, 3660: True}, id="an hour back"),
+        pytest.param({0: True, 3600: True, 3659: False, 3660: True}, id="an hour forward"),
+        pytest.param({0: True, 3600: True, 10: True, 129: False, 130: True}, id="forward, and put right"),
+        pytest.param({0: True, 29: False, 28: False, 30: True}, id="another API server's clock"),
+    ],
+)
+@pytest.mark.parametrize("fault", [pytest.param(DOWN, id="a failure"), pytest.param(None, id="absence")])
+def test_a_clock_that_is_set(sim: Simulation, fault: dict[str, Any] | None, times: dict[int, bool]) -> None:
+    """What was said at a time that is yet to come is asked again at once, and then after as long as ever."""
+    if fault:
+        sim.spoil_hetzner(**fault, count=None)
+    confirm, found = confirmer(sim).confirm, {}
+    for after_s in times:
+        confirm(lacking(1, after_s=after_s), Settings())
+        found[after_s] = asked(sim) == {1}
+
+    assert found == times
+
+
 def test_what_was_never_asked_goes_first(sim: Simulation) -> None:
     """Those that failed do not keep the others from ever having their turn."""
     sim.spoil_hetzner(**DOWN, count=None)

@@ -33,7 +33,8 @@ of the second table, is an error that offers the right one.
 ## Flags
 
 A flag on the command line wins over its variable. `--delete` has none: it is given each time that it is meant.
-`reconcile validate` takes all flags of the first table, to check them.
+`reconcile validate` takes all flags of the first table, to check them. In the name of a flag an underscore counts as a
+dash, as in Kubernetes' programs; an empty `--cluster-cidr=` is none, as for HCCM.
 """
 
 VARIABLES_INTRODUCTION = """

@@ -89,6 +89,14 @@ def test_defaults() -> None:
         (["--controllers=*", "--controllers=-route"], "--controllers", frozenset(Controller) - {Controller.ROUTE}),
         (["--controllers=-route,*"], "--controllers", frozenset(Controller) - {Controller.ROUTE}),
         (["--cluster-cidr", "10.244.0.0/16"], "--cluster-cidr", (ip_network("10.244.0.0/16"),)),
+        (["--cluster-cidr="], "--cluster-cidr", ()),
+        (["--cluster_cidr=10.244.0.0/16"], "--cluster-cidr", (ip_network("10.244.0.0/16"),)),
+        (["--cluster_cidr", "10.244.0.0/16"], "--cluster-cidr", (ip_network("10.244.0.0/16"),)),
+        (["--leader_elect-resource_name=a"], "--leader-elect-resource-name", "a"),
+        (["--kubeconfig=/some/my_file"], "--kubeconfig", "/some/my_file"),
+        (["--kubeconfig", "my_file"], "--kubeconfig", "my_file"),
+        (["--dry_run"], "--dry-run", True),
+        (["--dry_run=false"], "--dry-run", False),
         (
             ["--cluster-cidr", "fd00::/48", "--cluster-cidr", "10.244.0.0/16"],
             "--cluster-cidr",
@@ -310,6 +318,7 @@ def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None
         (["--allow-untaged-cloud"], "--allow-untaged-cloud (did you mean --allow-untagged-cloud?)"),
         (["explain", "--polcy", "sync", "node", "a"], "--polcy (did you mean --policy?)"),
         (["--xyzzy", "1", "--onse"], "--xyzzy, --onse (did you mean --once?)"),
+        (["--cluster_cdir=my_net"], "--cluster_cdir (did you mean --cluster-cidr?)"),
     ],
 )
 def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,7 +331,7 @@ def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixt
 
 def test_what_comes_after_two_dashes_is_no_flag() -> None:
     """A manifest may have any name."""
-    assert parse_command_line(["validate", "--", "--odd.yaml"])[2] == ("--odd.yaml",)
+    assert parse_command_line(["validate", "--", "--odd.yaml", "--my_file"])[2] == ("--odd.yaml", "--my_file")
 
 
 def test_a_flag_of_another_command() -> None:

@@ -8,6 +8,51 @@ from reconciler.flags import FLAGS, parse_command_line
 from reconciler.flags.of_hccm import INSTEAD, SWITCHES, without_effect
 
 TOKEN = {"HCLOUD_TOKEN": "a" * 64}
+
+
+def named(names: str) -> frozenset[str]:
+    """The flags in a text."""
+    return frozenset(names.split())
+
+
+HONOURED = named(
+    """
+    --cluster-cidr --configure-cloud-routes --controllers --kubeconfig --leader-elect --leader-elect-lease-duration
+    --leader-elect-renew-deadline --leader-elect-resource-lock --leader-elect-resource-name
+    --leader-elect-resource-namespace --leader-elect-retry-period
+    """
+)
+"""Flags of HCCM that mean the same here."""
+NEED_NO_VALUE = named(
+    """
+    --allocate-node-cidrs --allow-untagged-cloud --authentication-skip-lookup --authentication-tolerate-lookup-failure
+    --contention-profiling --disable-http2-serving --enable-leader-migration --log-json-split-stream
+    --log-text-split-stream --permit-address-sharing --permit-port-sharing --profiling
+    --use-service-account-credentials --webhook-disable-http2-serving
+    """
+)
+"""Switches of HCCM without a meaning here."""
+NEED_A_VALUE = named(
+    """
+    --allow-metric-labels --allow-metric-labels-manifest --authentication-kubeconfig
+    --authentication-token-webhook-cache-ttl --authorization-always-allow-paths --authorization-kubeconfig
+    --authorization-webhook-cache-authorized-ttl --authorization-webhook-cache-unauthorized-ttl --bind-address
+    --cert-dir --cidr-allocator-type --client-ca-file --cloud-config --cloud-provider --cluster-name
+    --concurrent-node-status-updates --concurrent-node-syncs --concurrent-service-syncs --controller-start-interval
+    --disabled-metrics --emulated-version --external-cloud-volume-plugin --feature-gates
+    --http2-max-streams-per-connection --kube-api-burst --kube-api-content-type --kube-api-qps
+    --leader-migration-config --log-flush-frequency --log-json-info-buffer-size --log-text-info-buffer-size
+    --logging-format --master --min-compatibility-version --min-resync-period --node-monitor-period
+    --node-status-update-frequency --node-sync-period --requestheader-allowed-names --requestheader-client-ca-file
+    --requestheader-extra-headers-prefix --requestheader-group-headers --requestheader-uid-headers
+    --requestheader-username-headers --route-reconciliation-period --secure-port --show-hidden-metrics-for-version
+    --tls-cert-file --tls-cipher-suites --tls-curve-preferences --tls-min-version --tls-private-key-file
+    --tls-sni-cert-key --v --vmodule --webhook-bind-address --webhook-cert-dir --webhook-secure-port
+    --webhook-tls-cert-file --webhook-tls-cipher-suites --webhook-tls-curve-preferences --webhook-tls-min-version
+    --webhook-tls-private-key-file --webhook-tls-sni-cert-key --webhooks
+    """
+)
+"""Its other flags without one. The product's own table is held to these lists, so that no row of it gets lost."""
 OF_THE_CHART = [
     "--allow-untagged-cloud",
     "--cloud-provider=hcloud",
@@ -26,13 +71,32 @@ def loaded(*words: str, **variables: str) -> Config:
     return load_config(command, given, TOKEN | variables)
 
 
-@pytest.mark.parametrize("flag", sorted(INSTEAD))
+@pytest.mark.parametrize("flag", sorted(NEED_NO_VALUE | NEED_A_VALUE))
 def test_each_is_accepted_and_told_of(flag: str) -> None:
     """With a value, and without one where HCCM needs none."""
-    forms = [[f"{flag}=x"], [flag] if flag in SWITCHES else [flag, "x"]]
+    forms = [[f"{flag}=x"], [flag] if flag in NEED_NO_VALUE else [flag, "x"]]
     for words in forms:
         (line,) = [warning for warning in loaded(*words).warnings if flag in warning]
         assert line == f"{flag} has no effect: {INSTEAD[flag]}"
+
+
+@pytest.mark.parametrize("flag", sorted(HONOURED | NEED_NO_VALUE | NEED_A_VALUE))
+def test_names_may_have_underscores(flag: str) -> None:
+    """As with every program of Kubernetes, which makes dashes of them; what is in a value stays."""
+    spelt = f"--{flag.removeprefix('--').replace('-', '_')}"
+
+    assert parse_command_line([f"{spelt}=a_b"])[1] == {flag: "a_b"}
+
+
+def test_what_is_told_of_has_its_own_name() -> None:
+    """However it was written."""
+    (line,) = loaded("--use_service_account_credentials").warnings
+    assert line.startswith("--use-service-account-credentials has no effect: ")
+
+
+def test_no_range_of_pods() -> None:
+    """The chart of HCCM may give the flag without a value: that is none, and ends nothing."""
+    assert loaded("--cluster-cidr=", HCLOUD_NETWORK="private").settings.cluster_cidr is None
 
 
 def test_what_the_chart_of_hccm_gives() -> None:
@@ -64,9 +128,11 @@ def test_verbosity_has_two_names(words: list[str]) -> None:
 
 
 def test_what_has_a_meaning_is_in_the_table_of_the_product() -> None:
-    """No flag is in both."""
+    """No flag is in both, and each flag of HCCM is in one."""
     assert not FLAGS.keys() & INSTEAD.keys()
-    assert set(SWITCHES) <= INSTEAD.keys()
+    assert FLAGS.keys() >= HONOURED
+    assert INSTEAD.keys() == NEED_NO_VALUE | NEED_A_VALUE
+    assert SWITCHES == NEED_NO_VALUE
     assert list(without_effect({"--dry-run": "true"})) == []
 
 

@@ -1,0 +1,61 @@
+"""``reconcile capture`` on a real API server: the file has the plan of the moment, and no token."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reconciler.sandbox.hetzner import HetznerSimulator
+from tests.support.apiserver import OwnApiServer
+from tests.support.eventful import act_as, made_eventful
+from tests.support.lifecycle import AT_ANY_AGE
+from tests.support.permissions import grant, shipped
+from tests.support.stage import Stage
+
+PLAN = ("--dry-run", "--output", "json", *AT_ANY_AGE)
+PLANNED = {"node.initialise", "node.delete", "node.network_condition", "route.create", "lb.create", "lb.adopt"}
+"""Kinds of changes that there are to make on the stage, among others."""
+
+
+def but_for_the_moment(report: dict[str, Any]) -> dict[str, Any]:
+    """A report without when it was made, and what it cost."""
+    return {name: told for name, told in report.items() if name not in ("taken_at", "requests")}
+
+
+def test_the_same_plan_from_the_cluster_and_from_its_file(
+    a_stage: Callable[..., Stage], real_cluster: OwnApiServer, tmp_path: Path
+) -> None:
+    """The observer's role suffices for both, and the file for the second, with which nobody is asked anything."""
+    stage = made_eventful(a_stage(action_s=0.0))
+    grant(real_cluster, "observer", shipped("observe.yaml"))
+    token, file = real_cluster.token("observer"), tmp_path / "world.json"
+    act_as(stage, real_cluster, token)
+
+    captured = stage.reconcile("capture", "--to", str(file))
+    online = stage.reconcile(*PLAN)
+    answers = {(entry.method, entry.status) for entry in stage.proxy.journal.entries()}
+    stage.forget()
+    offline = stage.reconcile(*PLAN, "--from", str(file), KUBECONFIG="/nowhere", HCLOUD_TOKEN=None)
+
+    assert (captured.code, captured.stdout, captured.stderr.count("\n")) == (0, "", 1)
+    assert captured.stderr.startswith("reconcile: captured 5 Nodes, 4 Services, 4 servers and 1 load balancer as of ")
+    assert answers <= {("GET", 200), ("GET", 404)}
+    assert {change["kind"] for change in online.report["changes"]} > PLANNED
+    assert online.report["holds"]
+    assert online.report["notes"]
+    assert but_for_the_moment(offline.report) == but_for_the_moment(online.report)
+    assert (offline.code, offline.stderr) == (online.code, online.stderr)
+    assert offline.report["requests"] == {"kubernetes": 0, "hetzner": 0}
+    assert (stage.proxy.journal.entries(), stage.asked_hetzner()) == ([], [])
+
+
+def test_no_secret_is_in_the_file(a_stage: Callable[..., Stage], real_cluster: OwnApiServer, tmp_path: Path) -> None:
+    """Neither of the tokens, nor what the API server itself keeps beside each object."""
+    stage = made_eventful(a_stage(action_s=0.0))
+    file = tmp_path / "world.json"
+
+    assert stage.reconcile("capture", "--to", str(file)).code == 0
+
+    text = file.read_text()
+    secrets = (HetznerSimulator.TOKEN, real_cluster.admin_token, "managedFields", "BEGIN CERTIFICATE", "clusterIP")
+    assert [secret for secret in secrets if secret in text] == []
+    assert '"web-1"' in text
