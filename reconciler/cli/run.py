@@ -74,13 +74,14 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
 
 @contextmanager
 def _held(hands: Hands, stop: Stop, code: int) -> Iterator[None]:
-    """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs."""
+    """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs. The Lease is
+    left to run out when something of ours is still under way."""
     with ended_at_the_latest(stop, lambda: hands.leader.close(release=False), code=code):
         try:
             yield
         finally:
-            hands.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
-            hands.leader.close()
+            is_quiet = hands.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
+            hands.leader.close(release=is_quiet)
 
 
 def _once(looking: Looking, hands: Hands, stop: Stop) -> Report:

@@ -7,10 +7,11 @@ another try in a later pass.
 
 import logging
 from collections.abc import Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from actuators.clients.kubernetes import KubernetesWriter, segment
@@ -19,6 +20,7 @@ from desired.plain import digest
 from desired.service import Service
 from desired.snapshot import Node
 from reconciler.telemetry.logs import pairs
+from reconciler.telemetry.senders import Senders
 
 _log = logging.getLogger("hcloud-reconciler.events")
 
@@ -26,6 +28,8 @@ COMPONENT = "hcloud-reconciler"
 _NAMESPACE = "default"
 """Where events on cluster-wide objects live; those on others live beside their object (Kubernetes core/v1 Event)."""
 _SENDERS = 12
+_BEGINNING_SHARE = 0.75
+"""Of the time that the end waits: later no call begins, so that those that are under way can come to their end."""
 _REPEAT = timedelta(minutes=30)
 _NAME_LENGTH = 230
 """Room for the object's name in an event's, which may have 253 characters with the digest."""
@@ -81,7 +85,7 @@ class EventSink:
 
     def __init__(self, writer: KubernetesWriter) -> None:
         self._writer = writer
-        self._pool = ThreadPoolExecutor(_SENDERS, thread_name_prefix="events")
+        self._senders = Senders(_SENDERS, "events")
         self._under_way: set[Future[None]] = set()
         self._said: dict[str, datetime] = {}
         """Name → when it was handed over, of what holds; an event that could not be sent is taken out again."""
@@ -101,20 +105,25 @@ class EventSink:
             self._said.pop(name, None)
         for name in sorted(named):
             said = self._said.get(name)
-            if said is None or now - said >= _REPEAT:
+            if said is None or abs(now - said) >= _REPEAT:  # that clock may be put back
                 self._said[name] = now
                 self._hand_over(name, named[name], now)
 
-    def close(self, timeout_s: float) -> None:
-        """Wait for what is under way, at most ``timeout_s``, and drop the rest."""
-        late = wait(self._under_way, timeout=timeout_s).not_done
-        if late:
-            _log.warning("events dropped %s", pairs(count=len(late), why="the API server takes them too slowly"))
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def close(self, timeout_s: float) -> bool:
+        """Wait for what was handed over, at most ``timeout_s``, and drop the rest. Whether no call is under way any
+        more: one that is keeps nobody, but the API server may still carry it out."""
+        late = wait(self._under_way, timeout=_BEGINNING_SHARE * timeout_s).not_done
+        begun = {future for future in late if not future.cancel()}
+        hanging = wait(begun, timeout=(1 - _BEGINNING_SHARE) * timeout_s).not_done
+        dropped = len(late - begun) + len(hanging)
+        if dropped:
+            why = "the API server takes them too slowly"
+            _log.warning("events dropped %s", pairs(count=dropped, under_way=len(hanging), why=why))
+        return not hanging
 
     def _hand_over(self, name: str, event: Event, now: datetime) -> None:
         self._under_way = {future for future in self._under_way if not future.done()}
-        self._under_way.add(self._pool.submit(self._send, name, event, now))
+        self._under_way.add(self._senders.submit(partial(self._send, name, event, now)))
 
     def _send(self, name: str, event: Event, now: datetime) -> None:
         path = f"/api/v1/namespaces/{segment(_namespace(event))}/events"

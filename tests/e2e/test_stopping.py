@@ -13,12 +13,13 @@ from tests.support.apiserver import OwnApiServer
 from tests.support.balancer_cluster import LOCATED, a_service, balancers, have_services
 from tests.support.controller import RARELY, Controller, running, started
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.stage import Stage, is_initialised, wait_for
+from tests.support.stage import DEADLINE_S, Stage, is_initialised, killed_at_the_end, wait_for
 
 ENDS_WITHIN_S = 10.0
 AT_ONCE_S = 5.0
 """When nothing is waited for, on a busy machine; what hangs is given more than that."""
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+EVENTS = "/api/v1/namespaces/default/events"
 FOR_EVER_S = 3600.0
 
 
@@ -108,7 +109,27 @@ def _a_write_hangs(stage: Stage) -> Callable[[], bool]:
     return lambda: any(entry.path == "/api/v1/nodes/web-1/status" for entry in stage.writes())
 
 
-@pytest.mark.parametrize("hangs", [_rights_hang, _kubernetes_hangs, _hetzner_hangs, _a_write_hangs])
+def _an_event_hangs(stage: Stage) -> Callable[[], bool]:
+    stage.proxy.set_faults(_hang("POST", EVENTS))
+    return _asked(stage, "POST", EVENTS)
+
+
+def _an_event_said_again_hangs(stage: Stage) -> Callable[[], bool]:
+    """The API server has it already."""
+    stage.proxy.set_faults([{"kind": "status", "code": 409, "method": "POST", "path": EVENTS, "count": None}])
+    stage.proxy.set_faults(_hang("PATCH", EVENTS))
+    return _asked(stage, "PATCH", EVENTS)
+
+
+def _asked(stage: Stage, method: str, path: str) -> Callable[[], bool]:
+    """Whether this was sent to the API server."""
+    return lambda: any((e.method, e.path[: len(path)]) == (method, path) for e in stage.proxy.journal.entries())
+
+
+@pytest.mark.parametrize(
+    "hangs",
+    [_rights_hang, _kubernetes_hangs, _hetzner_hangs, _a_write_hangs, _an_event_hangs, _an_event_said_again_hangs],
+)
 def test_sigterm_while_an_answer_does_not_come(joining: Stage, hangs: Callable[[Stage], Callable[[], bool]]) -> None:
     """It would be waited for for 15 s."""
     is_under_way = hangs(joining)
@@ -116,6 +137,41 @@ def test_sigterm_while_an_answer_does_not_come(joining: Stage, hangs: Callable[[
     with started(joining) as controller:
         wait_for(is_under_way, "the request that hangs")
         _ends_well(controller, ENDS_WITHIN_S)
+
+
+def test_sigterm_while_an_event_hangs_leaves_the_lease_to_run_out(joining: Stage, lease: Callable[[], str]) -> None:
+    """Nothing of the last leader's is under way when the next one begins."""
+    is_under_way = _an_event_hangs(joining)
+
+    with started(joining, RECONCILER_LEADER_ELECT="true") as controller:
+        wait_for(is_under_way, "the event that hangs")
+        _ends_well(controller, ENDS_WITHIN_S)
+
+    assert lease() != ""
+
+
+@pytest.mark.usefixtures("lease")
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+def test_sigterm_while_the_lease_hangs(joining: Stage, method: str) -> None:
+    """While it is looked at, taken for the first time, and renewed, which is when it would be given back."""
+    joining.proxy.set_faults(_hang(method, LEASES))
+
+    with started(joining, RECONCILER_LEADER_ELECT="true") as controller:
+        wait_for(_asked(joining, method, LEASES), "the request that hangs")
+        _ends_well(controller, ENDS_WITHIN_S)
+
+
+def test_a_single_run_does_not_wait_for_an_event_that_hangs(joining: Stage) -> None:
+    """It has done its work, and comes to its end by itself."""
+    is_under_way = _an_event_hangs(joining)
+
+    with killed_at_the_end(joining.start("--once")) as process:
+        wait_for(is_under_way, "the event that hangs")
+        began = time.monotonic()
+        assert process.wait(timeout=DEADLINE_S) == 0
+        assert time.monotonic() - began < ENDS_WITHIN_S
+
+    assert is_initialised(joining.nodes()["web-1"])
 
 
 def test_sigterm_while_an_action_goes_on(a_stage: Callable[..., Stage]) -> None:

@@ -114,6 +114,24 @@ def test_what_goes_on_is_said_again_every_half_hour(sim: Simulation) -> None:
     assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-07-01T12:00:00Z", "2026-07-01T13:00:00Z")
 
 
+@pytest.mark.parametrize(
+    ("minutes", "times"),
+    [
+        pytest.param((0, -60, -59, -31, -30), 3, id="an hour back"),
+        pytest.param((0, 60, 61, 2, 3), 3, id="an hour forward, and put right"),
+        pytest.param((0, 1, 0, 1), 1, id="another API server's clock"),
+    ],
+)
+def test_a_clock_that_is_set(sim: Simulation, minutes: tuple[int, ...], times: int) -> None:
+    """What goes on is not left unsaid until the API server's clock is where it has been before."""
+    with sink(sim) as events:
+        for minute in minutes:
+            events.announce([MISSED], NOW + timedelta(minutes=minute))
+            wait(events._under_way, timeout=5)
+
+    assert len(sim.sent_to_kubernetes("POST")) == times
+
+
 def test_an_event_that_was_lost_is_tried_again_in_the_next_pass(sim: Simulation) -> None:
     """What could not be said is said in the next pass if it still holds, and then not again."""
     sim.spoil_kubernetes("status", code=503, count=1)
@@ -223,7 +241,32 @@ def test_a_hanging_api_server_does_not_keep_the_process(sim: Simulation) -> None
     events = EventSink(sim.kubernetes_writer())
     events.announce([MISSED, SYNCED], NOW)
 
-    events.close(0.05)
+    assert not events.close(0.05)
 
     assert listed(sim) == []
     sim.kubernetes_proxy.stop()
+
+
+def test_what_has_not_begun_by_the_end_is_never_sent(sim: Simulation) -> None:
+    """Only what the API server was asked already is still under way."""
+    sim.spoil_kubernetes("hang", count=None)
+    events = EventSink(sim.kubernetes_writer())
+    events.announce([replace(MISSED, message=f"reason {number}") for number in range(50)], NOW)
+
+    assert not events.close(0.05)
+    sim.kubernetes_proxy.stop()  # whatever hangs breaks off, and who has sent it is free for the next one
+    wait(events._under_way, timeout=5)
+
+    assert sum(future.cancelled() for future in events._under_way) >= 50 - 12
+
+
+def test_the_end_tells_that_nothing_is_under_way(sim: Simulation) -> None:
+    """So it is when all has arrived, when something was lost, and when there was nothing to say."""
+    sim.spoil_kubernetes("status", code=503, count=1)
+    events = EventSink(sim.kubernetes_writer())
+
+    assert events.close(5)
+    events.announce([MISSED, SYNCED], NOW)
+    assert events.close(5)
+
+    assert len(listed(sim)) == 1
