@@ -86,7 +86,8 @@ def target_floor(facts: Facts) -> Iterator[Finding]:
         had = _alive(present.targets, wish, facts.snapshot) - (len(living) - len(unexplained))
         named = f"load balancer {present.id} {present.spec.name}"
         if living and end == 0:
-            why = f"{named} would be left without any target, though servers of it live: {reasons[living[0]].why}"
+            nobody = "anybody who is known to serve" if wish.targets.targets else "any target"
+            why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
             yield Finding("target-floor", Verdict.HELD, living, why, "0", "1")
         elif unexplained and end * 2 < had:
             why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
@@ -114,11 +115,10 @@ def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[Serving, tuple[Change,
 
 
 def _alive(targets: Collection[Target], wish: Serving, snapshot: Snapshot) -> int:
-    """How many targets these are: a server is one by whichever address, and none when it is gone."""
+    """How many servers these are: each is one by whichever address, and none when it is gone. Whom a selector means,
+    and whether an address serves, nobody knows here."""
     servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
-    gone = sum(_is_gone(target, wish, snapshot) for target in servers.values())
-    others = sum(not isinstance(target, ServerTarget) for target in targets)
-    return len(servers) - gone + others
+    return len(servers) - sum(_is_gone(target, wish, snapshot) for target in servers.values())
 
 
 def _is_gone(target: ServerTarget, wish: Serving, snapshot: Snapshot) -> bool:
