@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from actuators.errors import ApiError
 from desired.settings import Controller as Part
@@ -30,6 +31,9 @@ from reconciler.triggers.kinds import Kind
 from reconciler.triggers.running import Triggers, watch_cluster
 from reconciler.wake import Wake
 from reconciler.wiring import Hands, Wired, permission_gaps
+
+if TYPE_CHECKING:
+    from desired.change import Change
 
 _log = logging.getLogger("hcloud-reconciler.controller")
 
@@ -84,15 +88,16 @@ class Passes:
         self.health.began()
         measured = self.meter.measure(self.run, why)
         report = measured.report
+        suspended: tuple[Change, ...] = ()
         with _harmless("history"):
-            self.history.note(report)
+            suspended = self.history.note(report)
         pace = replace(self.pacing.after(report), retry_in_s=self.history.due_in_s())
         with _harmless("triggers"):
             if report.snapshot is not None:
                 self.triggers.settle(report.snapshot)
         with _harmless("metrics"):
             if self.metrics is not None:
-                self.metrics.passed(measured)
+                self.metrics.passed(measured, pace.interval_s, suspended)
         self.health.passed(report, pace.interval_s)
         return measured, pace
 
@@ -158,7 +163,7 @@ def run_controller(
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         threading.Thread(target=_name_gaps, args=(config, stop), name="permissions", daemon=True).start()
         wake.call("the start")
-        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(hands.leader, health.standby))
+        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(hands.leader, health))
     _log.info("stopped")
 
 
@@ -180,17 +185,24 @@ def _name_gaps(config: Config, stop: threading.Event) -> None:
 
 
 class Standby:
-    """Waits for the lead, and says each time that it goes round that it does."""
+    """Waits for the lead, and tells each time that it goes round whether another process has it."""
 
-    def __init__(self, leader: Leadership, stands_by: Callable[[], None]) -> None:
+    def __init__(self, leader: Leadership, health: Health) -> None:
         self._leader = leader
-        self._stands_by = stands_by
+        self._health = health
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads. False: ``stop`` was set first."""
         if self._leader.is_leader():
             return not stop.is_set()
-        return self._leader.wait(_Rounds(stop, self._stands_by))
+        return self._leader.wait(_Rounds(stop, self._went_round))
+
+    def _went_round(self) -> None:
+        look = self._leader.last_look
+        if look.is_of_another:
+            self._health.standby()
+        else:
+            self._health.leaderless(look.trouble)
 
 
 class _Rounds(threading.Event):

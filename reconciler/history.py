@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from actuators.outcome import Applied, Failed
+from desired.change import Change
 from desired.patience_guards import mark_in
 from desired.snapshot import Snapshot
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
@@ -96,8 +97,9 @@ class History:
         found = {key: _suspension(trail, now) for key, trail in self._trails.items()}
         return {key: suspension for key, suspension in found.items() if suspension is not None}
 
-    def note(self, report: Report) -> None:
-        """Learn from a pass that has ended.
+    def note(self, report: Report) -> tuple[Change, ...]:
+        """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however
+        many passes go on to find it so.
 
         Only what was tried and refused counts as failed, a lost answer included; what gives way, was overtaken or has
         to wait is no failure. Applied, seen to be done, and planned again is undone; so is what nobody has seen done
@@ -109,28 +111,30 @@ class History:
         for key, trail in self._trails.items():
             if key not in named:  # not planned any more: it was seen to be done
                 trail.unseen_since = None
-        for line in report.lines:
-            self._learn(line, report.snapshot, now, seen_at)
+        suspended = tuple(line.change for line in report.lines if self._learn(line, report.snapshot, now, seen_at))
         for key in list(self._trails)[: max(0, len(self._trails) - self._most)]:
             del self._trails[key]
+        return suspended
 
     def due_in_s(self) -> float | None:
         """Seconds until the first of what failed is worth another try; None when nothing failed lately."""
         now = self._clock()
         return min((trail.retry_at - now for trail in self._trails.values() if trail.retry_at > now), default=None)
 
-    def _learn(self, line: Line, snapshot: Snapshot | None, now: float, seen_at: float) -> None:
+    def _learn(self, line: Line, snapshot: Snapshot | None, now: float, seen_at: float) -> bool:
+        """Whether the change is suspended from now on."""
         change, outcome = line.change, line.outcome
         was_applied = isinstance(outcome, Applied) or outcome == NOT_SEEN
         was_tried = was_applied or isinstance(outcome, Failed)
         trail = self._trails.pop(change.key, None)
         if trail is None and not was_tried:
-            return
+            return False
         mark = mark_in(change, snapshot)
         if trail is None or trail.mark != mark:
             if not was_tried:
-                return
+                return False
             trail = _Trail(mark, now)
+        was_suspended = trail.suspended_until
         if trail.is_applied and not trail.may_lag(seen_at):
             _undone(trail, seen_at, snapshot.taken_at if snapshot else None)
         if was_applied:
@@ -146,6 +150,7 @@ class History:
             trail.early_at = now + max(wait_s * (1 - TOGETHER), outcome.retry_after_s or 0.0)
         trail.heard_at = now
         self._trails[change.key] = trail
+        return trail.suspended_until > was_suspended
 
     def _wait_s(self, failures: int, outcome: Failed) -> float:
         """1 s, doubled with each failure in a row up to a minute and shortened a little, or what was asked for."""

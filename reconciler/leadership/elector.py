@@ -13,7 +13,7 @@ from typing import Protocol
 from actuators.errors import NotLeader
 from reconciler.leadership.clock import clock as boot_clock
 from reconciler.leadership.contender import Contender, LeaseApi, Lost, utc_now
-from reconciler.leadership.leadership import Outcome, Standing
+from reconciler.leadership.leadership import Look, Outcome, Standing
 from reconciler.leadership.single_run import SingleRun
 from reconciler.leadership.timings import Timings
 
@@ -68,6 +68,8 @@ class Elector:
     ) -> None:
         """``draw`` is evenly from 0 to 1; ``beside`` starts what renews the Lease, and that waits on ``closing``."""
         self.identity = identity or new_identity()
+        self.last_look = Look()
+        """Set in the thread that waits, and so never by a renewal."""
         self._contender = Contender(leases, timings, self.identity, clock, wall_clock)
         self._timings = timings
         self._clock = clock
@@ -142,16 +144,19 @@ class Elector:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
         try:
             if self._contender.take():
+                self.last_look = Look()
                 self._say(logging.INFO, self._leading)
                 self._keeping = self._beside(self._keep)
             elif self._contender.sighting is not None:
+                self.last_look = Look(is_of_another=True)
                 claim = self._contender.sighting.claim
                 lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
                 self._say(
                     logging.INFO, f"standing by: the Lease {self._contender.name} is held by {claim.shown}{lasts}"
                 )
         except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
-            self._say(logging.WARNING, f"the Lease {self._contender.name} could not be had: {error}")
+            self.last_look = Look(trouble=f"the Lease {self._contender.name} could not be had: {error}")
+            self._say(logging.WARNING, self.last_look.trouble)
             return error
         return None
 

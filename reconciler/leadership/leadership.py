@@ -27,8 +27,22 @@ class Outcome:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a try to lead has shown of the Lease."""
+
+    is_of_another: bool = False
+    """Whether it was read, and is somebody else's."""
+    trouble: str = ""
+    """Why it could not be had, in one sentence for people; "" when nothing went wrong."""
+
+
 class Leadership(Protocol):
     """Whether this process may write."""
+
+    @property
+    def last_look(self) -> Look:
+        """What the last try to lead has shown. Not being able to look is no sign of another leader."""
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads, however long it takes. False: ``stop`` was set first."""

@@ -3,11 +3,16 @@
 import threading
 from collections.abc import Callable
 
-from reconciler.leadership.leadership import Outcome, Standing
+from reconciler.leadership.leadership import Look, Outcome, Standing
 
 
 class Unelected:
     """Always leads. Implements ``Leadership``."""
+
+    @property
+    def last_look(self) -> Look:
+        """There is no Lease, and so nobody else's."""
+        return Look()
 
     def wait(self, stop: threading.Event) -> bool:
         """Whether the run goes on."""

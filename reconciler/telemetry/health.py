@@ -46,12 +46,14 @@ class Health:
         self._has_seen_all = False
         self._stands_by = False
         self._why_unseen = "no pass has ended yet"
+        self._why_leaderless = ""
 
     def began(self) -> None:
         """A pass begins: this process leads."""
         with self._lock:
             self._began_at = self._clock()
             self._stands_by = False
+            self._why_leaderless = ""
 
     def alive(self) -> None:
         """Something of a pass has come to an end: a pass with much to do may take long."""
@@ -69,11 +71,23 @@ class Health:
             self._why_unseen = why or ""
 
     def standby(self) -> None:
-        """The loop went round, while another process leads."""
+        """The loop went round, and has seen that another process leads."""
         with self._lock:
             self._sign_at = self._clock()
             self._began_at = None
             self._stands_by = True
+            self._why_leaderless = ""
+
+    def leaderless(self, why: str) -> None:
+        """The loop went round, and has neither the lead nor seen that another process has it; ``why`` may be "".
+
+        Whoever stood by goes on doing so: an API server that is gone for a moment makes no replica unready. Who never
+        did is of no use yet, and a rollout must not take the leader away for it.
+        """
+        with self._lock:
+            self._sign_at = self._clock()
+            self._began_at = None
+            self._why_leaderless = why
 
     def liveness(self) -> tuple[Check, ...]:
         """What ``/livez`` looks at: whether the loop comes round. A pass that hangs, and a loop that has died, need a
@@ -88,10 +102,10 @@ class Health:
         return Check("ping"), Check("loop", late if silent_s > allowed_s else None)
 
     def readiness(self) -> tuple[Check, ...]:
-        """What ``/readyz`` looks at: whether everything was read once, or another process leads."""
+        """What ``/readyz`` looks at: whether everything was read once, or another process was seen to lead."""
         with self._lock:
             is_ready = self._has_seen_all or self._stands_by
-            why = self._why_unseen
+            why = self._why_leaderless or self._why_unseen
         return Check("ping"), Check("snapshot", None if is_ready else why)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMPLETE = f"{OURS}snapshot_complete"
 OBJECTS = f"{OURS}snapshot_objects"
 ATTEMPT = f"{OURS}last_attempt_timestamp_seconds"
+INTERVAL = f"{OURS}interval_seconds"
 SUCCESS = f"{OURS}last_success_timestamp_seconds"
 CHANGES = f"{OURS}plan_changes"
 BLOCKED = f"{OURS}plan_blocked"
@@ -24,13 +25,16 @@ NOTES = f"{OURS}notes"
 USAGE = f"{OURS}limit_usage_ratio"
 LIMIT = f"{OURS}cloud_ratelimit_limit"
 REMAINING = f"{OURS}cloud_ratelimit_remaining"
-GAUGES = (COMPLETE, OBJECTS, ATTEMPT, SUCCESS, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING)
+GAUGES = (COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING)
 
 NOTHING_YET: Mapping[str, Samples] = {}
 
 
-def gauges(report: Report, now: float, before: Mapping[str, Samples] = NOTHING_YET) -> Mapping[str, Samples]:
-    """Name → samples after this pass; ``before`` is what this returned for the last one, ``now`` seconds since 1970.
+def gauges(
+    report: Report, now: float, interval_s: float, before: Mapping[str, Samples] = NOTHING_YET
+) -> Mapping[str, Samples]:
+    """Name → samples after this pass; ``before`` is what this returned for the last one, ``now`` seconds since 1970,
+    ``interval_s`` the pause until the next one.
 
     A section that is not asked for any more goes. When nothing could be read, what was is kept but for what says so.
     """
@@ -38,6 +42,7 @@ def gauges(report: Report, now: float, before: Mapping[str, Samples] = NOTHING_Y
     found: dict[str, Samples] = {
         CHANGES: {**dict.fromkeys(actions(), 0.0), **left(report)},
         BLOCKED: {**dict.fromkeys(before.get(BLOCKED, {}), 0.0), **blocked(report)},
+        INTERVAL: {(): interval_s},
         LIMIT: {} if cost.limit is None else {(): cost.limit},
         REMAINING: {} if cost.remaining is None else {(): cost.remaining},
     }

@@ -22,6 +22,17 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """When a person should look. The chart's ``alerts.yaml`` has a rule of this name for each, and no other."""
+
+    name: str
+    when: str
+    """In PromQL."""
+    lasting: str = ""
+    """For how long it has to hold, as Prometheus writes it; "" when once is enough."""
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One row of the table. ``name`` is that of the samples, a counter's with ``_total``."""
 
@@ -29,16 +40,15 @@ class Metric:
     sort: Sort
     meaning: str
     labels: tuple[str, ...] = ()
-    alarm: str = ""
-    """When a person should look, in PromQL, with how long it should hold; "" when the metric is for dashboards."""
+    alarm: Alarm | None = None
+    """None: the metric is for dashboards."""
     buckets: tuple[float, ...] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
     """Upper bounds of a histogram's, in seconds. These are the usual ones in Go, and so HCCM's."""
 
 
 _PASS_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 _JOINING_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
-_STALE_S = 300
-"""Five default intervals."""
+_STALE_INTERVALS = 5
 
 _ROWS = (
     Metric(
@@ -46,7 +56,7 @@ _ROWS = (
         Sort.COUNTER,
         "passes by their result, the word of the report",
         ("result",),
-        f'increase({OURS}passes_total{{result="error"}}[10m]) > 3',
+        Alarm("HcloudReconcilerPassesFail", f'increase({OURS}passes_total{{result="error"}}[10m]) > 3'),
     ),
     Metric(f"{OURS}no_op_passes_total", Sort.COUNTER, "passes that found nothing to do and nothing to wait for"),
     Metric(f"{OURS}pass_triggers_total", Sort.COUNTER, "passes by what called for them", ("trigger",)),
@@ -67,15 +77,26 @@ _ROWS = (
         Sort.GAUGE,
         "when a pass last read the section whole and none of its changes failed, by this machine's clock",
         ("section",),
-        f"time() - {OURS}last_success_timestamp_seconds > {_STALE_S}"
-        f' and on (instance) (leader_election_master_status == 1 or {OURS}config_info{{policy="observe"}})',
+        Alarm(
+            "HcloudReconcilerStale",
+            # Its age when it was scraped: with a short interval the time between scrapes alone would be an alarm.
+            f"timestamp({OURS}last_success_timestamp_seconds) - {OURS}last_success_timestamp_seconds"
+            f" > on (job, instance) group_left () ({_STALE_INTERVALS} * {OURS}interval_seconds)"
+            f' and on (instance) (leader_election_master_status == 1 or {OURS}config_info{{policy="observe"}})',
+        ),
+    ),
+    Metric(
+        f"{OURS}interval_seconds",
+        Sort.GAUGE,
+        "pause between passes that nothing calls for, as chosen after the last pass",
     ),
     Metric(
         f"{OURS}snapshot_complete",
         Sort.GAUGE,
         "1 when the last pass read the section whole, else 0",
         ("section",),
-        f"max_over_time({OURS}snapshot_complete[10m]) == 0",
+        # A process whose first pass has just been cut short has no other sample yet.
+        Alarm("HcloudReconcilerIncomplete", f"max_over_time({OURS}snapshot_complete[10m]) == 0", "5m"),
     ),
     Metric(f"{OURS}snapshot_objects", Sort.GAUGE, "objects that the last pass found", ("section",)),
     Metric(
@@ -83,14 +104,14 @@ _ROWS = (
         Sort.GAUGE,
         "differences that the last pass left, whatever keeps them; with policy observe, drift",
         ("section", "action"),
-        f"sum by (section) ({OURS}plan_changes) > 0  # for 30m",
+        Alarm("HcloudReconcilerDrift", f"sum by (section) ({OURS}plan_changes) > 0", "30m"),
     ),
     Metric(
         f"{OURS}plan_blocked",
         Sort.GAUGE,
         "changes that a rule withholds; verdict is waiting, held or refused",
         ("rule", "verdict"),
-        f'{OURS}plan_blocked{{verdict=~"held|refused", rule!="policy"}} > 0  # for 10m',
+        Alarm("HcloudReconcilerHeld", f'{OURS}plan_blocked{{verdict=~"held|refused", rule!="policy"}} > 0', "10m"),
     ),
     Metric(
         f"{OURS}guard_violations_total", Sort.COUNTER, "holds that came up, each counted once while it lasts", ("rule",)
@@ -100,14 +121,25 @@ _ROWS = (
         Sort.COUNTER,
         "changes that were to be applied, by what became of them: applied, pending, skipped or failed",
         ("section", "action", "result"),
-        f'sum by (section) (increase({OURS}applied_total{{result="failed"}}[15m])) > 5',
+        Alarm(
+            "HcloudReconcilerChangesFail",
+            f'sum by (section) (increase({OURS}applied_total{{result="failed"}}[15m])) > 5',
+        ),
+    ),
+    Metric(
+        f"{OURS}oscillations_total",
+        Sort.COUNTER,
+        "times that the circuit breaker suspended a change, which somebody else had undone again and again",
+        ("section",),
+        # For as long as the change stays suspended.
+        Alarm("HcloudReconcilerOscillates", f"sum by (section) (increase({OURS}oscillations_total[1h])) > 0"),
     ),
     Metric(
         f"{OURS}notes",
         Sort.GAUGE,
         "what a person should know though nothing is done: orphan, ignored, foreign, unmatched and so on",
         ("kind",),
-        f'{OURS}notes{{kind="project-anchor"}} > 0',
+        Alarm("HcloudReconcilerWrongProject", f'{OURS}notes{{kind="project-anchor"}} > 0', "5m"),
     ),
     Metric(
         f"{OURS}limit_usage_ratio",
@@ -115,13 +147,16 @@ _ROWS = (
         "share of a limit of Hetzner's that is used up: routes of the network, and of the fullest load balancer its"
         " targets and its listeners",
         ("limit",),
-        f"{OURS}limit_usage_ratio > 0.9",
+        Alarm("HcloudReconcilerLimitNear", f"{OURS}limit_usage_ratio > 0.9", "10m"),
     ),
     Metric(
         f"{OURS}node_init_delay_seconds",
         Sort.HISTOGRAM,
         "from the creation of a Node to its being seen initialised, by the API server's clock",
-        alarm=f"histogram_quantile(0.9, rate({OURS}node_init_delay_seconds_bucket[30m])) > 120",
+        alarm=Alarm(
+            "HcloudReconcilerNodesJoinSlowly",
+            f"histogram_quantile(0.9, sum by (le) (rate({OURS}node_init_delay_seconds_bucket[30m]))) > 120",
+        ),
         buckets=_JOINING_BUCKETS,
     ),
     Metric(
@@ -133,7 +168,11 @@ _ROWS = (
         f"{OURS}cloud_ratelimit_remaining",
         Sort.GAUGE,
         "requests that Hetzner would take at once, as last said",
-        alarm=f"{OURS}cloud_ratelimit_remaining / {OURS}cloud_ratelimit_limit < 0.1",
+        alarm=Alarm(
+            "HcloudReconcilerRateLimitNear",
+            f"{OURS}cloud_ratelimit_remaining / {OURS}cloud_ratelimit_limit < 0.1",
+            "5m",
+        ),
     ),
     Metric(
         f"{OURS}kubernetes_requests_total",
@@ -141,14 +180,25 @@ _ROWS = (
         "requests to the API server, each try counted; endpoint has - for names, code is error when no answer came",
         ("code", "method", "endpoint"),
     ),
-    Metric(f"{OURS}build_info", Sort.GAUGE, "always 1; the version is in the label", ("version",)),
+    Metric(
+        f"{OURS}build_info",
+        Sort.GAUGE,
+        "always 1; the version is in the label",
+        ("version",),
+        Alarm("HcloudReconcilerAbsent", f"absent({OURS}build_info)", "10m"),
+    ),
     Metric(f"{OURS}config_info", Sort.GAUGE, "always 1; what the process was told to do", ("policy", "mode")),
     Metric(
         "leader_election_master_status",
         Sort.GAUGE,
         "1 while this process leads by the Lease of that name, else 0, and no gauge tells of its last pass",
         ("name",),
-        f"sum(leader_election_master_status and on (instance) {OURS}build_info) != 1  # for 1m",
+        Alarm(
+            "HcloudReconcilerHasNoLeader",
+            # One that only looks takes no Lease, and says of itself that it leads.
+            f'sum(leader_election_master_status and on (instance) {OURS}config_info{{policy!="observe"}}) != 1',
+            "2m",
+        ),
     ),
     Metric(
         "hcloud_api_requests_total",
@@ -156,8 +206,11 @@ _ROWS = (
         "requests to the Hetzner Cloud API, each try counted; api_endpoint has - for ids, code is error when no answer"
         " came",
         ("code", "method", "api_endpoint"),
-        'sum(rate(hcloud_api_requests_total{code=~"error|4..|5..",code!="404"}[10m]))'
-        " / sum(rate(hcloud_api_requests_total[10m])) > 0.5",
+        Alarm(
+            "HcloudReconcilerHetznerFails",
+            'sum(rate(hcloud_api_requests_total{code=~"error|4..|5..",code!="404"}[10m]))'
+            " / sum(rate(hcloud_api_requests_total[10m])) > 0.5",
+        ),
     ),
     Metric("hcloud_api_request_duration_seconds", Sort.HISTOGRAM, "how long answers of Hetzner took", ("method",)),
     Metric("hcloud_api_in_flight_requests", Sort.GAUGE, "requests to Hetzner that are under way"),

@@ -3,7 +3,7 @@ loop does.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,11 +19,21 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 
 from actuators.observing import Observe
+from desired.change import Change
 from reconciler.result import Result
 from reconciler.telemetry.last_pass import LastPass, gauges
 from reconciler.telemetry.measured import Measured
 from reconciler.telemetry.metric_table import METRICS, OURS
-from reconciler.telemetry.pass_figures import OUTCOMES, TRIGGERS, actions, became, joining_delays, trigger_of
+from reconciler.telemetry.pass_figures import (
+    OUTCOMES,
+    SECTIONS,
+    TRIGGERS,
+    actions,
+    became,
+    joining_delays,
+    section_of,
+    trigger_of,
+)
 from reconciler.telemetry.request_metrics import observer_of_hetzner, observer_of_kubernetes
 
 
@@ -51,6 +61,7 @@ class Metrics:
         self._durations = self._histogram(f"{OURS}pass_duration_seconds")
         self._violations = self._counter(f"{OURS}guard_violations_total")
         self._applied = self._counter(f"{OURS}applied_total")
+        self._oscillations = self._counter(f"{OURS}oscillations_total")
         self._delays = self._histogram(f"{OURS}node_init_delay_seconds")
         self._to_hetzner = observer_of_hetzner(
             self._counter("hcloud_api_requests_total"),
@@ -77,8 +88,10 @@ class Metrics:
         self._last_pass.leads = leads
         self._leads.set_function(lambda: float(leads()))
 
-    def passed(self, measured: Measured) -> None:
-        """Take in a pass that has ended."""
+    def passed(self, measured: Measured, interval_s: float, suspended: Iterable[Change] = ()) -> None:
+        """Take in a pass that has ended; ``interval_s`` is the pause after it, ``suspended`` what the circuit breaker
+        opened for.
+        """
         report = measured.report
         self._passes.labels(report.result.value).inc()
         self._triggers.labels(trigger_of(measured.trigger)).inc()
@@ -93,7 +106,9 @@ class Metrics:
         self._holds = frozenset(hold.hash for hold in report.holds)
         for delay in joining_delays(report):
             self._delays.observe(delay.total_seconds())
-        self._last_pass.shown = gauges(report, self._clock(), self._last_pass.shown)
+        for change in suspended:
+            self._oscillations.labels(section_of(change)).inc()
+        self._last_pass.shown = gauges(report, self._clock(), interval_s, self._last_pass.shown)
 
     def render(self, accept: str = "") -> tuple[str, bytes]:
         """Content type and text of a scrape, in the format that the ``Accept`` header prefers."""
@@ -109,6 +124,8 @@ class Metrics:
             self._passes.labels(result.value)
         for trigger in TRIGGERS:
             self._triggers.labels(trigger)
+        for section in SECTIONS.values():
+            self._oscillations.labels(section)
         for section, action in actions():
             for outcome in OUTCOMES.values():
                 self._applied.labels(section, action, outcome)

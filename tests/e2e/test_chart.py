@@ -12,7 +12,6 @@ import yaml
 
 from reconciler.config import load_config
 from reconciler.flags import parse_command_line
-from reconciler.telemetry.metric_table import METRICS
 from tests.support.apiserver import ApiServer
 from tests.support.chart import (
     CHART,
@@ -54,7 +53,7 @@ OF_HCCM: Mapping[str, Any] = {
     "image": {
         "repository": "docker.io/hetznercloud/hcloud-cloud-controller-manager",
         "tag": "v{{ $.Chart.Version }}",
-        "pullSecrets": [{"name": "registry"}],
+        "pullSecrets": [],
     },
     "monitoring": {
         "enabled": True,
@@ -72,10 +71,19 @@ OF_HCCM: Mapping[str, Any] = {
         "network": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "network"}}},
     },
     "resources": {"requests": {"cpu": "100m", "memory": "50Mi"}},
-    "podSecurityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
-    "securityContext": {"readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+    "podSecurityContext": {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    },
+    "securityContext": {
+        "readOnlyRootFilesystem": True,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    },
     "selectorLabels": {
-        "app.kubernetes.io/name": '{{ include "hcloud-reconciler.name" $ }}',
+        "app.kubernetes.io/name": '{{ include "hcloud-cloud-controller-manager.name" $ }}',
         "app.kubernetes.io/instance": "{{ $.Release.Name }}",
     },
     "strategy": {},
@@ -93,7 +101,7 @@ OF_HCCM: Mapping[str, Any] = {
     "extraVolumes": [],
     "extraVolumeMounts": [],
 }
-"""Every value of HCCM's chart with its default (operations 13)."""
+"""Every value of HCCM's chart with its default, to the letter (operations 13)."""
 
 TOKEN_FROM_A_FILE: Mapping[str, Any] = {
     "env": {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": {"value": "/var/run/secrets/hcloud/token"}},
@@ -109,6 +117,7 @@ PLACED: Mapping[str, Any] = {
     "priorityClassName": "system-node-critical",
     "dnsPolicy": "None",
     "dnsConfig": {"nameservers": ["185.12.64.1"]},
+    "image": {"pullSecrets": [{"name": "registry"}]},
     "podLabels": {"team": "blue"},
     "podAnnotations": {"example.com/note": "yes"},
     "serviceAccount": {"annotations": {"example.com/note": "yes"}},
@@ -148,6 +157,7 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     "only looking": {"policy": "observe", "health": {"port": 10259}, "monitoring": {"port": 8234}},
     "a network policy": {"networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}},
     "a long name": {"nameOverride": f"{'n' * 62}-too-long"},
+    "one port for probes and metrics": {"health": {"port": 8233}, "networkPolicy": {"enabled": True}},
     "no roles": {"rbac": {"create": False}},
     "a Lease of its own": {
         "args": {"leader-elect-resource-name": "mine", "leader-elect-resource-namespace": "default"}
@@ -218,6 +228,33 @@ def test_the_operators_objects_are_taken_where_it_is_installed(operated: ApiServ
 def test_the_operators_objects_are_left_out_where_nobody_knows_them() -> None:
     """Or no chart could be installed before the operator."""
     assert {"PodMonitor", "PrometheusRule"}.isdisjoint(by_kind(rendered(WATCHED)))
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        pytest.param(None, "hcloud-reconciler", id="by default"),
+        pytest.param("mine", "mine", id="another name"),
+        pytest.param(f"{'n' * 62}-too-long", "n" * 62, id="too long a name"),
+    ],
+)
+def test_the_selector_is_the_same_with_hccms_values_and_without(name: str | None, called: str) -> None:
+    """Nobody can change it later on: a release may take in HCCM's whole file, or leave it out again."""
+    own = rendered({"nameOverride": name}, *KNOWS_OPERATOR)
+    given = rendered(
+        {**OF_HCCM, "replicaCount": 2, "nameOverride": name, "monitoring": WATCHED["monitoring"]}, *KNOWS_OPERATOR
+    )
+    expected = {"app.kubernetes.io/name": called, "app.kubernetes.io/instance": "hcloud-reconciler"}
+
+    assert [_selector(own, "Deployment"), _selector(given, "Deployment")] == [expected, expected]
+    assert [_selector(given, kind) for kind in ("PodDisruptionBudget", "PodMonitor")] == [expected, expected]
+    assert [pod_in(objects)["metadata"]["labels"] for objects in (own, given)] == [expected, expected]
+
+
+def _selector(objects: list[dict[str, Any]], kind: str) -> dict[str, str]:
+    (found,) = by_kind(objects)[kind]
+    labels: dict[str, str] = found["spec"]["selector"]["matchLabels"]
+    return labels
 
 
 DEFAULT_ARGS = ["--health-address=:10258", "--log-format=text", "--policy=sync"]
@@ -427,20 +464,9 @@ def test_in_the_nodes_network_one_pod_leaves_before_the_next_one_comes() -> None
         pytest.param({"env": {"HCLOUD_TOKEN": "secret"}}, "HCLOUD_TOKEN", id="a variable that is neither"),
         pytest.param({"args": {"--policy": "sync"}}, "--policy", id="a flag with its dashes"),
         pytest.param({"interval": "60"}, "interval", id="a duration without a unit"),
-        pytest.param({"health": {"port": 8233}}, "must differ", id="one port for two"),
     ],
 )
 def test_bad_values_are_refused(values: Mapping[str, Any], named: str) -> None:
     """With the name of what is wrong, before anything is installed."""
     with pytest.raises(RefusedError, match=named):
         rendered(values)
-
-
-@pytest.mark.parametrize("file", ["alerts.yaml", "dashboard.json"])
-def test_only_metrics_that_are_served_are_asked_for(file: str) -> None:
-    """By the table that the registry is filled from."""
-    asked = set(re.findall(r"\b(?:hcloud_|leader_election_|rest_client_)[a-z_]+", (CHART / file).read_text()))
-    served = {*METRICS, *(f"{name}_bucket" for name in METRICS), "hcloud_reconciler"}
-
-    assert asked
-    assert asked <= served

@@ -152,7 +152,8 @@ def test_a_leader_that_is_stopped_at_work_writes_nothing_when_it_goes_on(stage: 
     wait_for(lambda: bool(_left(frozen)), "a change that is left to the other one")
     wait_for(lambda: "standing by" in frozen.stderr.rpartition("no longer leading")[2], "the first one to stand by")
     wait_for(lambda: _is_converged(stage), "the rest of the routes")
-    assert (frozen.process.poll(), frozen.probe("livez"), frozen.probe("readyz")) == (None, 200, 200)
+    wait_for(lambda: frozen.probe("readyz") == 200, "the first one to be ready")
+    assert (frozen.process.poll(), frozen.probe("livez")) == (None, 200)
     assert turns(*two) == ["one", "two"]
 
     moment = now()
@@ -180,7 +181,7 @@ def test_a_leader_that_is_cut_off_from_the_api_server_alone_stops_before_the_oth
 
     cut.kubernetes.clear_faults()
     wait_for(lambda: "standing by" in cut.stderr.rpartition("no longer leading")[2], "the first one to stand by")
-    assert cut.probe("readyz") == 200
+    wait_for(lambda: cut.probe("readyz") == 200, "the first one to be ready")
     assert written_out_of_term(*two) == []
 
 

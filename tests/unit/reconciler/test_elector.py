@@ -9,7 +9,7 @@ import pytest
 from actuators.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
 from actuators.lease import NOBODY, Claim
 from reconciler.leadership.elector import Elector, new_identity
-from reconciler.leadership.leadership import Leadership, Outcome, Standing
+from reconciler.leadership.leadership import Leadership, Look, Outcome, Standing
 from reconciler.leadership.timings import Timings
 from reconciler.leadership.unelected import Unelected
 from tests.support.leases import NAME, OTHER, THEIRS, LeaseInMemory, Replica, Timeline, nothing
@@ -136,6 +136,35 @@ def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
 
     assert timeline.now == START + 60.0
     assert leases.calls.count("read") == 31
+
+
+@pytest.mark.parametrize(
+    ("claim", "error", "look"),
+    [
+        pytest.param(THEIRS, None, Look(is_of_another=True), id="held by another"),
+        pytest.param(replace(THEIRS, holder=None), None, Look(is_of_another=True), id="held by nobody knows whom"),
+        pytest.param(None, None, Look(), id="taken"),
+        pytest.param(
+            THEIRS, Transient("no answer"), Look(trouble=f"the Lease {NAME} could not be had: no answer"), id="not read"
+        ),
+    ],
+)
+@pytest.mark.parametrize("before", [THEIRS, None], ids=["after another's", "the first"])
+def test_what_the_last_look_has_shown(
+    claim: Claim | None, error: ApiError | None, look: Look, before: Claim | None
+) -> None:
+    """Only what it has shown, whatever was seen before; before the first one that is nothing."""
+    leases, timeline, replica = stage(before)
+    assert replica.elector.last_look == Look()
+    if before is None:
+        leases.before = failing(Transient("trouble before"))
+    timeline.after(1.0, lambda: setattr(leases, "before", nothing if error is None else failing(error)))
+    timeline.after(1.0, lambda: leases.delete() if claim is None else leases.put(claim))
+    timeline.after(20.0 if claim is None else 3.5, replica.stop.set)
+
+    replica.leads()
+
+    assert replica.elector.last_look == look
 
 
 def test_a_stop_ends_the_wait() -> None:
@@ -531,7 +560,7 @@ def test_without_an_election() -> None:
 
     assert alone.wait(stop)
     assert alone.wait_until_leader(stop) == Outcome(Standing.LEADING)
-    assert alone.is_leader()
+    assert (alone.is_leader(), alone.last_look) == (True, Look())
     alone.may_write()
     alone.when_lost(lambda: None)
     alone.close()

@@ -120,6 +120,26 @@ def test_standby(watched: Watched) -> None:
     assert watched.is_ready
 
 
+def test_without_the_lead_and_without_a_leader(watched: Watched) -> None:
+    """It is alive, and ready only if it was so before; it says why not, also of what it has read of the world."""
+    for _ in range(100):
+        watched.after(ALLOWED_S).health.leaderless("the Lease is not to be had")
+        assert (watched.is_alive, watched.is_ready) == (True, False)
+    assert watched.health.readiness()[1].line == "[-]snapshot failed: the Lease is not to be had"
+    watched.health.leaderless("")
+    assert watched.health.readiness()[1].line == "[-]snapshot failed: no pass has ended yet"
+
+    watched.health.standby()
+    watched.health.leaderless("the Lease is not to be had")
+    assert watched.is_ready
+    watched.health.began()
+    assert watched.health.readiness()[1].line == "[-]snapshot failed: no pass has ended yet"
+
+    watched.health.passed(WHOLE)
+    watched.health.leaderless("the Lease is not to be had")
+    assert watched.is_ready
+
+
 @pytest.mark.parametrize(
     ("reports", "line"),
     [

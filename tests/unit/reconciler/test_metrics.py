@@ -25,6 +25,7 @@ from tests.support.simulators import Simulation
 WHOLE = a_snapshot([a_settled_node()], [a_server()])
 GAP = a_snapshot([a_settled_node()], servers_section=incomplete(servers_of(a_server())))
 HELD = a_change("node/web-2", "node.labels", before={}, after={"a": "b"}, ruling=Ruling(Verdict.HELD, "some-rule"))
+INTERVAL_S = 60.0
 FROM_SOURCES = ("process_", "python_")
 """Prefixes of what the client library tells of the process."""
 
@@ -66,7 +67,7 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
 
 def passed(metrics: Metrics, told: Report, **measured: Any) -> None:
     """A pass of one second with this report."""
-    metrics.passed(Measured(told, **{"seconds": 1.0, **measured}))
+    metrics.passed(Measured(told, **{"seconds": 1.0, **measured}), INTERVAL_S)
 
 
 def test_every_row_is_served_and_nothing_else() -> None:
@@ -268,7 +269,7 @@ def test_a_whole_pass(joining: Run) -> None:
     cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api")
     measured = Meter().measure(joining.converge, "node/web-1 joined")
 
-    metrics.passed(measured)
+    metrics.passed(measured, INTERVAL_S)
 
     found = scraped(metrics)
     assert measured.report.result is Result.NO_CHANGES

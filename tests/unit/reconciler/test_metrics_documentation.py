@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.telemetry.metric_table import METRICS, OURS, Metric
+from reconciler.telemetry.metric_table import METRICS, OURS, Alarm, Metric
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -37,7 +37,8 @@ operations that there are none of here, and there are no caches.
 ALARMS = """
 ## When to look
 
-Expressions for alerts, with how long they should hold where that is no part of them; the Helm chart has such rules.
+The alerts of the Helm chart: when, with how long it has to hold where that is no part of the expression, and by which
+metric.
 """
 
 
@@ -49,12 +50,17 @@ def _row(row: Metric) -> str:
     return f"| `{row.name}` | {row.sort} | {', '.join(f'`{label}`' for label in row.labels)} | {_meaning(row)} |"
 
 
+def _alarm(row: Metric, alarm: Alarm) -> str:
+    lasting = f", for {alarm.lasting}" if alarm.lasting else ""
+    return f"\n`{alarm.name}`{lasting}, by `{row.name}`:\n\n    {alarm.when}\n"
+
+
 def page() -> str:
     """The text of docs/metrics.md."""
     head = "\n| name | type | labels | meaning |\n|---|---|---|---|\n"
     ours = [row for row in METRICS.values() if row.name.startswith(OURS)]
     others = [row for row in METRICS.values() if not row.name.startswith(OURS)]
-    alarms = "".join(f"\n`{row.name}`: {row.meaning}\n\n    {row.alarm}\n" for row in METRICS.values() if row.alarm)
+    alarms = "".join(_alarm(row, row.alarm) for row in METRICS.values() if row.alarm)
     return (
         INTRODUCTION
         + head

@@ -3,6 +3,14 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{/*
+The name that `selectorLabels` in a values file of HCCM asks for. It is this chart's: a selector is immutable, and has to
+be the same whether the values say so or not. Where HCCM's chart stands beside this one, it means the same to both.
+*/}}
+{{- define "hcloud-cloud-controller-manager.name" -}}
+{{- include "hcloud-reconciler.name" . }}
+{{- end }}
+
 {{/* name-SUFFIX, cut before the suffix. */}}
 {{- define "hcloud-reconciler.named" -}}
 {{- $suffix := index . 1 }}
@@ -15,6 +23,11 @@
 
 {{- define "hcloud-reconciler.hostNetwork" -}}
 {{- if kindIs "invalid" .Values.hostNetwork }}{{ .Values.networking.enabled }}{{ else }}{{ .Values.hostNetwork }}{{ end }}
+{{- end }}
+
+{{/* The name of the port with the probes: that of metrics, which scrapers ask for, where one server has both. */}}
+{{- define "hcloud-reconciler.probes" -}}
+{{- and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) | ternary "metrics" "health" }}
 {{- end }}
 
 {{/* Flag → value: what other values of the chart stand for, and over it `args`. */}}

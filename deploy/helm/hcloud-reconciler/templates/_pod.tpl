@@ -1,9 +1,7 @@
 {{/* The one template of all pods: of the Deployment, the DaemonSet and the CronJob. */}}
 {{- define "hcloud-reconciler.pod" -}}
 {{- $stays := ne .Values.kind "CronJob" -}}
-{{- if and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) -}}
-{{- fail "health.port and monitoring.port must differ" -}}
-{{- end -}}
+{{- $probes := include "hcloud-reconciler.probes" . -}}
 metadata:
   labels:
     {{- include "hcloud-reconciler.selectorLabels" . | nindent 4 }}
@@ -106,8 +104,10 @@ spec:
         {{- end }}
       {{- if $stays }}
       ports:
+        {{- if eq $probes "health" }}
         - name: health
           containerPort: {{ int .Values.health.port }}
+        {{- end }}
         {{- if .Values.monitoring.enabled }}
         - name: metrics
           containerPort: {{ int .Values.monitoring.port }}
@@ -115,7 +115,7 @@ spec:
       livenessProbe:
         httpGet:
           path: /livez
-          port: health
+          port: {{ $probes }}
         initialDelaySeconds: 10
         periodSeconds: 10
         timeoutSeconds: 5
@@ -123,7 +123,7 @@ spec:
       readinessProbe:
         httpGet:
           path: /readyz
-          port: health
+          port: {{ $probes }}
         periodSeconds: 5
         timeoutSeconds: 5
       {{- end }}

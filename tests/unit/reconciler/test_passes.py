@@ -1,0 +1,103 @@
+"""Passes of a loop: what each leaves for those who watch."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from actuators.clients.own_writes import OwnWrites
+from actuators.outcome import Applied
+from reconciler.config import load_config
+from reconciler.controller import Pacing, Passes
+from reconciler.flags import Command
+from reconciler.history import SUSPENDED_S, History
+from reconciler.result import Cost, Line, Report
+from reconciler.telemetry.health import Health
+from reconciler.telemetry.measured import Meter
+from reconciler.telemetry.metrics import Metrics
+from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.running import Triggers
+from tests.builders import a_change, a_snapshot
+
+UNDONE = "hcloud_reconciler_oscillations_total"
+INTERVAL = "hcloud_reconciler_interval_seconds"
+
+
+@dataclass
+class Loop:
+    """Passes that end as the test says, on a clock that only the test moves."""
+
+    interval: str = ""
+    """As the flag has it; "" leaves the choice to the product."""
+    now: float = 1000.0
+    told: Report = field(default_factory=Report)
+
+    def __post_init__(self) -> None:
+        flags = {"--interval": self.interval} if self.interval else {}
+        config = load_config(Command.RUN, flags, {"HCLOUD_TOKEN": "t" * 64})
+        self.history = History(lambda: self.now, lambda: 0.0)
+        self.metrics = Metrics(version="1", policy="sync", mode="loop", lease="ccm", clock=lambda: self.now)
+        self.passes = Passes(
+            run=lambda: self.told,
+            pacing=Pacing(config),
+            meter=Meter(lambda: self.now),
+            health=Health(interval_s=60.0, request_timeout_s=1.0, clock=lambda: self.now),
+            history=self.history,
+            triggers=Triggers(Relevance(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
+            begins_to_watch=lambda: None,
+            metrics=self.metrics,
+            token=None,
+        )
+
+    def run(self, told: Report, after_s: float = 1.0) -> float:
+        """A pass that ends with this report, so long after the last one; the interval that it chose."""
+        self.now += after_s
+        self.history.withheld()
+        self.told = told
+        return self.passes("")[1].interval_s
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of a sample."""
+        return self.metrics.registry.get_sample_value(name, labels)
+
+
+def undone_again_and_again(loop: Loop, section: str, times: int) -> list[float | None]:
+    """What the counter says after each pass that applies the change anew; somebody undoes it each time."""
+    seen = []
+    for _ in range(times):
+        loop.run(Report(snapshot=a_snapshot(), lines=(Line(a_change(), Applied()),)))
+        seen.append(loop.metric(UNDONE, section=section))
+    return seen
+
+
+def test_the_breaker_is_counted_when_it_opens() -> None:
+    """Once, however many passes find the change suspended, or do not see it planned for a while; and again the next
+    time that it opens. No other section is meant."""
+    loop = Loop()
+    assert undone_again_and_again(loop, "nodes", 3) == [0, 0, 0]
+    seen = []
+    for lines in ((Line(a_change()),), (Line(a_change()),), (), (Line(a_change()),)):
+        loop.run(Report(snapshot=a_snapshot(), lines=lines))
+        seen.append(loop.metric(UNDONE, section="nodes"))
+    assert seen == [1, 1, 1, 1]
+
+    loop.now += SUSPENDED_S
+    assert undone_again_and_again(loop, "nodes", 4) == [1, 1, 1, 2]
+    assert loop.metric(UNDONE, section="routes") == 0
+
+
+@pytest.mark.parametrize(
+    ("interval", "reads", "expected_s"),
+    [
+        pytest.param("5m", 10, 300.0, id="as given"),
+        pytest.param("", 10, 60.0, id="a minute"),
+        pytest.param("", 100, 400.0, id="as long as the allowance asks for"),
+    ],
+)
+def test_the_interval_is_served(interval: str, reads: int, expected_s: float) -> None:
+    """The one of the pace after the last pass; none is known before it."""
+    loop = Loop(interval)
+    assert loop.metric(INTERVAL) is None
+
+    chosen_s = loop.run(Report(snapshot=a_snapshot(), cost=Cost(hetzner=reads, limit=3600)))
+
+    assert chosen_s == loop.metric(INTERVAL) == expected_s

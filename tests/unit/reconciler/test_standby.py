@@ -1,0 +1,149 @@
+"""Who waits for the lead: alive whatever comes of it, ready as soon as it has seen that another process leads."""
+
+from collections.abc import Callable
+
+import pytest
+
+from actuators.errors import ApiError, Conflict, Denied, Transient
+from actuators.lease import Claim
+from reconciler.controller import Standby
+from reconciler.telemetry.health import Health
+from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
+
+INTERVAL_S, TIMEOUT_S = 1.0, 1.0
+ALLOWED_S = 3 * INTERVAL_S + 10 * TIMEOUT_S
+"""After so much silence the loop counts as hung: sooner than any wait in here ends."""
+OK = "[+]snapshot ok"
+
+
+class Waiter:
+    """A process that waits for the lead, and what its probes say each second."""
+
+    def __init__(self, claim: Claim | None) -> None:
+        self.leases, self.timeline = LeaseInMemory(claim), Timeline()
+        self.replica = Replica(self.leases, self.timeline)
+        self.health = Health(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=self.timeline.clock)
+        self.standby = Standby(self.replica.elector, self.health)
+        self.ready: list[str] = []
+        self.alive: set[str] = set()
+
+    def waits(self, seconds: float) -> bool:
+        """Let it wait for so long; whether it leads then. Whoever holds the Lease renews it all the while."""
+        self.timeline.every(1.0, int(seconds), self._probe)
+        self.timeline.after(seconds + 0.5, self.replica.stop.set)
+        return self.standby.wait(self.replica.stop)
+
+    def has_trouble(self, error: ApiError, *calls: str) -> None:
+        """These calls for the Lease fail from now on."""
+
+        def answer(call: str) -> None:
+            if call in calls:
+                raise error
+
+        self.leases.before = answer
+
+    def _probe(self) -> None:
+        if self.leases.lease is not None:
+            self.leases.renew()
+        self.ready.append(self.health.readiness()[1].line)
+        self.alive.add(self.health.liveness()[1].line)
+
+
+def _failed(why: str) -> str:
+    return f"[-]snapshot failed: {why}"
+
+
+@pytest.mark.parametrize(
+    ("claim", "error", "call", "line"),
+    [
+        pytest.param(THEIRS, Transient("no answer"), "read", "no answer", id="nobody answers"),
+        pytest.param(THEIRS, Denied("no right"), "read", "no right", id="no right to look"),
+        pytest.param(None, Denied("no right"), "create", "no right", id="no right to make one"),
+        pytest.param(None, Conflict("there is one"), "create", "there is one", id="another one was quicker"),
+    ],
+)
+def test_who_has_seen_no_leader_is_not_ready(claim: Claim | None, error: ApiError, call: str, line: str) -> None:
+    """A rollout must not take the leader away for it; the probe says what is wrong with the Lease, for as long as it
+    goes on, and no restart mends that."""
+    waiter = Waiter(claim)
+    waiter.has_trouble(error, call)
+
+    assert not waiter.waits(5 * ALLOWED_S)
+
+    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: {line}")}
+    assert waiter.alive == {"[+]loop ok"}
+
+
+def test_who_has_seen_another_one_lead_is_ready() -> None:
+    """From the first look on."""
+    waiter = Waiter(THEIRS)
+
+    assert not waiter.waits(5 * ALLOWED_S)
+
+    assert (set(waiter.ready), waiter.alive) == ({OK}, {"[+]loop ok"})
+
+
+def test_it_is_ready_as_soon_as_it_has_seen_the_leader() -> None:
+    """However long that could not be done."""
+    waiter = Waiter(THEIRS)
+    waiter.has_trouble(Transient("no answer"), "read")
+    waiter.timeline.after(10.5, lambda: setattr(waiter.leases, "before", nothing))
+
+    assert not waiter.waits(20.0)
+
+    assert set(waiter.ready[:10]) == {_failed(f"the Lease {NAME} could not be had: no answer")}
+    assert set(waiter.ready[12:]) == {OK}
+
+
+@pytest.mark.parametrize("error", [Transient("no answer"), Denied("no right")], ids=["no answer", "no right"])
+def test_it_stays_ready_while_the_lease_cannot_be_read(error: ApiError) -> None:
+    """An API server that goes away for a while makes no replica unready, as with those who have read everything."""
+    waiter = Waiter(THEIRS)
+    waiter.timeline.after(5.5, lambda: waiter.has_trouble(error, "read"))
+
+    assert not waiter.waits(5 * ALLOWED_S)
+
+    assert (set(waiter.ready), waiter.alive) == ({OK}, {"[+]loop ok"})
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [lambda leases: leases.delete(), lambda leases: leases.put(THEIRS)],
+    ids=["the Lease is deleted", "it is never renewed again"],
+)
+def test_who_leads_at_last_is_ready_once_it_has_read_everything(happens: Callable[[LeaseInMemory], object]) -> None:
+    """To have stood by is worth nothing any more."""
+    waiter = Waiter(THEIRS)
+    waiter.timeline.after(3.0, lambda: happens(waiter.leases))
+
+    assert waiter.standby.wait(waiter.replica.stop)
+
+    assert waiter.health.readiness()[1].line == OK
+    waiter.health.began()
+    assert waiter.health.readiness()[1].line == _failed("no pass has ended yet")
+
+
+def test_the_lease_is_no_trouble_any_more_to_who_leads() -> None:
+    """The probe tells of what is missing by then."""
+    waiter = Waiter(None)
+    waiter.has_trouble(Transient("no answer"), "read")
+    waiter.timeline.after(9.0, lambda: setattr(waiter.leases, "before", nothing))
+
+    assert waiter.waits(20.0)
+    waiter.health.began()
+
+    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: no answer")}
+    assert waiter.health.readiness()[1].line == _failed("no pass has ended yet")
+
+
+def test_who_has_lost_the_lead_before_it_has_read_everything_is_not_ready() -> None:
+    """It leads no more, and has not seen yet that another one does."""
+    waiter = Waiter(None)
+    assert waiter.standby.wait(waiter.replica.stop)
+    waiter.health.began()
+    waiter.has_trouble(Transient("no answer"), "read", "update")
+    waiter.replica.keep()
+
+    assert not waiter.waits(10.0)
+
+    assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: no answer")}
