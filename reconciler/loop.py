@@ -8,6 +8,7 @@ from typing import Protocol
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending
 from desired.change import Change, Note
+from desired.suspension import BACK_OFF
 from reconciler.result import Report, Result
 from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake
@@ -31,16 +32,23 @@ class Pace:
     draw: Callable[[], float] = random.random
     """Evenly from 0 to 1."""
 
-    def pause_s(self, report: Report, unlucky: int) -> float:
-        """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong.
+    def pause_s(self, report: Report, unlucky: int, gap_left_s: float = 0.0) -> float:
+        """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong;
+        ``gap_left_s`` is what is left of the gap after the start of this one.
 
-        The interval, less up to a tenth; earlier when something that waits, or that failed, falls due, at once when a
-        long series gave way, or after trouble: 1 s, doubled with each unlucky pass up to a minute, or what an API asked
-        for. Never less than half a second, unless the interval is.
+        The interval, less up to a tenth; earlier when something that waits falls due, but then not before the gap is
+        over, so that all that falls due by then is done in one pass: whoever waits for seconds or minutes can wait for
+        the others. Regardless of the gap when something that failed is worth another try, at once when a long series
+        gave way, or after trouble: 1 s, doubled with each unlucky pass up to a minute, or what an API asked for. Never
+        less than half a second, unless the interval is.
         """
         interval_s = self.interval_s * (1 - JITTER * self.draw())
         waits = [interval_s, *([] if self.retry_in_s is None else [self.retry_in_s])]
-        waits += [line.change.ruling.due_in_s for line in report.lines if line.change.ruling.due_in_s is not None]
+        waits += [
+            due_in_s if rule == BACK_OFF else max(due_in_s, gap_left_s)
+            for rule, due_in_s in ((line.change.ruling.rule, line.change.ruling.due_in_s) for line in report.lines)
+            if due_in_s is not None
+        ]
         if unlucky:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
@@ -96,7 +104,7 @@ def run_loop(
         if is_news(ended.report, last):
             publish(ended)
         last = said(ended.report)
-        pause_s = pace.pause_s(ended.report, unlucky)
+        pause_s = pace.pause_s(ended.report, unlucky, wake.gap_left_s)
         del ended  # with the world in it, which the next pass needs the memory of
         wake.pause(pause_s)
 

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 
 GAP_S = 5.0
-"""From the start of a pass to that of the next one that is called for, at least: however many calls there are, they
-cost what one costs (design section 11)."""
+"""From the start of a pass to that of the next one that is called for, or that begins because something has waited for
+long enough, at least: however many calls and due times there are, a gap's worth costs what one costs (design section
+11). What was promised sooner keeps no gap: the interval, another try after trouble, the rest of what gave way."""
 
 
 def _wait(event: threading.Event, seconds: float) -> object:
@@ -66,9 +67,15 @@ class Wake:
         is_late = self._due_at is not None and now >= self._due_at
         return is_late or (bool(self._reasons) and now >= self._began_at + self._gap_s)
 
+    @property
+    def gap_left_s(self) -> float:
+        """What is left of the gap after the start of the last pass, in seconds."""
+        return max(0.0, self._began_at + self._gap_s - self._clock())
+
     def pause(self, seconds: float) -> None:
-        """Wait for so long, and no longer than until the run ends or a pass is called for; not for less than what is
-        left of the gap after the last one."""
+        """Wait for so long, and no longer than until the run ends or a pass is called for; a call does not shorten what
+        is left of the gap after the last one. ``seconds`` are the caller's to choose: what of them keeps the gap is
+        for ``Pace`` to say."""
         ends_at = self._clock() + seconds
         while not self._stop.is_set():
             now = self._clock()

@@ -187,13 +187,14 @@ def is_initialised(node: Mapping[str, Any]) -> bool:
     )
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Return as soon as ``condition`` holds. Raises AssertionError when it does not within the deadline."""
+def wait_for(condition: Callable[[], bool], what: str, every_s: float = 0.01) -> None:
+    """Return as soon as ``condition`` holds, which is asked so often. Raises AssertionError when it does not within the
+    deadline."""
     pause = threading.Event()
     until = time.monotonic() + DEADLINE_S
     while not condition():
         assert time.monotonic() < until, f"waited {DEADLINE_S:.0f} s for {what}"
-        pause.wait(0.01)
+        pause.wait(every_s)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
 from desired.change import Note, NoteKind, Ruling, Verdict
+from desired.suspension import BACK_OFF
 from reconciler.cli.stopping import Stop
 from reconciler.leadership.unelected import Unelected
 from reconciler.loop import Pace, is_news, run_loop, went_wrong
@@ -28,9 +29,9 @@ GIVING_WAY = replace(QUIET, lines=(Line(a_change(), GAVE_WAY),))
 ERROR = Report(errors=("no connection",))
 
 
-def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING) -> Report:
+def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING, rule: str = "rule") -> Report:
     """A change that waits for a time."""
-    return replace(QUIET, lines=(Line(a_change(ruling=Ruling(verdict, "rule", why, due_in_s))),))
+    return replace(QUIET, lines=(Line(a_change(ruling=Ruling(verdict, rule, why, due_in_s))),))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,36 @@ def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict
 def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> None:
     """The earliest of interval, due time and retry is when the next pass begins."""
     assert Pace(60.0, draw=lambda: drawn).pause_s(report, unlucky) == pytest.approx(pause_s, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("report", "unlucky", "pause_s"),
+    [
+        pytest.param(waiting(1.0), 0, 4.0, id="due within the gap: when it is over"),
+        pytest.param(waiting(-5.0), 0, 4.0, id="overdue"),
+        pytest.param(waiting(7.0), 0, 7.0, id="due after the gap"),
+        pytest.param(waiting(1.0, verdict=Verdict.HELD), 0, 4.0, id="a hold that resolves itself"),
+        pytest.param(waiting(1.0, rule=BACK_OFF), 0, 1.0, id="another try of what failed"),
+        pytest.param(ERROR, 1, 1.0, id="after trouble"),
+        pytest.param(THROTTLED, 1, 12.0, id="what an API asked for"),
+        pytest.param(GIVING_WAY, 0, 0.5, id="a series that gave way"),
+    ],
+)
+def test_which_pauses_keep_the_gap(report: Report, unlucky: int, pause_s: float) -> None:
+    """4 s are left of it. What only waits for a time can wait for them too; whatever is under way cannot."""
+    assert Pace(60.0, draw=lambda: 0.0).pause_s(report, unlucky, gap_left_s=4.0) == pause_s
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "retry_in_s", "pause_s"),
+    [
+        pytest.param(1.0, None, 1.0, id="an interval that is shorter"),
+        pytest.param(60.0, 2.0, 2.0, id="another try of what failed"),
+    ],
+)
+def test_what_was_asked_for_keeps_no_gap(interval_s: float, retry_in_s: float | None, pause_s: float) -> None:
+    """Somebody chose the interval, and the first tries of what failed come soon."""
+    assert Pace(interval_s, retry_in_s, draw=lambda: 0.0).pause_s(waiting(0.0), 0, gap_left_s=4.0) == pause_s
 
 
 @pytest.mark.parametrize(

@@ -1,35 +1,11 @@
 """What calls for the next pass, how long a pause is, and what of it a pass that begins has seen."""
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
 from reconciler.wake import Wake
-
-
-@dataclass
-class Clock:
-    """Time that passes only while somebody waits, and what happens meanwhile."""
-
-    now: float = 100.0
-    events: dict[float, Callable[[], object]] = field(default_factory=dict)
-    """When → what happens then."""
-
-    def __call__(self) -> float:
-        """Seconds."""
-        return self.now
-
-    def wait(self, event: threading.Event, seconds: float) -> None:
-        """Let the time pass until the event is set."""
-        end = self.now + seconds
-        for moment in sorted(moment for moment in self.events if moment <= end):
-            self.now = max(self.now, moment)
-            self.events.pop(moment)()
-            if event.is_set():
-                return
-        self.now = end
+from tests.support.simulated_time import Clock
 
 
 def a_wake(clock: Clock, stop: threading.Event | None = None) -> Wake:
@@ -104,6 +80,21 @@ def test_pauses(pass_takes: float, calls: list[float], pause: float, began: floa
     wake.pause(pause)
 
     assert clock.now == pytest.approx(began)
+
+
+def test_what_is_left_of_the_gap() -> None:
+    """It begins with the pass, and nothing is left of it before the first one, and after five seconds."""
+    clock = Clock()
+    wake = a_wake(clock)
+    assert wake.gap_left_s == 0.0
+
+    wake.begin(None)
+    lasts = []
+    for _ in range(3):
+        clock.now += 2.0
+        lasts.append(wake.gap_left_s)
+
+    assert lasts == [3.0, 1.0, 0.0]
 
 
 def test_the_first_call_of_all_waits_for_nothing() -> None:
