@@ -16,7 +16,7 @@ from desired.patience_guards import mark_in
 from desired.snapshot import Snapshot
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
 from reconciler.attempts import NOT_SEEN
-from reconciler.result import Line, Report
+from reconciler.result import Line, Report, is_incomplete
 
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
@@ -107,10 +107,11 @@ class History:
         """
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
-        named = {line.change.key for line in report.lines}
-        for key, trail in self._trails.items():
-            if key not in named:  # not planned any more: it was seen to be done
-                trail.unseen_since = None
+        if report.snapshot is not None and not report.errors and not is_incomplete(report):
+            named = {line.change.key for line in report.lines}
+            for key, trail in self._trails.items():
+                if key not in named:  # not planned any more: it was seen to be done
+                    trail.unseen_since = None
         suspended = tuple(line.change for line in report.lines if self._learn(line, report.snapshot, now, seen_at))
         for key in list(self._trails)[: max(0, len(self._trails) - self._most)]:
             del self._trails[key]

@@ -15,7 +15,7 @@ from reconciler.attempts import NOT_SEEN
 from reconciler.history import MOST_TRAILS, History
 from reconciler.result import Line, Report
 from tests.balancers import a_service
-from tests.builders import a_change, a_snapshot, an_identity
+from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete, servers_of
 
 CHANGE = a_change()
 OTHER = a_change("node/web-2", owner="node/web-2")
@@ -243,6 +243,23 @@ def test_what_was_seen_done_after_a_while_and_is_planned_again_was_undone() -> N
     found = loop.held()
     assert found is not None
     assert found.rule == FLAPPING
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(Report(errors=("the API is gone",)), id="failed"),
+        pytest.param(Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server())))), id="not whole"),
+    ],
+)
+def test_a_pass_that_saw_less_has_seen_nothing_done(between: Report) -> None:
+    """A reader that lags goes on doing so beside an API in trouble: nobody undid what it does not show yet."""
+    loop = Loop()
+    for _ in range(4):
+        loop.run(Line(CHANGE, NOT_SEEN))
+        loop.history.note(between)
+
+    assert loop.held() is None
 
 
 @pytest.mark.parametrize(("every_s", "is_suspended"), [(299.0, True), (301.0, False)])
