@@ -8,7 +8,8 @@ import threading
 
 MOST_IN_A_ROW = 10
 """Failures of all calls to an API, side by side or one after the other, until none is tried again: twice as many as a
-pass reads side by side, so that a moment's trouble ends no pass."""
+pass begins to read side by side, so that a moment's trouble ends no pass. What is written, or confirmed, more of it at
+once, can wait for the next one."""
 
 
 class RetryBudget:

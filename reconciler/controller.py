@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from actuators.errors import ApiError
+from actuators.errors import ApiError, Denied
 from desired.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config import Config
@@ -168,17 +168,22 @@ def run_controller(
 
 
 def _name_gaps(config: Config, stop: threading.Event) -> None:
-    """Name each right that is missing. What cannot be asked for is asked again every minute, until ``stop`` is set."""
-    told = ""
+    """Name each right that is missing, once. What cannot be asked for is asked again every minute, until ``stop`` is
+    set."""
+    told: set[str] = set()
     with _harmless("permissions"):
         while not stop.is_set():
             try:
                 for gap in permission_gaps(config, stop):
-                    _log.warning("permission missing %s", pairs(gap=gap))
+                    if gap not in told:
+                        told.add(gap)
+                        _log.warning("permission missing %s", pairs(gap=gap))
             except ApiError as error:
-                if str(error) != told:
-                    told = str(error)
-                    _log.warning("permissions could not be asked for %s", pairs(why=told))
+                if str(error) not in told:
+                    told.add(str(error))
+                    _log.warning("permissions could not be asked for %s", pairs(why=error))
+                if isinstance(error, Denied):  # nobody may: that lasts
+                    return
             else:
                 return
             stop.wait(_ASK_AGAIN_S)

@@ -75,7 +75,7 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
 @contextmanager
 def _held(hands: Hands, stop: Stop, code: int) -> Iterator[None]:
     """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs. The Lease is
-    left to run out when something of ours is still under way."""
+    left to run out when a request of ours is still open."""
     with ended_at_the_latest(stop, lambda: hands.leader.close(release=False), code=code):
         try:
             yield

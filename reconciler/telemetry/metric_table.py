@@ -48,7 +48,9 @@ class Metric:
 
 _PASS_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 _JOINING_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
-_STALE_INTERVALS = 5
+_STALE_INTERVALS, _STALE_S = 5, 300
+"""And so many seconds at least: a pass with much to do, and the longest wait after trouble, are no reason to wake
+anybody."""
 
 _ROWS = (
     Metric(
@@ -81,7 +83,7 @@ _ROWS = (
             "HcloudReconcilerStale",
             # Its age when it was scraped: with a short interval the time between scrapes alone would be an alarm.
             f"timestamp({OURS}last_success_timestamp_seconds) - {OURS}last_success_timestamp_seconds"
-            f" > on (job, instance) group_left () ({_STALE_INTERVALS} * {OURS}interval_seconds)"
+            f" > on (job, instance) group_left () clamp_min({_STALE_INTERVALS} * {OURS}interval_seconds, {_STALE_S})"
             f' and on (instance) (leader_election_master_status == 1 or {OURS}config_info{{policy="observe"}})',
         ),
     ),

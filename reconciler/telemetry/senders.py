@@ -1,9 +1,15 @@
 """Threads for calls that may hang: unlike those of an executor, no process waits for them at its end."""
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+
+from reconciler.telemetry.logs import pairs
+
+_log = logging.getLogger("hcloud-reconciler.senders")
 
 
 class Senders:
@@ -23,9 +29,14 @@ class Senders:
         with self._lock:
             self._waiting.append((future, call))
             if self._threads < self._most:
-                threading.Thread(target=self._work, name=self._name, daemon=True).start()
-                self._threads += 1
+                self._begin()
         return future
+
+    def _begin(self) -> None:
+        """One thread more. Where the system has none to give, those that there are go on, or the next call tries."""
+        with suppress(RuntimeError):
+            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+            self._threads += 1
 
     def _work(self) -> None:
         while (turn := self._next()) is not None:
@@ -35,6 +46,7 @@ class Senders:
             try:
                 call()
             except Exception as error:  # noqa: BLE001 - a bug in one call must not cost the others their thread
+                _log.warning("internal error beside a pass %s", pairs(what=self._name, error=repr(error)))
                 future.set_exception(error)
             else:
                 future.set_result(None)
