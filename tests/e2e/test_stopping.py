@@ -13,6 +13,7 @@ from tests.support.apiserver import OwnApiServer
 from tests.support.balancer_cluster import LOCATED, a_service, balancers, have_services
 from tests.support.controller import RARELY, Controller, running, started
 from tests.support.objects import joining_node, server, settled_node
+from tests.support.sampling import sample
 from tests.support.stage import DEADLINE_S, Stage, is_initialised, killed_at_the_end, wait_for
 
 ENDS_WITHIN_S = 10.0
@@ -128,7 +129,11 @@ def _asked(stage: Stage, method: str, path: str) -> Callable[[], bool]:
 
 @pytest.mark.parametrize(
     "hangs",
-    [_rights_hang, _kubernetes_hangs, _hetzner_hangs, _a_write_hangs, _an_event_hangs, _an_event_said_again_hangs],
+    sample(
+        [_rights_hang, _kubernetes_hangs, _hetzner_hangs, _a_write_hangs, _an_event_hangs, _an_event_said_again_hangs],
+        "what hangs",
+        least=2,
+    ),
 )
 def test_sigterm_while_an_answer_does_not_come(joining: Stage, hangs: Callable[[Stage], Callable[[], bool]]) -> None:
     """It would be waited for for 15 s."""
@@ -151,7 +156,7 @@ def test_sigterm_while_an_event_hangs_leaves_the_lease_to_run_out(joining: Stage
 
 
 @pytest.mark.usefixtures("lease")
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+@pytest.mark.parametrize("method", sample(["GET", "POST", "PUT"], "what of the Lease hangs"))
 def test_sigterm_while_the_lease_hangs(joining: Stage, method: str) -> None:
     """While it is looked at, taken for the first time, and renewed, which is when it would be given back."""
     joining.proxy.set_faults(_hang(method, LEASES))
