@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from actuators.clients.wording import one_line
+from actuators.decoding import decoder
 from actuators.errors import Broken, Transient
 from actuators.hands import Hands
 from actuators.load_balancer_lookup import service_of
@@ -51,6 +52,6 @@ def _is_there(hands: Hands, service: Service, wish: ManagedCertificate) -> bool:
     query = urlencode({"name": wish.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
     body = hands.reader.get(f"/certificates?{query}")
     try:
-        return bool(msgspec.json.decode(body, type=_Certificates).certificates)
+        return bool(decoder(_Certificates).decode(body).certificates)
     except ValueError as error:
         raise Broken(f"Hetzner's list of certificates could not be read: {one_line(error)}") from error

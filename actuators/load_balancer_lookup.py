@@ -10,6 +10,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.wording import one_line
+from actuators.decoding import decoder
 from actuators.errors import Broken, Conflict, NotFound
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
@@ -158,7 +159,7 @@ def balancer_now(reader: HetznerReader, balancer: CloudBalancer) -> BalancerNow:
     """The load balancer as it is at this moment. Raises an ApiError: NotFound when it is gone."""
     body = reader.get(path_of(balancer))
     try:
-        found = msgspec.json.decode(body, type=_One).load_balancer
+        found = decoder(_One).decode(body).load_balancer
         return BalancerNow(
             name=found.name,
             labels=found.labels,
@@ -211,7 +212,7 @@ def _labelled(reader: HetznerReader, service: Service) -> list[_Balancer]:
     query = urlencode({"label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
     body = reader.get(f"/load_balancers?{query}")
     try:
-        return msgspec.json.decode(body, type=_Some).load_balancers
+        return decoder(_Some).decode(body).load_balancers
     except ValueError as error:
         raise Broken(f"Hetzner's list of load balancers could not be read: {one_line(error)}") from error
 
@@ -221,7 +222,7 @@ def _attachment(entry: _Entry) -> Attachment:
 
 
 def _listener(raw: msgspec.Raw) -> tuple[int, Any]:
-    return msgspec.json.decode(raw, type=_Listener).listen_port, msgspec.json.decode(raw)
+    return decoder(_Listener).decode(raw).listen_port, msgspec.json.decode(raw)
 
 
 def _pointers(net: _PublicNet) -> Mapping[str, str | None]:

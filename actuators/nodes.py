@@ -9,6 +9,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.decoding import decoder
 from actuators.errors import Broken, Conflict, NotFound
 from actuators.misplanned import misplanned
 from desired.change import Change, LostNode, NodeIdentity
@@ -145,7 +146,7 @@ def delete(
 def _require_silence(answer: Answer, node: Node) -> None:
     """Raise a Conflict when the Node is Ready by now."""
     try:
-        conditions = msgspec.json.decode(answer.body, type=_Alive).status.conditions or ()
+        conditions = decoder(_Alive).decode(answer.body).status.conditions or ()
     except ValueError as error:
         raise Broken(f"the API server's Node {node.name} could not be read: {error}") from error
     if any(condition.type == "Ready" and condition.status == "True" for condition in conditions):
@@ -178,7 +179,7 @@ def _precondition(node: Node, version: str) -> dict[str, Any]:
 
 def _version(answer: Answer) -> str:
     try:
-        return msgspec.json.decode(answer.body, type=_Written).metadata.resource_version
+        return decoder(_Written).decode(answer.body).metadata.resource_version
     except ValueError as error:
         raise Broken(f"the API server's answer to a write of a Node could not be read: {error}") from error
 

@@ -11,6 +11,7 @@ from ipaddress import IPv4Address
 import msgspec
 
 from actuators.clients.wording import one_line
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient
 from actuators.hands import Hands
 from actuators.misplanned import misplanned
@@ -136,7 +137,7 @@ def _gateway_now(hands: Hands, network_id: int, route: Route) -> IPv4Address | N
     """Where the destination of the route leads at this moment; None when it leads nowhere. Raises an ApiError."""
     body = hands.reader.get(f"/networks/{network_id}")
     try:
-        routes = msgspec.json.decode(body, type=_One).network.routes
+        routes = decoder(_One).decode(body).network.routes
         return next((IPv4Address(each.gateway) for each in routes if each.destination == str(route.destination)), None)
     except ValueError as error:
         raise Broken(f"Hetzner's network {network_id} could not be read: {one_line(error)}") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from actuators.clients.kubernetes import KubernetesWriter
+from actuators.decoding import decoder
 from desired.permissions import Permission
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -52,7 +53,7 @@ def _is_allowed(writer: KubernetesWriter, permission: Permission, namespace: str
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     answer = writer.create(_PATH, body).body
     try:
-        return msgspec.json.decode(answer, type=_Review).status.allowed
+        return decoder(_Review).decode(answer).status.allowed
     except ValueError:
         return True
 

@@ -15,6 +15,7 @@ import msgspec
 from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
 from actuators.clients.wording import one_line, without_credentials
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.observing import Observe, ignore, observed
 from actuators.retry import Retry
@@ -174,7 +175,7 @@ class HetznerConnection:
         """The API's refusal in our terms (Hetzner Cloud API, error codes)."""
         status = response.status_code
         try:
-            said = msgspec.json.decode(response.content, type=_ErrorBody).error
+            said = decoder(_ErrorBody).decode(response.content).error
         except ValueError:
             said = None
         code = said.code if said else None

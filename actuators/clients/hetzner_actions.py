@@ -14,6 +14,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.wording import one_line
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Busy, Invalid, Stopped, Throttled, Transient
 from actuators.trace import note_action
 
@@ -233,7 +234,7 @@ class Actions:
         query = urlencode([("id", each.id) for each in awaited])
         body = self._reader.get(f"/actions?{query}")
         try:
-            return msgspec.json.decode(body, type=_Polled).actions
+            return decoder(_Polled).decode(body).actions
         except ValueError as error:
             raise Broken(f"Hetzner GET /actions: the answer is no list of actions ({one_line(error)})") from error
 
@@ -243,7 +244,7 @@ def _announced(answer: bytes, what: str) -> _Action | None:
     if not answer.strip():
         return None
     try:
-        return msgspec.json.decode(answer, type=_Announcement).action
+        return decoder(_Announcement).decode(answer).action
     except ValueError as error:
         raise Broken(f"{what}: the answer of the Hetzner API could not be read ({one_line(error)})") from error
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from actuators.clients.hetzner import HetznerReader
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken
 from desired.section import Section
 
@@ -131,7 +132,7 @@ def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, 
 
 def _pagination(path: str, body: bytes) -> _Pagination:
     try:
-        return msgspec.json.decode(body, type=_Envelope).meta.pagination
+        return decoder(_Envelope).decode(body).meta.pagination
     except ValueError as error:
         looks_like = re.sub(rb"\s+", b" ", body[:60]).decode("utf-8", "replace")
         raise Broken(f"Hetzner GET {path}: the answer is no list of the Hetzner API ({looks_like!r})") from error

@@ -22,6 +22,7 @@ from actuators.clients.counting import RequestCount
 from actuators.clients.kubeconfig import load_kubeconfig
 from actuators.clients.own_writes import OwnWrites
 from actuators.clients.wording import one_line, without_credentials
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.observing import Observe, ignore, observed
 from actuators.retry import NO_PATIENCE, Retry
@@ -239,7 +240,7 @@ class KubernetesReader:
                 raise
             pages.append(decode(answer))
             try:
-                token = msgspec.json.decode(answer.body, type=_ListHead).metadata.continue_
+                token = decoder(_ListHead).decode(answer.body).metadata.continue_
             except ValueError as error:
                 raise Broken(f"Kubernetes GET {path}: the answer is no list ({error})") from error
             if not token:
@@ -330,7 +331,7 @@ def _headers(response: "RESTResponse") -> dict[str, str]:
 def refusal(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
     """The API server's refusal in our terms (Kubernetes API conventions, HTTP status codes)."""
     try:
-        said = msgspec.json.decode(data, type=_Status)
+        said = decoder(_Status).decode(data)
     except ValueError:
         said = None
     message = f"Kubernetes API server: {call} answers {status} {_in_words(status, said)}"

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from actuators.clients.kubernetes import KubernetesReader, refusal
+from actuators.decoding import decoder
 from actuators.errors import Broken, Transient
 
 if TYPE_CHECKING:
@@ -126,9 +127,9 @@ class Watch:
         return Event(found.type, bytes(found.object), meta.resource_version, meta.uid)
 
 
-_LINE = msgspec.json.Decoder(_Line)
-_HEAD = msgspec.json.Decoder(_Head)
-_STATUS = msgspec.json.Decoder(_Status)
+_LINE = decoder(_Line)
+_HEAD = decoder(_Head)
+_STATUS = decoder(_Status)
 
 
 class _ListHead(msgspec.Struct):
@@ -139,7 +140,7 @@ def current_version(reader: KubernetesReader, path: str) -> str:
     """From where a watch of the list at ``path`` begins. Sent once. Raises an ApiError."""
     answer = reader.connection.send("GET", f"{path}?{urlencode({'limit': '1'})}", once=True)
     try:
-        version = msgspec.json.decode(answer.body, type=_ListHead).metadata.resource_version
+        version = decoder(_ListHead).decode(answer.body).metadata.resource_version
     except ValueError as error:
         raise Broken(f"Kubernetes GET {path}: the answer is no list ({error})") from error
     if not version:

@@ -5,6 +5,8 @@ from collections import deque
 
 import msgspec
 
+from actuators.decoding import decoder
+
 _KEPT = 4096
 """Writes that are remembered: more than are on their way through a watch at any time."""
 
@@ -37,7 +39,7 @@ class OwnWrites:
     def note(self, answer: bytes) -> None:
         """Remember the answer to a write. One that is no object says nothing, and is no error here."""
         try:
-            written = msgspec.json.decode(answer, type=_Written)
+            written = decoder(_Written).decode(answer)
         except ValueError:
             return
         meta = written.metadata

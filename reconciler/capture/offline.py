@@ -16,6 +16,7 @@ from actuators.clients.counting import RequestCount
 from actuators.clients.hetzner import HetznerReader, RateLimit
 from actuators.clients.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
 from actuators.clients.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segment
+from actuators.decoding import decoder
 from actuators.errors import NotFound
 from reconciler.capture.world_file import World
 from reconciler.observe.confirm import Confirmer
@@ -35,7 +36,7 @@ class _Identity(msgspec.Struct):
     metadata: _Named = msgspec.field(default_factory=_Named)
 
 
-_IDENTITY = msgspec.json.Decoder(_Identity)
+_IDENTITY = decoder(_Identity)
 
 
 def eyes_of(world: World) -> Eyes:

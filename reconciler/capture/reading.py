@@ -17,6 +17,7 @@ import msgspec
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.hetzner_lists import Decoded, read_list
 from actuators.clients.kubernetes import KubernetesReader, segment
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, NotFound
 from desired.absence import servers_to_confirm
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
@@ -181,7 +182,7 @@ def _pages(project: HetznerReader, path: str, mask: Mask, key: Callable[[Any], i
 
 def _decoded(body: bytes, path: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(body, type=dict[str, Any])
+        return decoder(dict[str, Any]).decode(body)
     except ValueError as error:
         raise Broken(f"GET {path}: the answer is no JSON object ({error})") from error
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 
 from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 
 FORMAT_VERSION = "1.0"
@@ -134,7 +135,7 @@ class _Unusable(Exception):
 
 
 def _world(text: bytes) -> World:
-    head = msgspec.json.decode(text, type=_Head)
+    head = decoder(_Head).decode(text)
     version = head.format_version
     if not isinstance(version, str) or not re.fullmatch(r"1\.[0-9]+", version, re.ASCII):
         raise _Unusable(f"its format_version is {version!r}, and this version reads 1.x: use the one that wrote it")
@@ -146,7 +147,7 @@ def _world(text: bytes) -> World:
             "it does not say when it was captured; serve it with 'reconcile sandbox --world FILE' and plan there, or"
             ' add "captured": {"taken_at": "..."} with the time of the plan'
         )
-    world = msgspec.json.decode(text, type=World)
+    world = decoder(World).decode(text)
     for part, sections in {"kubernetes": world.kubernetes, "hetzner": world.hetzner}.items():
         for name in sections.__struct_fields__:
             _check_objects(getattr(sections, name), f"{part}.{name}")

@@ -3,6 +3,7 @@
 import msgspec
 
 from actuators.clients.hetzner import HetznerReader
+from actuators.decoding import decoder
 from actuators.errors import ApiError
 
 
@@ -17,6 +18,6 @@ class _PricingAnswer(msgspec.Struct):
 def observe_currency(reader: HetznerReader) -> str | None:
     """Its code, ``EUR``; None when the API does not say, whatever why: an amount without it is better than none."""
     try:
-        return msgspec.json.decode(reader.get("/pricing"), type=_PricingAnswer).pricing.currency or None
+        return decoder(_PricingAnswer).decode(reader.get("/pricing")).pricing.currency or None
     except (ApiError, ValueError):
         return None

@@ -7,6 +7,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.hetzner_lists import Decoded
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken
 from desired.section import Section
 from desired.snapshot import Server, ServerStatus
@@ -48,7 +49,7 @@ class _ServerAnswer(msgspec.Struct):
     server: _Server
 
 
-_SERVER_ANSWER = msgspec.json.Decoder(_ServerAnswer)
+_SERVER_ANSWER = decoder(_ServerAnswer)
 
 
 def observe_servers(reader: HetznerReader) -> tuple[Section[int, Server], ApiError | None]:

@@ -10,6 +10,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.hetzner_lists import Decoded, read_list
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken
 from desired.section import Section
 
@@ -32,8 +33,8 @@ class _Identified(msgspec.Struct):
     name: str | None = None
 
 
-_ID_ONLY = msgspec.json.Decoder(_IdOnly)
-_IDENTIFIED = msgspec.json.Decoder(_Identified)
+_ID_ONLY = decoder(_IdOnly)
+_IDENTIFIED = decoder(_Identified)
 
 
 class PagesOf(Generic[S, V]):
@@ -45,7 +46,7 @@ class PagesOf(Generic[S, V]):
         self._value = value
         self._whole = _page_decoder(path, shape)
         self._raw = _page_decoder(path, msgspec.Raw)
-        self._one = msgspec.json.Decoder(shape)
+        self._one = decoder(shape)
 
     def observe(self, reader: HetznerReader) -> tuple[Section[int, V], ApiError | None]:
         """All objects of the project, and the error that kept it from being all."""
@@ -86,7 +87,7 @@ class PagesOf(Generic[S, V]):
 def _page_decoder(path: str, shape: Any) -> msgspec.json.Decoder[Any]:
     """Of an object whose one member has the name of the list."""
     page = msgspec.defstruct("Page", [("items", list[shape])], rename={"items": path.removeprefix("/")})
-    return msgspec.json.Decoder(page)
+    return decoder(page)
 
 
 def _identified(raw: msgspec.Raw) -> _Identified | None:

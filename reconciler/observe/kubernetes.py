@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from actuators.clients.kubernetes import Answer, KubernetesReader, segment
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, NotFound
 from desired.approval import Approval, parse_approvals
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
@@ -27,7 +28,7 @@ def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
     """The cluster's identity: the UID of namespace ``kube-system``. Unknown when it cannot be read, whatever why."""
     try:
         body = reader.get(f"/api/v1/namespaces/{IDENTITY_NAMESPACE}").body
-        return Present(msgspec.json.decode(body, type=_Identified).metadata.uid)
+        return Present(decoder(_Identified).decode(body).metadata.uid)
     except (ApiError, ValueError) as error:
         return Unknown(str(error))
 
@@ -36,7 +37,7 @@ def observe_approvals(reader: KubernetesReader, namespace: str) -> tuple[Approva
     """The approvals in the product's ConfigMap; none when there is no ConfigMap. Raises an ApiError."""
     try:
         body = reader.get(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}").body
-        return parse_approvals(msgspec.json.decode(body, type=_ConfigMap).data or {})
+        return parse_approvals(decoder(_ConfigMap).decode(body).data or {})
     except NotFound:
         return ()
     except ValueError as error:

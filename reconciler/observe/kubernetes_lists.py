@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from actuators.clients.kubernetes import KubernetesReader
+from actuators.decoding import decoder
 from actuators.errors import Broken
 from desired.section import Section, Unknown
 from reconciler.observe.kubernetes import server_time
@@ -108,10 +109,10 @@ class ListOf(Generic[S, V]):
         self._word = word
         self._value = value
         self._key = key
-        self._whole = msgspec.json.Decoder(whole)
-        self._raw = msgspec.json.Decoder(ObjectList[msgspec.Raw])
-        self._one = msgspec.json.Decoder(shape)
-        self._name = msgspec.json.Decoder(name)
+        self._whole = decoder(whole)
+        self._raw = decoder(ObjectList[msgspec.Raw])
+        self._one = decoder(shape)
+        self._name = decoder(name)
 
     def observe(self, reader: KubernetesReader) -> tuple[Section[str, V], datetime]:
         """All objects, and the API server's time when the reading began. Raises an ApiError when the list cannot be

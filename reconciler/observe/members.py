@@ -6,6 +6,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.hetzner_lists import Decoded, read_list
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken
 from desired.route import Member, MemberKind
 from desired.section import Section
@@ -27,9 +28,9 @@ class _Page(msgspec.Struct):
     members: list[msgspec.Raw]
 
 
-_PAGE = msgspec.json.Decoder(_Page)
-_ADDRESSED = msgspec.json.Decoder(_Addressed)
-_MEMBER = msgspec.json.Decoder(_Member)
+_PAGE = decoder(_Page)
+_ADDRESSED = decoder(_Addressed)
+_MEMBER = decoder(_Member)
 
 
 def observe_members(reader: HetznerReader, network_id: int) -> tuple[Section[int, Member], ApiError | None]:

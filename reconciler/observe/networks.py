@@ -7,6 +7,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import segment
+from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, NotFound
 from desired.route import Route
 from desired.section import Absent, Present, Section, Unknown
@@ -60,6 +61,9 @@ class FoundNetwork:
     """What made the network Unknown."""
 
 
+decoder(_Route)  # built now: what converts into it does so beside other threads
+
+
 def observe_network(reader: HetznerReader, wanted: str | None) -> FoundNetwork:
     """The network that ``HCLOUD_NETWORK`` names, by id when it is a number, else or failing that by name; with its
     routes, which cost no request of their own. Never raises an ApiError."""
@@ -92,7 +96,7 @@ def _by_name(reader: HetznerReader, wanted: str) -> _Found | None:
 def _decode(body: bytes, shape: type[_NetworkAnswer | _NetworkList]) -> _Found | None:
     """The network of an answer, with its routes; None when there is none in it. Raises Broken."""
     try:
-        found = msgspec.json.decode(body, type=shape).first
+        found = decoder(shape).decode(body).first
         return (_network(found), _routes(found.routes)) if found else None
     except ValueError as error:
         raise Broken(f"Hetzner GET /networks: the answer is no network ({error})") from error
