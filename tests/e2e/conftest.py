@@ -9,6 +9,8 @@ import pytest
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.support.apiserver import OwnApiServer, start_api_server
 from tests.support.balancer_cluster import IN_NETWORK, have_nodes
+from tests.support.objects import joining_node, server
+from tests.support.replicas import LEASE
 from tests.support.stage import Stage
 
 
@@ -40,6 +42,22 @@ def a_stage(real_cluster: OwnApiServer, tmp_path_factory: pytest.TempPathFactory
 def stage(a_stage: Callable[..., Stage]) -> Stage:
     """The stage with an empty cluster and an empty project."""
     return a_stage()
+
+
+@pytest.fixture
+def one_node(stage: Stage) -> Stage:
+    """The stage with one Node that joins."""
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    return stage
+
+
+@pytest.fixture
+def no_lease(real_cluster: OwnApiServer) -> Iterator[None]:
+    """There is none at first, and none is left to others."""
+    real_cluster.request("DELETE", LEASE)
+    yield
+    real_cluster.request("DELETE", LEASE)
 
 
 @pytest.fixture

@@ -9,19 +9,10 @@ import pytest
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.apiserver import OwnApiServer
 from tests.support.controller import OFTEN, RARELY, Controller, as_json, running, started
-from tests.support.objects import joining_node, server
 from tests.support.permissions import grant, shipped
 from tests.support.stage import Stage, is_initialised, wait_for
 
 JSON_LINES = ("--log-format", "json")
-
-
-@pytest.fixture
-def one_node(stage: Stage) -> Stage:
-    """A stage with one Node that joins."""
-    stage.servers(server(1, "web-1"))
-    stage.register(joining_node("web-1"))
-    return stage
 
 
 def _output(controller: Controller) -> str:

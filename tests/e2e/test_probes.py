@@ -14,7 +14,7 @@ from tests.support.controller import OFTEN, RARELY, Controller, Pages, running, 
 from tests.support.held import cpu_s
 from tests.support.lifecycle import add_servers
 from tests.support.objects import joining_node, server
-from tests.support.replicas import LEASE, LEASES
+from tests.support.replicas import LEASES
 from tests.support.sampling import sample
 from tests.support.stage import Stage, is_initialised, wait_for
 
@@ -27,14 +27,6 @@ MOST_CPU = 0.25
 """Share of one processor, on average; the start of the process is over by then."""
 LOOK_S = 0.5
 """A kubelet and a scraper come round that often, so that what is measured is not the answers to them."""
-
-
-@pytest.fixture
-def one_node(stage: Stage) -> Stage:
-    """A stage with one Node that joins."""
-    stage.servers(server(1, "web-1"))
-    stage.register(joining_node("web-1"))
-    return stage
 
 
 @contextmanager
@@ -107,12 +99,10 @@ WATCHES = [
 
 
 @pytest.fixture
-def electing(one_node: Stage) -> Iterator[Stage]:
-    """The same for a process that elects, as the shipped one does: no Lease is there, and none is left to others."""
+def electing(one_node: Stage, no_lease: None) -> Stage:
+    """The same for a process that elects, as the shipped one does."""
     one_node.environment["RECONCILER_LEADER_ELECT"] = "true"
-    one_node.cluster.request("DELETE", LEASE)
-    yield one_node
-    one_node.cluster.request("DELETE", LEASE)
+    return one_node
 
 
 def _is_left_in_peace(controller: Controller, proxy: FaultProxy, is_over: Callable[[], bool], what: str) -> None:

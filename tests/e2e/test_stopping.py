@@ -2,34 +2,26 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from desired.names import LEASE
+from desired.names import LEASE as LEASE_NAME
 from tests.support.apiserver import OwnApiServer
 from tests.support.balancer_cluster import LOCATED, a_service, balancers, have_services
 from tests.support.controller import RARELY, Controller, running, started
-from tests.support.objects import joining_node, server, settled_node
+from tests.support.objects import server, settled_node
+from tests.support.replicas import LEASE, LEASES
 from tests.support.sampling import sample
 from tests.support.stage import DEADLINE_S, Stage, is_initialised, killed_at_the_end, wait_for
 
 ENDS_WITHIN_S = 10.0
 AT_ONCE_S = 5.0
 """When nothing is waited for, on a busy machine; what hangs is given more than that."""
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 EVENTS = "/api/v1/namespaces/default/events"
 FOR_EVER_S = 3600.0
-
-
-@pytest.fixture
-def joining(stage: Stage) -> Stage:
-    """A stage with one Node that joins."""
-    stage.servers(server(1, "web-1"))
-    stage.register(joining_node("web-1"))
-    return stage
 
 
 def _hang(method: str, path: str) -> list[dict[str, Any]]:
@@ -38,18 +30,16 @@ def _hang(method: str, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def lease(real_cluster: OwnApiServer) -> Iterator[Callable[[], str]]:
-    """Who holds the Lease. There is none at first, and none is left behind."""
-    real_cluster.request("DELETE", f"{LEASES}/{LEASE}")
-    yield lambda: str(real_cluster.request("GET", f"{LEASES}/{LEASE}")[1]["spec"]["holderIdentity"])
-    real_cluster.request("DELETE", f"{LEASES}/{LEASE}")
+def lease(real_cluster: OwnApiServer, no_lease: None) -> Callable[[], str]:
+    """Who holds the Lease, of which there is none at first. Raises KeyError while there is none."""
+    return lambda: str(real_cluster.request("GET", LEASE)[1]["spec"]["holderIdentity"])
 
 
 def _held_by_another(stage: Stage) -> None:
     """Another process has just renewed the Lease."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": now, "acquireTime": now}
-    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE}, "spec": spec}
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE_NAME}, "spec": spec}
     status, answer = stage.cluster.request("POST", LEASES, body)
     assert status == 201, answer
 
@@ -61,29 +51,29 @@ def _ends_well(controller: Controller, within_s: float) -> None:
     assert "Traceback" not in "\n".join(controller.stderr)
 
 
-def test_sigterm_while_it_sleeps(joining: Stage) -> None:
+def test_sigterm_while_it_sleeps(one_node: Stage) -> None:
     """The interval is an hour."""
-    with running(joining, *RARELY) as controller:
+    with running(one_node, *RARELY) as controller:
         _ends_well(controller, AT_ONCE_S)
 
 
-def test_sigterm_while_it_stands_by(joining: Stage, lease: Callable[[], str]) -> None:
+def test_sigterm_while_it_stands_by(one_node: Stage, lease: Callable[[], str]) -> None:
     """Another one has the Lease, and keeps it: nothing is written, the process is ready, and gone at once."""
-    _held_by_another(joining)
+    _held_by_another(one_node)
 
-    with started(joining, RECONCILER_LEADER_ELECT="true") as controller:
+    with started(one_node, RECONCILER_LEADER_ELECT="true") as controller:
         controller.wait_to_say("standing by")
         wait_for(lambda: controller.page("/readyz") == (200, "ok"), "readiness")
         assert (controller.page("/livez")[0], controller.passes()) == (200, 0)
         _ends_well(controller, AT_ONCE_S)
 
     assert lease() == "other"
-    assert not is_initialised(joining.nodes()["web-1"])
+    assert not is_initialised(one_node.nodes()["web-1"])
 
 
-def test_sigterm_while_it_leads_gives_the_lease_back(joining: Stage, lease: Callable[[], str]) -> None:
+def test_sigterm_while_it_leads_gives_the_lease_back(one_node: Stage, lease: Callable[[], str]) -> None:
     """The next one need not wait until it has run out."""
-    with running(joining, *RARELY, RECONCILER_LEADER_ELECT="true") as controller:
+    with running(one_node, *RARELY, RECONCILER_LEADER_ELECT="true") as controller:
         assert lease() != ""
         _ends_well(controller, AT_ONCE_S)
 
@@ -135,48 +125,48 @@ def _asked(stage: Stage, method: str, path: str) -> Callable[[], bool]:
         least=2,
     ),
 )
-def test_sigterm_while_an_answer_does_not_come(joining: Stage, hangs: Callable[[Stage], Callable[[], bool]]) -> None:
+def test_sigterm_while_an_answer_does_not_come(one_node: Stage, hangs: Callable[[Stage], Callable[[], bool]]) -> None:
     """It would be waited for for 15 s."""
-    is_under_way = hangs(joining)
+    is_under_way = hangs(one_node)
 
-    with started(joining) as controller:
+    with started(one_node) as controller:
         wait_for(is_under_way, "the request that hangs")
         _ends_well(controller, ENDS_WITHIN_S)
 
 
-def test_sigterm_while_an_event_hangs_leaves_the_lease_to_run_out(joining: Stage, lease: Callable[[], str]) -> None:
+def test_sigterm_while_an_event_hangs_leaves_the_lease_to_run_out(one_node: Stage, lease: Callable[[], str]) -> None:
     """Nothing of the last leader's is under way when the next one begins."""
-    is_under_way = _an_event_hangs(joining)
+    is_under_way = _an_event_hangs(one_node)
 
-    with started(joining, RECONCILER_LEADER_ELECT="true") as controller:
+    with started(one_node, RECONCILER_LEADER_ELECT="true") as controller:
         wait_for(is_under_way, "the event that hangs")
         _ends_well(controller, ENDS_WITHIN_S)
 
     assert lease() != ""
 
 
-@pytest.mark.usefixtures("lease")
+@pytest.mark.usefixtures("no_lease")
 @pytest.mark.parametrize("method", sample(["GET", "POST", "PUT"], "what of the Lease hangs"))
-def test_sigterm_while_the_lease_hangs(joining: Stage, method: str) -> None:
+def test_sigterm_while_the_lease_hangs(one_node: Stage, method: str) -> None:
     """While it is looked at, taken for the first time, and renewed, which is when it would be given back."""
-    joining.proxy.set_faults(_hang(method, LEASES))
+    one_node.proxy.set_faults(_hang(method, LEASES))
 
-    with started(joining, RECONCILER_LEADER_ELECT="true") as controller:
-        wait_for(_asked(joining, method, LEASES), "the request that hangs")
+    with started(one_node, RECONCILER_LEADER_ELECT="true") as controller:
+        wait_for(_asked(one_node, method, LEASES), "the request that hangs")
         _ends_well(controller, ENDS_WITHIN_S)
 
 
-def test_a_single_run_does_not_wait_for_an_event_that_hangs(joining: Stage) -> None:
+def test_a_single_run_does_not_wait_for_an_event_that_hangs(one_node: Stage) -> None:
     """It has done its work, and comes to its end by itself."""
-    is_under_way = _an_event_hangs(joining)
+    is_under_way = _an_event_hangs(one_node)
 
-    with killed_at_the_end(joining.start("--once")) as process:
+    with killed_at_the_end(one_node.start("--once")) as process:
         wait_for(is_under_way, "the event that hangs")
         began = time.monotonic()
         assert process.wait(timeout=DEADLINE_S) == 0
         assert time.monotonic() - began < ENDS_WITHIN_S
 
-    assert is_initialised(joining.nodes()["web-1"])
+    assert is_initialised(one_node.nodes()["web-1"])
 
 
 def test_sigterm_while_an_action_goes_on(a_stage: Callable[..., Stage]) -> None:
@@ -195,15 +185,15 @@ def test_sigterm_while_an_action_goes_on(a_stage: Callable[..., Stage]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_it_at_once(joining: Stage, number: signal.Signals) -> None:
+def test_a_second_signal_ends_it_at_once(one_node: Stage, number: signal.Signals) -> None:
     """Whatever hangs, and with the exit status of a process that a signal ended."""
-    is_under_way = _a_write_hangs(joining)
+    is_under_way = _a_write_hangs(one_node)
 
     def sent_again() -> bool:
         controller.process.send_signal(number)
         return controller.process.poll() is not None
 
-    with started(joining) as controller:
+    with started(one_node) as controller:
         wait_for(is_under_way, "the request that hangs")
         began = time.monotonic()
         wait_for(sent_again, "the end")
