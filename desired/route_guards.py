@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 from desired.change import Verdict
 from desired.finding import Facts, Finding
+from desired.route import route_key
+from desired.routes.claims import Claim
 from desired.routes.fates import Fate
+from desired.routes.holders import Holding
 
 _LIVING = frozenset({Fate.SUPERFLUOUS, Fate.STRANGER})
 
@@ -13,8 +16,9 @@ def route_blast_radius(facts: Facts) -> Iterator[Finding]:
     """Routes to servers that live do not go by the dozen, and none to one that is no Node, without a person's word.
 
     Counted over all that should go, applied or not, so that one pass and ten small ones mean the same. What leads
-    nowhere and what only gets another gateway is free.
+    nowhere is free, and so is what leads to another Node and only gets the right gateway.
     """
+    yield from _swaps_of_strangers(facts)
     routes, cluster_cidr = facts.desired.routes, facts.settings.cluster_cidr
     if cluster_cidr is None:
         return
@@ -37,6 +41,25 @@ def route_blast_radius(facts: Facts) -> Iterator[Finding]:
         if removals[key].fate is Fate.STRANGER:
             why = f"{removals[key].why}: approve this if nobody uses the route"
             yield Finding("route-blast-radius", Verdict.HELD, (key,), why, "1", "0")
+
+
+def _swaps_of_strangers(facts: Facts) -> Iterator[Finding]:
+    """A swap takes the route away from whoever has it, wherever it leads, just as a removal does."""
+    claims = {claim.destination: claim for claim in facts.desired.routes.claims if _is_of_a_stranger(claim)}
+    network = facts.desired.routes.network
+    if network is None:
+        return
+    keys = {route_key(network.id, destination): claim for destination, claim in claims.items()}
+    for change in facts.plan.changes:
+        if change.kind == "route.replace" and change.key in keys:
+            claim = keys[change.key]
+            why = f"{claim.why}, and Node {claim.place.node.name} has the pods: approve this if nobody uses the route"
+            yield Finding("route-blast-radius", Verdict.HELD, (change.key,), why, "1", "0")
+
+
+def _is_of_a_stranger(claim: Claim) -> bool:
+    """Whether the route to a Node's pods leads to a living server that is no Node of ours."""
+    return claim.holder is not None and claim.holder.holding is Holding.SERVER
 
 
 def cluster_cidr(facts: Facts) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from desired.route import DEFAULT_ROUTE, MOST_ROUTES
 from desired.routes.fates import GOING, Decided, Fate, present_routes
-from desired.routes.holders import Holders, Holding
+from desired.routes.holders import Holder, Holders, Holding
 from desired.routes.places import Place, Reach
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
 from desired.routes.ranges import Ranges
@@ -56,6 +56,8 @@ class Claim:
     """One sentence for people. It names no Node."""
     present: IPv4Address | None = None
     """The gateway of the route to it that is there; None when there is none."""
+    holder: Holder | None = None
+    """Who has that gateway, where the route leads elsewhere; None otherwise."""
     after: tuple[IPv4Network, ...] = ()
     """Destinations of the routes that have to go first."""
 
@@ -119,7 +121,7 @@ def _claim(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:
     present = found.route.gateway if found else None
 
     def stands(standing: Standing, why: str, after: tuple[IPv4Network, ...] = ()) -> Claim:
-        return Claim(place, destination, standing, why, present, after)
+        return Claim(place, destination, standing, why, present, after=after)
 
     if place.reach in (Reach.WAITING, Reach.GONE):
         return stands(Standing.WAITING, place.why)
@@ -181,7 +183,7 @@ def _on_taken(place: Place, found: Decided, terrain: Terrain) -> Claim:
     holder = found.holder or terrain.holders.of(route.gateway)
 
     def stands(standing: Standing, why: str) -> Claim:
-        return Claim(place, route.destination, standing, why, route.gateway)
+        return Claim(place, route.destination, standing, why, route.gateway, holder)
 
     if terrain.cluster_cidr is None:
         return stands(

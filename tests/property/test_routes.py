@@ -88,9 +88,13 @@ def test_what_happens_is_mended_in_two_passes(
     run.converge()
     run.converge()
 
-    left = [line.change for line in run.plan().lines if line.change.ruling.verdict is Verdict.ALLOWED]
+    planned = [line.change for line in run.plan().lines]
+    left = [change for change in planned if change.ruling.verdict is Verdict.ALLOWED]
     assert [(change.key, change.reason) for change in left] == []
-    assert stage.wanted().items() <= {route["destination"]: route["gateway"] for route in stage.routes}.items()
+    # What leads to a living server that is no Node is for a person to say.
+    held = {change.key.split("/", 2)[2] for change in planned if change.ruling.rule == "route-blast-radius"}
+    wanted = {to: by for to, by in stage.wanted().items() if to not in held}
+    assert wanted.items() <= {route["destination"]: route["gateway"] for route in stage.routes}.items()
     assert [route for route in FOREIGN if route not in stage.routes] == []
     assert witness.forgotten == []
     assert witness.refused == []

@@ -150,13 +150,50 @@ def test_black_holes_are_free() -> None:
 
 
 def test_replacements_are_free() -> None:
-    """Every route of a cluster may get another gateway: it is what its Nodes ask for."""
+    """Every route of a cluster may get another gateway while it leads to its Nodes, or nowhere: they ask for it."""
     nodes = [a_pod_node(number) for number in range(1, 9)]
-    servers = [a_pod_server(number) for number in (*range(1, 9), 90)]
-    routes = [a_route(number, 90 if number == 8 else number + 1) for number in range(1, 9)]
-    plan = judged(a_routed_world(nodes, servers, routes))
+    servers = [a_pod_server(number) for number in range(1, 9)]
+    routes = [a_route(number, NOWHERE if number == 8 else number + 1) for number in range(1, 9)]
+    plan = judged(a_routed_world(nodes, servers, routes, members=[]))
     assert verdicts(plan) == {key_of(number): ALLOWED for number in range(1, 9)}
     assert {change.kind for change in plan.changes} == {"route.replace"}
+
+
+@covers("W-11")
+@pytest.mark.parametrize(
+    ("numbers", "parts", "held"),
+    [
+        pytest.param([1], {}, [1], id="one-though-a-quarter-may-go"),
+        pytest.param([1, 2, 3], {}, [1, 2, 3], id="each-by-itself"),
+        pytest.param([1], {"members": None}, [1], id="nobody-asked-for-members"),
+        pytest.param([], {}, [], id="none"),
+    ],
+)
+def test_a_strangers_route_to_the_pods_of_a_node(numbers: list[int], parts: dict[str, Any], held: list[int]) -> None:
+    """Somebody's server gets the traffic today: it is taken away from it by a person's word alone, and what the Nodes
+    ask for besides goes on."""
+    nodes = [a_pod_node(number) for number in range(1, 9)]
+    servers = [a_pod_server(number) for number in (*range(1, 9), 90)]
+    routes = [a_route(number, 90 if number in numbers else 8) for number in range(1, 8)] + [a_route(8)]
+
+    plan = judged(a_routed_world(nodes, servers, routes, **{"members": []} | parts))
+
+    assert verdicts(plan) == {key_of(number): HELD if number in held else ALLOWED for number in range(1, 8)}
+    assert [(hold.keys, hold.value, hold.limit) for hold in sorted(plan.holds, key=lambda hold: hold.keys)] == [
+        ((key_of(number),), "1", "0") for number in held
+    ]
+    why = "it leads to server 90, which is no Node of this cluster, and Node web-1 has the pods"
+    assert all(hold.why.startswith(why) for hold in plan.holds if hold.keys == (key_of(1),))
+
+
+def test_a_swap_from_a_stranger_that_was_approved() -> None:
+    """It passes, and the approval is of that route by that gateway."""
+    nodes, servers = [a_pod_node(1)], [a_pod_server(1), a_pod_server(90), a_pod_server(91)]
+    (hold,) = judged(a_routed_world(nodes, servers, [a_route(1, 90)])).holds
+
+    approved = [judged(a_routed_world(nodes, servers, [a_route(1, by)]), approved={hold.hash}) for by in (90, 91)]
+
+    assert [verdicts(plan) for plan in approved] == [{key_of(1): ALLOWED}, {key_of(1): HELD}]
 
 
 def test_routes_of_lost_nodes_are_free() -> None:

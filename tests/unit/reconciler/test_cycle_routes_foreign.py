@@ -108,7 +108,7 @@ def _held(report: Report) -> Sequence[str]:
 
 def test_what_is_somebodys_stays_while_all_else_is_put_in_order(simulate: Simulate) -> None:
     """Routes are created, swapped and removed; the foreign ones are noted, each with why it is left alone."""
-    astray = {pods_of(2): gateway_of(3), pods_of(3): NAT, pods_of(4): NOBODY}
+    astray = {pods_of(2): gateway_of(3), pods_of(3): gateway_of(8), pods_of(4): NOBODY}
     run = _a_run(simulate, FOREIGN, OURS, astray, _led(5, 6, 7))
     before = _of_others(run)
 
@@ -146,6 +146,21 @@ def test_a_route_to_a_server_that_is_no_node_goes_when_a_person_says_so(simulate
     assert (approved.result, after.result, after.lines) == (Result.NO_CHANGES, Result.NO_CHANGES, ())
     assert (_of_others(run), _ours(run)) == (before, _led(*range(1, NODES + 1)))
     assert _named(run) == {STRANGER}
+
+
+def test_a_route_to_a_nodes_pods_by_a_server_that_is_no_node_is_swapped_when_a_person_says_so(
+    simulate: Simulate,
+) -> None:
+    """Somebody put it there, or lost his Node a moment ago: nothing is taken from a living server unasked."""
+    run = _a_run(simulate, {pods_of(1): NAT}, _led(*range(2, NODES + 1)))
+
+    held = [run.converge() for _ in range(2)]
+    assert [(report.result, _held(report)) for report in held] == [(Result.REFUSED, [f"route/7/{pods_of(1)}"])] * 2
+    assert (_ours(run)[pods_of(1)], _named(run)) == (NAT, set())
+
+    run.approved = tuple(hold.hash for hold in held[0].holds)
+    assert run.converge().result is Result.NO_CHANGES
+    assert _ours(run) == _led(*range(1, NODES + 1))
 
 
 def test_an_approval_of_all_that_is_held_is_none_of_the_rest(simulate: Simulate) -> None:
