@@ -1,0 +1,350 @@
+"""What a run did to the truth, and whether that was harm.
+
+Nobody but one controller acts between the two looks, so all that differs is its work. The rules are written here once
+more, and know neither plan nor guard: they ask what was lost, and whether it and the wish for it are there in truth.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.harm_truth import (
+    CLUSTER_LABEL,
+    SERVICE_LABEL,
+    Cluster,
+    Raw,
+    Seen,
+    addresses_of,
+    balancer_of,
+    is_inside,
+    is_wanted,
+    may_serve,
+    option,
+    other_targets,
+    pods_of,
+    private_ip,
+    published,
+    server_of,
+    target_servers,
+    wishes,
+)
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One run of one controller, between two looks at the truth."""
+
+    cluster: Cluster
+    clusters: Mapping[str, Cluster]
+    before: Seen
+    after: Seen
+    shown: Mapping[str, Collection[str]]
+    """``nodes`` and ``services`` → names that the controller was shown."""
+    approved: Collection[str] = ()
+    """Keys of what a person let through, and the run used."""
+    made_by_people: Collection[int] = ()
+    """Ids of the load balancers that no controller created."""
+    fewest: Mapping[int, int] = field(default_factory=dict)
+    """Id of a load balancer → living servers that were its targets at the worst moment."""
+    reads: int = 0
+    writes: int = 0
+
+    @property
+    def project(self) -> str:
+        """Where the cluster is in truth."""
+        return self.cluster.project
+
+    def let(self, key: str) -> bool:
+        """Whether a person let this happen, by its own key or that of something it is part of."""
+        return any(key == each or key.startswith(f"{each}/") for each in self.approved)
+
+    def let_any(self, root: str) -> bool:
+        """Whether a person let anything happen to this or to part of it."""
+        return any(each == root or each.startswith(f"{root}/") for each in self.approved)
+
+
+def harm(deed: Deed) -> list[str]:
+    """Everything that must never happen, in words."""
+    return sorted(
+        {
+            *_lost_nodes(deed),
+            *_false_nodes(deed),
+            *_lost_addresses_of_nodes(deed),
+            *_foreign_project(deed),
+            *_foreign_balancers(deed),
+            *_lost_balancers(deed),
+            *_lost_targets(deed),
+            *_lost_listeners(deed),
+            *_lost_publications(deed),
+            *_lost_routes(deed),
+            *_foreign_things(deed),
+            *_costs(deed),
+        }
+    )
+
+
+def _lost_nodes(deed: Deed) -> Iterator[str]:
+    after = {node["metadata"]["uid"] for node in deed.after.nodes[deed.cluster.name].values()}
+    for name, node in deed.before.nodes[deed.cluster.name].items():
+        if node["metadata"]["uid"] in after or deed.let(f"node/{name}"):
+            continue
+        server = server_of(node)
+        if server is None:
+            yield f"Node {name} of nobody's is deleted"
+        elif server in deed.before.servers[deed.project]:
+            yield f"Node {name} is deleted, and its server {server} is there"
+
+
+def _false_nodes(deed: Deed) -> Iterator[str]:
+    """Nodes that say of themselves what is not theirs."""
+    before, after = deed.before.nodes[deed.cluster.name], deed.after.nodes[deed.cluster.name]
+    servers = deed.after.servers[deed.project]
+    has_settled = any(server_of(node) is not None for node in before.values())
+    addresses = {name: _said(node) for name, node in after.items()}
+    owners = {
+        str(address): name
+        for name, node in after.items()
+        if (machine := servers.get(server_of(node) or 0)) is not None
+        for address in _has(machine)
+    }
+    for name, node in after.items():
+        if node == before.get(name):
+            continue
+        if has_settled and server_of(node) != server_of(before.get(name, node)) and server_of(node) not in servers:
+            yield f"Node {name} is initialised as server {server_of(node)}, which is not of its project"
+        for kind, address in addresses[name] - _said(before.get(name, {})):
+            other = address if kind == "Hostname" and address in after else owners.get(address, name)
+            if other != name:
+                yield f"Node {name} publishes {address}, which is Node {other}'s"
+
+
+def _lost_addresses_of_nodes(deed: Deed) -> Iterator[str]:
+    """Addresses that servers have, and Nodes closed to pods that routes lead to: more at once than a quarter."""
+    before, after = deed.before.nodes[deed.cluster.name], deed.after.nodes[deed.cluster.name]
+    servers = deed.before.servers[deed.project]
+    lost, closed = [], []
+    for name, node in before.items():
+        machine = servers.get(server_of(node) or 0)
+        if machine is None or name not in after or deed.let_any(f"node/{name}"):
+            continue
+        private = {str(place["ip"]) for place in machine["private_net"]}
+        gone = {address for kind, address in _said(node) - _said(after[name]) if kind == "InternalIP"}
+        if gone & private:
+            lost.append(name)
+        if not _is_closed(node) and _is_closed(after[name]):
+            gateway = deed.after.routes(deed.project).get((machine["private_net"] or [{}])[0].get("network", 0), "")
+            routed = {key[1]: found for key, found in deed.after.routes(deed.project).items()}
+            if routed.get(pods_of(node) or "") in private | {gateway}:
+                closed.append(name)
+    limit = max(1, len(before) // 4)
+    if len(lost) > limit:
+        yield f"{len(lost)} Nodes lose addresses that their servers have: {', '.join(sorted(lost))}"
+    if len(closed) > limit:
+        yield f"{len(closed)} Nodes are closed to pods that routes lead to: {', '.join(sorted(closed))}"
+
+
+def _said(node: Mapping[str, Any]) -> set[tuple[str, str]]:
+    return {(each["type"], each["address"]) for each in node.get("status", {}).get("addresses", [])}
+
+
+def _has(server: Raw) -> Iterator[str]:
+    public = server["public_net"]["ipv4"]
+    if public:
+        yield public["ip"]
+    yield from (place["ip"] for place in server["private_net"])
+
+
+def _is_closed(node: Mapping[str, Any]) -> bool:
+    found = node["status"].get("conditions", [])
+    return any(each["type"] == "NetworkUnavailable" and each["status"] == "True" for each in found)
+
+
+def _foreign_project(deed: Deed) -> Iterator[str]:
+    """Nothing is written where the cluster is not, once it has Nodes that say where it is."""
+    if not any(server_of(node) is not None for node in deed.before.nodes[deed.cluster.name].values()):
+        return
+    for name in deed.before.projects:
+        if name != deed.project and deed.before.projects[name] != deed.after.projects[name]:
+            made = deed.after.balancers[name].keys() - deed.before.balancers[name].keys()
+            yield f"project {name} is changed, and the cluster is in {deed.project}" + (" (made)" if made else "")
+
+
+def _foreign_balancers(deed: Deed) -> Iterator[str]:
+    """Load balancers that are another cluster's, or nobody's and in use."""
+    for balancer_id, found in deed.before.balancers[deed.project].items():
+        now = deed.after.balancers[deed.project].get(balancer_id)
+        if now is None or _whole(now) != _whole(found):
+            why = _why_foreign(deed, found)
+            if why is not None:
+                yield f"load balancer {balancer_id} {found['name']} is changed or gone, and it is {why}"
+
+
+def _whole(balancer: Raw) -> Raw:
+    """All but what the vendor says of health."""
+    targets = [{key: value for key, value in each.items() if key != "health_status"} for each in balancer["targets"]]
+    return {**balancer, "targets": targets}
+
+
+def _why_foreign(deed: Deed, found: Raw) -> str | None:
+    labels, services = found["labels"], deed.before.services[deed.cluster.name]
+    uid, cluster = labels.get(SERVICE_LABEL), labels.get(CLUSTER_LABEL)
+    if cluster not in (None, deed.before.uid(deed.cluster.name)):
+        return "another cluster's"
+    if uid in {service["metadata"]["uid"] for service in services.values()}:
+        return None
+    adopting = [key for key, each in services.items() if is_wanted(each) and option(each, "name") == found["name"]]
+    if any(deed.let(f"load_balancer/{key}") for key in adopting):
+        return None
+    if uid is not None and cluster is None:
+        return "a Service's of another cluster"
+    if cluster is None and (found["services"] or found["targets"]):
+        return "nobody's of this cluster, and in use"
+    return None if cluster is not None or adopting else "a stranger's"
+
+
+def _lost_balancers(deed: Deed) -> Iterator[str]:
+    gone = deed.before.balancers[deed.project].keys() - deed.after.balancers[deed.project].keys()
+    for _, service, found in wishes(deed.before, deed.clusters, deed.project):
+        if found is not None and found["id"] in gone and not deed.let(_key(service)):
+            yield f"load balancer {found['id']} is deleted, and Service {_key(service)} wants it"
+    for balancer_id in gone & set(deed.made_by_people):
+        uid = deed.before.balancers[deed.project][balancer_id]["labels"].get(SERVICE_LABEL)
+        owners = [each for each in deed.before.services[deed.cluster.name].values() if each["metadata"]["uid"] == uid]
+        policies = {each["metadata"].get("annotations", {}).get("hcloud-reconciler/deletion-policy") for each in owners}
+        if "delete" not in policies:
+            yield f"load balancer {balancer_id} is deleted, and no controller had made it"
+
+
+def _key(service: Raw) -> str:
+    return f"load_balancer/{service['metadata']['namespace']}/{service['metadata']['name']}"
+
+
+def _lost_targets(deed: Deed) -> Iterator[str]:
+    """Servers that are there, whose Nodes serve, and what people led to beside them."""
+    project = deed.project
+    for owner, service, found in wishes(deed.before, deed.clusters, project):
+        now = None if found is None else deed.after.balancers[project].get(found["id"])
+        if found is None or now is None:
+            continue
+        root = _key(service)
+        serving = {
+            server: name
+            for name, node in deed.before.nodes[owner].items()
+            if may_serve(node, service)
+            and (server := server_of(node)) in target_servers(found)
+            and server in deed.before.servers[project]
+        }
+        lost = set(serving) - target_servers(now)
+        # A list of Nodes that lacks one is a wish of an earlier time: a target comes back, and most of them stay.
+        unseen = {server for server in lost if serving[server] not in deed.shown["nodes"]}
+        if deed.cluster.name == owner and len(lost) * 2 <= len(serving):
+            lost -= unseen
+        for server in sorted(lost):
+            if not _lets_target(deed, root, f"server:{server}"):
+                yield f"{root} loses server {server}, which is there, and Node {serving[server]} serves"
+        for other in sorted(other_targets(found) - other_targets(now)):
+            if not deed.let_any(f"{root}/network") and not _lets_target(deed, root, f"ip:{other}"):
+                yield f"{root} loses {other}, which somebody led it to"
+        had = len(serving)
+        if had >= 2 and deed.fewest.get(found["id"], had) == 0 and not deed.let_any(root):
+            yield f"{root} led nowhere for a while, and {had} servers served"
+
+
+def _lets_target(deed: Deed, root: str, part: str) -> bool:
+    """A person who let a load balancer move let go what is reached through the network."""
+    return deed.let(f"{root}/target/{part}") or deed.let(root) or deed.let_any(f"{root}/network")
+
+
+def _lost_listeners(deed: Deed) -> Iterator[str]:
+    for owner, service, found in wishes(deed.before, deed.clusters, deed.project):
+        now = None if found is None else deed.after.balancers[deed.project].get(found["id"])
+        if found is None or now is None:
+            continue
+        if deed.cluster.name == owner and "services" in deed.shown.get("stale", ()):
+            continue
+        ports = {each["port"]: each.get("nodePort") for each in service["spec"]["ports"]}
+        had = {each["listen_port"]: each["destination_port"] for each in found["services"]}
+        has = {each["listen_port"]: each["destination_port"] for each in now["services"]}
+        for port, node_port in ports.items():
+            root = _key(service)
+            if had.get(port) == node_port and has.get(port) != node_port and not deed.let(f"{root}/listener/{port}"):
+                yield f"{root} loses port {port}, which the Service has"
+
+
+def _lost_publications(deed: Deed) -> Iterator[str]:
+    name = deed.cluster.name
+    for key, service in deed.before.services[name].items():
+        now = deed.after.services[name].get(key)
+        if not is_wanted(service) or now is None or now["metadata"]["uid"] != service["metadata"]["uid"]:
+            continue
+        had, root = published(service), f"load_balancer/{key}"
+        if not had or option(service, "hostname") or had & published(now) or deed.let_any(root):
+            continue
+        found = balancer_of(deed.before, deed.project, service, deed.before.uid(name))
+        if found is not None and had & addresses_of(found):
+            yield f"Service {key} publishes {sorted(published(now))}, and its load balancer has {sorted(had)}"
+
+
+def _lost_routes(deed: Deed) -> Iterator[str]:
+    project = deed.project
+    before, after = deed.before.routes(project), deed.after.routes(project)
+    ours = deed.before.nodes[deed.cluster.name].values()
+    everybody = [
+        (name, node)
+        for name, cluster in deed.clusters.items()
+        if cluster.project == project and not cluster.is_copy
+        for node in deed.before.nodes[name].values()
+    ]
+    for (network, destination), gateway in before.items():
+        now = after.get((network, destination))
+        if now == gateway or deed.let(f"route/{network}/{destination}"):
+            continue
+        what = f"route {destination} by {gateway} is {'gone' if now is None else f'led to {now}'}"
+        holder = next(
+            (each["id"] for each in deed.before.servers[project].values() if private_ip(each, network) == gateway), None
+        )
+        if not is_inside(destination):
+            yield f"{what}, and it is a stranger's"
+        elif holder is not None:
+            wanting = [(name, node) for name, node in everybody if server_of(node) == holder]
+            if any(pods_of(node) == destination for _, node in wanting):
+                shown = {*deed.shown["nodes"]}
+                if not all(name == deed.cluster.name and _name(node) not in shown for name, node in wanting):
+                    yield f"{what}, and server {holder} has these pods"
+            elif holder not in {server_of(node) for node in ours}:
+                yield f"{what}, and server {holder} is there and none of the cluster's"
+
+
+def _name(node: Raw) -> str:
+    return str(node["metadata"]["name"])
+
+
+def _foreign_things(deed: Deed) -> Iterator[str]:
+    """Servers and certificates are never changed, nor are Nodes, Services and clusters of others."""
+    for name, world in deed.before.projects.items():
+        now = deed.after.projects[name]
+        if _without(world["servers"]) != _without(now["servers"]):
+            yield f"servers of project {name} are changed"
+        kept = {each["id"] for each in now["certificates"]}
+        if any(each["id"] not in kept for each in world["certificates"]):
+            yield f"a certificate of project {name} is gone"
+    for name, cluster in deed.before.clusters.items():
+        if name != deed.cluster.name and cluster != deed.after.clusters[name]:
+            yield f"cluster {name} is changed"
+    after = deed.after.services[deed.cluster.name]
+    for key, service in deed.before.services[deed.cluster.name].items():
+        if key not in after and "deletionTimestamp" not in service["metadata"]:
+            yield f"Service {key} is gone"
+
+
+def _without(servers: list[Raw]) -> list[Raw]:
+    return [{key: value for key, value in each.items() if key != "load_balancers"} for each in servers]
+
+
+def _costs(deed: Deed) -> Iterator[str]:
+    """What a run may ask: the lists, ten servers by id, and a few calls for each thing that it writes."""
+    budget = 20 + 12 * deed.writes
+    if deed.reads > budget:
+        yield f"{deed.reads} reads for {deed.writes} writes"
+    if deed.writes > 120:
+        yield f"{deed.writes} writes in one run"

@@ -1,0 +1,603 @@
+"""A stage for the law of harm: what people, machines and controllers do to the truth, and what the judge says of it.
+
+Two projects. ``home`` has cluster ``a``, perhaps cluster ``b``, and what strangers have there; ``elsewhere`` is another
+project of the same people, with a network of the same name. Cluster ``a`` may be restored from a copy of its etcd: then
+there are two of one UID, of which ``copy`` has no kubelets.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from ipaddress import IPv4Network
+from typing import Any
+
+from actuators.approvals import approve
+from desired.annotations.options import Defaults
+from desired.approval import Approval
+from desired.settings import Settings
+from reconciler.history import History
+from reconciler.result import Report
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Simulator
+from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.support.direct import DirectSimulation
+from tests.support.harm_judge import Deed, harm
+from tests.support.harm_lens import Lens, kind_in_cluster, kind_in_project
+from tests.support.harm_truth import (
+    ANNOTATION,
+    CLUSTER_CIDR,
+    CLUSTER_LABEL,
+    OPTIONS,
+    SERVICE_LABEL,
+    Cluster,
+    Raw,
+    Seen,
+    Truth,
+    addresses_of,
+    balancer_of,
+    is_joining,
+    is_ready,
+    may_serve,
+    option,
+    pods_of,
+    private_ip,
+    published,
+    server_of,
+    target_servers,
+    wishes,
+)
+from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.passes import Run
+from tests.support.simulators import START
+
+HOME, ELSEWHERE = "home", "elsewhere"
+NETWORK, OTHER_NETWORK = 7, 17
+NAT, GUEST = 80, 81
+"""Servers of strangers in the network: the way out, and one that nobody knows."""
+NAT_IP, GUEST_IP = "10.0.0.250", "10.0.0.251"
+FREE_IP, RACK_IP = "10.0.0.230", "10.1.0.5"
+"""Addresses that nobody has, and that a machine in a rack has."""
+SHOP, EMPTY, THEIRS = 90, 91, 92
+"""Load balancers of strangers: one in use, one that Terraform made for a Service, one of another cluster."""
+FIRST = {"a": 1, "b": 31}
+"""Cluster → number of its first Node, which its server and its pods have as well."""
+NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a world begins with."""
+
+    nodes: int = 5
+    services: tuple[tuple[str, Mapping[str, str]], ...] = (("web", {}),)
+    """Name → annotations by their short names."""
+    network: str | None = "7"
+    routes: bool = True
+    others: int = 0
+    """How many Nodes the other cluster has; 0: there is none."""
+    twins: bool = False
+    """Whether the other project has servers of the same names."""
+
+    @property
+    def settings(self) -> Settings:
+        """How its controllers are configured."""
+        return Settings(
+            network=self.network,
+            routes=self.routes and self.network is not None,
+            cluster_cidr=IPv4Network(str(CLUSTER_CIDR)),
+            balancer_defaults=Defaults(location="fsn1"),
+        )
+
+
+def private_address(number: int) -> str:
+    """Of the server of this number."""
+    return f"10.0.0.{number + 10}"
+
+
+def pods(number: int) -> str:
+    """Of the Node of this number."""
+    return f"10.244.{number}.0/24"
+
+
+def node_name(number: int) -> str:
+    """Of the Node of this number, and of its server."""
+    return f"n{number}"
+
+
+def a_server(number: int, *, network: int | None = NETWORK) -> Raw:
+    """The server of a Node, as a world file has it."""
+    places = [] if network is None else [{"network": network, "ip": private_address(number)}]
+    return server(number, node_name(number), private_net=places)
+
+
+def a_service(name: str, options: Mapping[str, str]) -> Raw:
+    """A Service that wants a load balancer, with annotations by their short names."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "annotations": {f"{ANNOTATION}{key}": value for key, value in options.items()},
+        },
+        "spec": {
+            "type": "LoadBalancer",
+            "selector": {"app": name},
+            "ports": [_a_port(80)],
+        },
+    }
+
+
+def _a_port(number: int) -> Raw:
+    return {"name": f"p{number}", "port": number, "protocol": "TCP"}
+
+
+def _a_network(network_id: int, *routes: Raw) -> Raw:
+    """With a subnet for servers, and one that leads to machines in a rack."""
+    return {
+        "id": network_id,
+        "name": "private",
+        "ip_range": "10.0.0.0/8",
+        "subnets": [
+            {"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"},
+            {"type": "vswitch", "ip_range": "10.1.0.0/24", "network_zone": "eu-central", "vswitch_id": 1},
+        ],
+        "routes": list(routes),
+    }
+
+
+def _home(start: Start) -> Raw:
+    """The project of the clusters, as strangers and machines made it."""
+    numbers = [*range(1, start.nodes + 1), *range(FIRST["b"], FIRST["b"] + start.others)]
+    strangers = [
+        server(NAT, "nat", private_net=[{"network": NETWORK, "ip": NAT_IP}]),
+        server(GUEST, "guest", private_net=[{"network": NETWORK, "ip": GUEST_IP}]),
+    ]
+    foreign = [{"destination": "0.0.0.0/0", "gateway": NAT_IP}, {"destination": "10.99.0.0/24", "gateway": GUEST_IP}]
+    listener = {"protocol": "tcp", "listen_port": 80, "destination_port": 8080}
+    return {
+        "servers": [*(a_server(number) for number in numbers), *strangers],
+        "networks": [_a_network(NETWORK, *foreign), {**_a_network(8), "name": "other"}],
+        "load_balancers": [
+            {"id": SHOP, "name": "shop", "services": [listener], "targets": [{"server": {"id": GUEST}}]},
+            {"id": EMPTY, "name": "empty", "labels": {"made-by": "terraform"}},
+            {
+                "id": THEIRS,
+                "name": "theirs",
+                "labels": {SERVICE_LABEL: "dead-beef", CLUSTER_LABEL: "somebody-else"},
+                "services": [listener],
+                "targets": [{"server": {"id": GUEST}}],
+            },
+        ],
+    }
+
+
+def _elsewhere(start: Start) -> Raw:
+    """The project of which somebody may take the token."""
+    twins = [
+        {**a_server(500 + number, network=None), "name": node_name(number)} for number in range(1, start.nodes + 1)
+    ]
+    return {"servers": twins if start.twins else [], "networks": [_a_network(OTHER_NETWORK)]}
+
+
+def _a_node(number: int, start: Start) -> Raw:
+    node = settled_node(node_name(number), number)
+    node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
+    if start.network is not None:
+        node["status"]["addresses"].append({"type": "InternalIP", "address": private_address(number)})
+    return node
+
+
+def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clock: SimulatedClock) -> Cluster:
+    nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
+    world = {"nodes": nodes, "services": list(services)}
+    return Cluster(name, HOME, KubernetesSimulator(clock, world=world, seed=FIRST[name]))
+
+
+@dataclass
+class Stage:
+    """The truth, its controllers, and what became of it."""
+
+    truth: Truth
+    start: Start
+    settings: Settings
+    first: Seen
+    reports: dict[str, Report] = field(default_factory=dict)
+    """Cluster → what its controller said last."""
+    _loops: dict[str, Run] = field(default_factory=dict)
+    _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
+    _let: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Cluster → hash of what a person approved → its keys."""
+    _numbers: int = 100
+    _past: dict[str, Seen] = field(default_factory=dict)
+    _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS})
+
+    # What controllers do.
+
+    def run(self, cluster: str = "a", *lies: str, loop: bool = False) -> Report:
+        """A pass of this cluster's controller, seen through these lies. Raises AssertionError when it does harm."""
+        acting = self.truth.clusters[cluster]
+        before = self.truth.seen()
+        self._past["lag"] = before
+        product = self._controller(cluster, lies, loop=loop)
+        fewest: dict[int, int] = {}
+        hetzner, kubernetes = self._lenses[cluster]
+        hetzner.after_write = lambda _: self._count(fewest)
+        report = product.converge()
+        self.reports[cluster] = report
+        after = self.truth.seen()
+        used = after.approvals_used(cluster) - before.approvals_used(cluster)
+        deed = Deed(
+            acting,
+            self.truth.clusters,
+            before,
+            after,
+            self._shown(kubernetes, before, cluster, lies),
+            [key for each in used for key in self._let.get(cluster, {}).get(each, ())],
+            self._people,
+            fewest,
+            hetzner.asked["GET"],
+            hetzner.asked.total() - hetzner.asked["GET"],
+        )
+        found = harm(deed)
+        assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
+        return report
+
+    def approve(self, cluster: str = "a", which: int = 0) -> bool:
+        """A person approves one of what the controller held when it ran last; False when it held nothing."""
+        report = self.reports.get(cluster)
+        if report is None or not report.holds:
+            return False
+        hold = report.holds[which % len(report.holds)]
+        writer = self._direct(cluster, self.truth.clusters[cluster].kubernetes).kubernetes_writer()
+        approve(writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
+        self._let.setdefault(cluster, {})[hold.hash] = hold.keys
+        return True
+
+    def advance(self, seconds: float) -> None:
+        """Time passes."""
+        self.truth.clock.advance(seconds)
+
+    def settle(self) -> None:
+        """The lies have ended, and what was copied is switched off: hours of passes. Raises AssertionError for harm,
+        and when something is not as it should be though nothing is held."""
+        for pause_s in (70.0, 31 * 60.0, 65 * 60.0, 70.0, 70.0):
+            self.advance(pause_s)
+            for name, cluster in self.truth.clusters.items():
+                if not cluster.is_copy:
+                    self.run(name, loop=True)
+        unsettled = self.unsettled()
+        assert not unsettled, f"left undone: {unsettled}"
+
+    def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run:
+        known = self._loops.get(cluster) if loop else None
+        truth = self.truth
+        if known is None:
+            lenses = self._new_lenses(cluster)
+            known = Run(self._direct(cluster, lenses[1], lenses[0]), self.settings)  # type: ignore[arg-type]
+            self._lenses[cluster] = lenses
+            if loop:
+                known.history = History(truth.clock.timestamp, lambda: 0.5)
+                self._loops[cluster] = known
+                self._kept[cluster] = lenses
+        elif loop:
+            self._lenses[cluster] = self._kept[cluster]
+        known.settings = replace(self.settings, network="8") if "network" in lies else self.settings
+        line = known.sim.kubernetes_line  # type: ignore[attr-defined]
+        line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
+        hetzner, kubernetes = self._lenses[cluster]
+        hetzner.begin(lies, truth.projects[ELSEWHERE] if "token" in lies else None)
+        kubernetes.begin(lies)
+        return known
+
+    _kept: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
+
+    def _new_lenses(self, cluster: str) -> tuple[Lens, Lens]:
+        found = self.truth.clusters[cluster]
+        return (
+            Lens(self.truth.projects[found.project], kind_in_project, lambda how: self._shadow(cluster, how, HOME)),
+            Lens(found.kubernetes, kind_in_cluster, lambda how: self._shadow(cluster, how, None)),
+        )
+
+    def _direct(self, cluster: str, kubernetes: Simulator, hetzner: Simulator | None = None) -> DirectSimulation:
+        known = hetzner or self.truth.projects[self.truth.clusters[cluster].project]
+        return DirectSimulation(known, kubernetes, self.truth.clock)  # type: ignore[arg-type]
+
+    def _shadow(self, cluster: str, how: str, project: str | None) -> Simulator:
+        """A simulator of an earlier time, which answers reads of lists alone."""
+        seen = self.first if how == "stale" else self._past[how]
+        if project is not None:
+            return HetznerSimulator(self.truth.clock, OPTIONS, world=seen.projects[project])
+        # A copy is as old as its cluster.
+        name = cluster if cluster in seen.clusters else "a"
+        return KubernetesSimulator(self.truth.clock, world=seen.clusters[name])
+
+    def _shown(self, lens: Lens, before: Seen, cluster: str, lies: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Nodes that the controller was shown, and which lists were of another time."""
+        shown: Collection[str] = before.nodes[cluster].keys()
+        if "nodes:stale" in lies:
+            shown = self.first.nodes.get(cluster, self.first.nodes["a"]).keys()
+        hidden = lens.hidden("nodes")
+        untrue = {lie.partition(":")[0] for lie in lies}
+        uids = {name: node["metadata"]["uid"] for name, node in before.nodes[cluster].items()}
+        return {"nodes": [name for name in shown if uids.get(name) not in hidden], "stale": untrue & {"services"}}
+
+    def _count(self, fewest: dict[int, int]) -> None:
+        """Note how many living servers each load balancer leads to."""
+        world = self.truth.projects[HOME].world()["hetzner"]
+        alive = {each["id"] for each in world["servers"]}
+        for found in world["load_balancers"]:
+            number = len(target_servers(found) & alive)
+            fewest[found["id"]] = min(number, fewest.get(found["id"], number))
+
+    # What machines do.
+
+    def silence(self, cluster: str = "a", *numbers: int, minutes: float = 0.0) -> None:
+        """Kubelets of these Nodes, or of all, report no more, and time passes; their servers go on."""
+        for name, node in self._nodes(cluster).items():
+            if (not numbers or server_of(node) in numbers) and is_ready(node):
+                self._say(cluster, name, "Unknown")
+        self.advance(minutes * 60)
+
+    def wake(self, cluster: str = "a") -> None:
+        """The kubelets report again."""
+        alive = self.truth.seen().servers[HOME]
+        for name, node in self._nodes(cluster).items():
+            if server_of(node) in alive and not is_ready(node):
+                self._say(cluster, name, "True")
+
+    def kill(self, number: int, cluster: str = "a") -> None:
+        """A server is deleted, and its Node falls silent."""
+        self.truth.project(HOME, "DELETE", f"/servers/{number}")
+        for name, node in self._nodes(cluster).items():
+            if server_of(node) == number:
+                self._say(cluster, name, "Unknown")
+
+    def join(self, cluster: str = "a") -> int:
+        """A new server, and the Node that its kubelet registers: its number."""
+        self._numbers += 1
+        number = self._numbers
+        body = {"name": node_name(number), "server_type": "cpx32", "location": "fsn1", "image": "ubuntu-24.04"}
+        networks = {} if self.start.network is None else {"networks": [NETWORK]}
+        made = self.truth.project(HOME, "POST", "/servers", {**body, **networks})
+        assert made is not None
+        node = joining_node(node_name(number))
+        node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
+        self.truth.cluster(cluster, "POST", "/api/v1/nodes", node)
+        self._say(cluster, node_name(number), "True", addresses=node["status"]["addresses"])
+        return int(made["server"]["id"])
+
+    def rename(self, number: int, name: str) -> None:
+        """Somebody gives a server another name."""
+        self.truth.project(HOME, "PUT", f"/servers/{number}", {"name": name})
+
+    def swap(self, number: int, other: int) -> None:
+        """Two servers swap their names."""
+        found = self.truth.seen().servers[HOME]
+        if {number, other} <= found.keys() and number != other:
+            self.rename(number, "for-the-moment")
+            self.rename(other, found[number]["name"])
+            self.rename(number, found[other]["name"])
+
+    # What people do to Nodes.
+
+    def cordon(self, number: int, cluster: str = "a") -> None:
+        """``kubectl cordon``."""
+        for name, node in self._nodes(cluster).items():
+            if server_of(node) == number:
+                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+
+    def delete_node(self, number: int, cluster: str = "a") -> None:
+        """``kubectl delete node``, or what an autoscaler does."""
+        for name, node in self._nodes(cluster).items():
+            if server_of(node) == number:
+                self.truth.cluster(cluster, "DELETE", f"/api/v1/nodes/{name}")
+
+    def mark(self, number: int, key: str, cluster: str = "a") -> None:
+        """A taint, as an autoscaler sets it."""
+        for name, node in self._nodes(cluster).items():
+            if server_of(node) == number:
+                taints = [*node["spec"].get("taints", []), {"key": key, "effect": "NoSchedule"}]
+                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+
+    def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
+        """``kubectl label node``."""
+        for name, node in self._nodes(cluster).items():
+            if server_of(node) == number:
+                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": dict(labels)}})
+
+    # What people do to Services.
+
+    def make_service(self, service: str = "web", options: Mapping[str, str] | None = None, cluster: str = "a") -> None:
+        """``kubectl apply`` of a Service with these annotations."""
+        body = a_service(service, options or {})
+        self.truth.cluster(cluster, "POST", "/api/v1/namespaces/default/services", body)
+
+    def delete_service(self, name: str = "web", cluster: str = "a") -> None:
+        """``kubectl delete --wait=false``."""
+        self.truth.cluster(cluster, "DELETE", f"/api/v1/namespaces/default/services/{name}")
+
+    def annotate(self, service: str, options: Mapping[str, str | None], cluster: str = "a") -> None:
+        """Annotations of a Service by their short names; None takes one away."""
+        found = {f"{ANNOTATION}{key}": value for key, value in options.items()}
+        self._patch_service(service, cluster, {"metadata": {"annotations": found}})
+
+    def retain(self, service: str, policy: str | None, cluster: str = "a") -> None:
+        """The deletion policy of a Service."""
+        found = {"hcloud-reconciler/deletion-policy": policy}
+        self._patch_service(service, cluster, {"metadata": {"annotations": found}})
+
+    def listen(self, name: str, *ports: int, cluster: str = "a") -> None:
+        """A Service gets other ports."""
+        self._patch_service(name, cluster, {"spec": {"ports": list(map(_a_port, ports))}})
+
+    def _patch_service(self, name: str, cluster: str, body: Raw) -> None:
+        self.truth.cluster(cluster, "PATCH", f"/api/v1/namespaces/default/services/{name}", body)
+
+    # What people do to the project.
+
+    def route(self, destination: str, gateway: str | None) -> None:
+        """Somebody leads a destination elsewhere, or nowhere."""
+        now = self.truth.seen().routes(HOME).get((NETWORK, destination))
+        for action, by in (("delete_route", now), ("add_route", gateway)):
+            if by is not None:
+                body = {"destination": destination, "gateway": by}
+                self.truth.project(HOME, "POST", f"/networks/{NETWORK}/actions/{action}", body)
+
+    def lead(self, balancer: int, target: Raw) -> None:
+        """Somebody adds a target to a load balancer."""
+        self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/add_target", target)
+
+    def drop(self, balancer: int, number: int) -> None:
+        """Somebody takes a server out of a load balancer."""
+        body = {"type": "server", "server": {"id": number}}
+        self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/remove_target", body)
+
+    def delete_balancer(self, balancer: int) -> None:
+        """Somebody deletes a load balancer."""
+        self.truth.project(HOME, "DELETE", f"/load_balancers/{balancer}")
+
+    def restore(self) -> None:
+        """Somebody restores a copy of the etcd of cluster ``a`` elsewhere: no kubelet reports to it."""
+        if "copy" in self.truth.clusters:
+            return
+        world = self.truth.clusters["a"].kubernetes.world()
+        copied = KubernetesSimulator(self.truth.clock, world=world, seed=77)
+        self.truth.clusters["copy"] = Cluster("copy", HOME, copied, is_copy=True)
+        self._let["copy"] = dict(self._let.get("a", {}))
+        self.silence("copy")
+
+    # What is asked of the truth.
+
+    def balancer(self, name: str = "web", cluster: str = "a") -> Raw:
+        """The load balancer of a Service. Raises LookupError when there is none."""
+        seen = self.truth.seen()
+        found = balancer_of(seen, HOME, seen.services[cluster][f"default/{name}"], seen.uid(cluster))
+        if found is None:
+            raise LookupError(name)
+        return found
+
+    def nodes(self, cluster: str = "a") -> Mapping[str, Raw]:
+        """Name → Node."""
+        return self._nodes(cluster)
+
+    def unsettled(self) -> list[str]:
+        """What is not as people want it, in words, but for what a person has to decide on."""
+        seen = self.truth.seen()
+        owed = {name: _owed(report) for name, report in self.reports.items()}
+        found = [*self._of_nodes(seen), *self._of_services(seen)]
+        return [f"{cluster}: {key} {what}" for cluster, key, what in found if not _is_owed(key, owed.get(cluster, ()))]
+
+    def _of_nodes(self, seen: Seen) -> list[tuple[str, str, str]]:
+        said: list[tuple[str, str, str]] = []
+        servers = seen.servers[HOME]
+        names = [each["name"] for each in servers.values()]
+        for cluster in self._real():
+            for name, node in seen.nodes[cluster].items():
+                number, key = server_of(node), f"node/{name}"
+                machine = servers.get(number or 0)
+                if is_joining(node) and names.count(name) == 1:
+                    said.append((cluster, key, "is not initialised"))
+                elif number is not None and machine is None and not is_ready(node):
+                    said.append((cluster, key, "has no server"))
+                address = private_ip(machine, NETWORK) if machine else None
+                if self.settings.routes and address and pods_of(node):
+                    gateway = seen.routes(HOME).get((NETWORK, str(pods_of(node))))
+                    if gateway != address:
+                        said.append((cluster, f"route/{NETWORK}/{pods_of(node)}", f"leads to {gateway}"))
+        return said
+
+    def _of_services(self, seen: Seen) -> list[tuple[str, str, str]]:
+        said: list[tuple[str, str, str]] = []
+        for cluster, service, found in wishes(seen, self.truth.clusters, HOME):
+            name = f"default/{service['metadata']['name']}"
+            key = f"load_balancer/{name}"
+            if found is None:
+                said.append((cluster, key, "is missing"))
+                continue
+            wanted = {
+                number
+                for node in seen.nodes[cluster].values()
+                if may_serve(node, service) and (number := server_of(node)) in seen.servers[HOME]
+            }
+            if option(service, "use-private-ip") == "true":
+                wanted = {number for number in wanted if private_ip(seen.servers[HOME][number or 0], NETWORK)}
+            differing = sorted(target_servers(found) ^ {each for each in wanted if each})
+            said += [(cluster, f"{key}/target/server:{number}", "is there or missing") for number in differing]
+            listening = {each["listen_port"] for each in found["services"]}
+            if {each["port"] for each in service["spec"]["ports"]} != listening:
+                said.append((cluster, key, "listens on other ports"))
+            if not option(service, "hostname") and not published(service) & addresses_of(found):
+                said.append((cluster, f"service/{name}", "does not publish it"))
+        for cluster in self._real():
+            for name, service in seen.services[cluster].items():
+                if "deletionTimestamp" in service["metadata"]:
+                    said.append((cluster, f"service/{name}", "cannot go"))
+        return said
+
+    def _real(self) -> list[str]:
+        return [name for name, found in self.truth.clusters.items() if not found.is_copy]
+
+    def _nodes(self, cluster: str) -> Mapping[str, Raw]:
+        listed = self.truth.clusters[cluster].kubernetes.world()["kubernetes"].get("nodes", [])
+        return {each["metadata"]["name"]: each for each in listed}
+
+    def _say(self, cluster: str, name: str, ready: str, **status: Any) -> None:
+        others = [
+            each for each in self._nodes(cluster)[name]["status"].get("conditions", []) if each["type"] != "Ready"
+        ]
+        since = self.truth.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = {"status": {"conditions": [*others, condition("Ready", ready, since)], **status}}
+        self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
+
+
+def _owed(report: Report) -> set[str]:
+    """Keys of what waits for a person: what is held or refused, and what a note says that nobody else can mend."""
+    return {key for hold in report.holds for key in hold.keys} | {
+        line.change.key for line in report.lines if line.change.ruling.verdict in ("held", "refused")
+    }
+
+
+def _is_owed(key: str, owed: Collection[str]) -> bool:
+    return any(key == each or key.startswith(f"{each}/") or each.startswith(f"{key}/") for each in owed)
+
+
+@cache
+def _converged(nodes: int, services: tuple[tuple[str, tuple[tuple[str, str], ...]], ...], rest: Start) -> Seen:
+    """The world some passes after it began, when there is nothing left to do."""
+    start = replace(rest, nodes=nodes, services=tuple((name, dict(options)) for name, options in services))
+    stage = _raw_stage(start)
+    for _ in range(2):
+        for name in stage.truth.clusters:
+            stage.run(name)
+    return stage.truth.seen()
+
+
+def _raw_stage(start: Start) -> Stage:
+    clock = SimulatedClock(source=START.timestamp)
+    projects = {
+        HOME: HetznerSimulator(clock, OPTIONS, world=_home(start)),
+        ELSEWHERE: HetznerSimulator(clock, OPTIONS, world=_elsewhere(start)),
+    }
+    services = [a_service(name, options) for name, options in start.services]
+    clusters = {"a": _a_cluster("a", start.nodes, services, start, clock)}
+    if start.others:
+        clusters["b"] = _a_cluster("b", start.others, [a_service("web", {})], start, clock)
+    truth = Truth(clock, projects, clusters)
+    return Stage(truth, start, start.settings, truth.seen())
+
+
+def a_stage(start: Start | None = None, **changes: Any) -> Stage:
+    """A world that its controllers have converged, ten minutes ago."""
+    start = replace(start or Start(), **changes)
+    services = tuple((name, tuple(sorted(options.items()))) for name, options in start.services)
+    seen = _converged(start.nodes, services, replace(start, services=(), nodes=0))
+    stage = _raw_stage(start)
+    for name, world in seen.projects.items():
+        stage.truth.projects[name].replace_world(world)
+    for name, world in seen.clusters.items():
+        stage.truth.clusters[name].kubernetes.replace_world(world)
+    stage.first = seen
+    stage.advance(600)
+    return stage

@@ -1,0 +1,232 @@
+"""The truth behind the law of harm: projects and clusters as they are, and what people want of them.
+
+Nothing in here comes from the product: wishes are read from raw objects once more, so that it is not judged by itself.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Network, ip_network
+from typing import Any
+
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Request
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+
+Raw = dict[str, Any]
+SERVICE_LABEL = "hcloud-ccm/service-uid"
+CLUSTER_LABEL = "hcloud-reconciler/cluster-uid"
+ANNOTATION = "load-balancer.hetzner.cloud/"
+CLUSTER_CIDR = ip_network("10.244.0.0/16")
+"""Of all clusters but those of strangers, as it is of clusters that are made from one template."""
+OPTIONS = HetznerOptions(action_s=0.0, rate_limit=1_000_000, private_targets_at_detachment="refused")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Everything as it was at one moment."""
+
+    projects: Mapping[str, Raw]
+    """Name → the Hetzner part of a world."""
+    clusters: Mapping[str, Raw]
+    """Name → the Kubernetes part."""
+
+    @cached_property
+    def servers(self) -> Mapping[str, Mapping[int, Raw]]:
+        """Project → id → server."""
+        return {name: {each["id"]: each for each in world["servers"]} for name, world in self.projects.items()}
+
+    @cached_property
+    def balancers(self) -> Mapping[str, Mapping[int, Raw]]:
+        """Project → id → load balancer."""
+        return {name: {each["id"]: each for each in world["load_balancers"]} for name, world in self.projects.items()}
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Mapping[str, Raw]]:
+        """Cluster → name → Node."""
+        return {
+            name: {each["metadata"]["name"]: each for each in world.get("nodes", [])}
+            for name, world in self.clusters.items()
+        }
+
+    @cached_property
+    def services(self) -> Mapping[str, Mapping[str, Raw]]:
+        """Cluster → namespace/name → Service."""
+        return {
+            name: {id_of(each): each for each in world.get("services", [])} for name, world in self.clusters.items()
+        }
+
+    def routes(self, project: str) -> Mapping[tuple[int, str], str]:
+        """Network and destination → gateway."""
+        return {
+            (network["id"], route["destination"]): route["gateway"]
+            for network in self.projects[project]["networks"]
+            for route in network["routes"]
+        }
+
+    def uid(self, cluster: str) -> str:
+        """Who the cluster says that it is."""
+        found = (each for each in self.clusters[cluster]["namespaces"] if each["metadata"]["name"] == "kube-system")
+        return str(next(found)["metadata"]["uid"])
+
+    def approvals_used(self, cluster: str) -> frozenset[str]:
+        """Hashes of the approvals that were used."""
+        listed = self.clusters[cluster].get("configmaps", [])
+        found = [each.get("data", {}) for each in listed if each["metadata"]["name"] == "hcloud-reconciler"]
+        data: Mapping[str, str] = found[0] if found else {}
+        return frozenset(
+            key.replace(".", ":")
+            for key, value in data.items()
+            if key.startswith("sha256.") and json.loads(value).get("used_at")
+        )
+
+
+def id_of(service: Mapping[str, Any]) -> str:
+    """Namespace and name."""
+    return f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+
+
+def is_wanted(service: Mapping[str, Any] | None) -> bool:
+    """Whether somebody wants a load balancer for the Service."""
+    if service is None:
+        return False
+    return service["spec"].get("type") == "LoadBalancer" and "deletionTimestamp" not in service["metadata"]
+
+
+def option(service: Mapping[str, Any], name: str) -> str | None:
+    """An annotation of the Service by its name."""
+    found = service["metadata"].get("annotations", {}).get(f"{ANNOTATION}{name}")
+    return None if found is None else str(found)
+
+
+def published(service: Mapping[str, Any]) -> frozenset[str]:
+    """The addresses in the Service's status."""
+    ingress = service.get("status", {}).get("loadBalancer", {}).get("ingress") or []
+    return frozenset(each["ip"] for each in ingress if "ip" in each)
+
+
+def addresses_of(balancer: Mapping[str, Any]) -> frozenset[str]:
+    """All addresses of a load balancer."""
+    public = [balancer["public_net"][family]["ip"] for family in ("ipv4", "ipv6")]
+    return frozenset(filter(None, [*public, *(place["ip"] for place in balancer["private_net"])]))
+
+
+def server_of(node: Mapping[str, Any]) -> int | None:
+    """Id of the server that the Node is; None when it is none of Hetzner Cloud."""
+    number = str(node["spec"].get("providerID", "")).removeprefix("hcloud://")
+    return int(number) if number.isdigit() else None
+
+
+def pods_of(node: Mapping[str, Any]) -> str | None:
+    """The Node's IPv4 pod CIDR."""
+    found = node["spec"].get("podCIDRs") or [node["spec"].get("podCIDR")]
+    return next((each for each in found if each and ":" not in each), None)
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether the Node's kubelet reports."""
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", []))
+
+
+def is_joining(node: Mapping[str, Any]) -> bool:
+    """Whether the Node waits to be initialised."""
+    return any(each["key"].endswith("/uninitialized") for each in node["spec"].get("taints", []))
+
+
+def may_serve(node: Mapping[str, Any], service: Mapping[str, Any]) -> bool:
+    """Whether the Node is meant to get traffic of the Service, beyond any doubt."""
+    metadata, taints = node["metadata"], {each["key"] for each in node["spec"].get("taints", [])}
+    if "deletionTimestamp" in metadata or "ToBeDeletedByClusterAutoscaler" in taints:
+        return False
+    if "node.kubernetes.io/exclude-from-external-load-balancers" in metadata.get("labels", {}):
+        return False
+    key, _, value = (option(service, "node-selector") or "").partition("=")
+    return not key or metadata.get("labels", {}).get(key) == value
+
+
+def target_servers(balancer: Mapping[str, Any]) -> frozenset[int]:
+    """Ids of the servers that are targets themselves."""
+    return frozenset(each["server"]["id"] for each in balancer["targets"] if each["type"] == "server")
+
+
+def other_targets(balancer: Mapping[str, Any]) -> frozenset[str]:
+    """Addresses and label selectors that are targets."""
+    return frozenset(
+        each["ip"]["ip"] if each["type"] == "ip" else each["label_selector"]["selector"]
+        for each in balancer["targets"]
+        if each["type"] != "server"
+    )
+
+
+def private_ip(server: Mapping[str, Any], network: int) -> str | None:
+    """The server's address in a network."""
+    return next((str(each["ip"]) for each in server["private_net"] if each["network"] == network), None)
+
+
+def is_inside(destination: str) -> bool:
+    """Whether a route leads to pods of the clusters' own range."""
+    found = ip_network(destination)
+    return isinstance(found, IPv4Network) and isinstance(CLUSTER_CIDR, IPv4Network) and found.subnet_of(CLUSTER_CIDR)
+
+
+@dataclass
+class Cluster:
+    """A cluster, or a copy of one."""
+
+    name: str
+    project: str
+    """Where its servers are, in truth."""
+    kubernetes: KubernetesSimulator
+    is_copy: bool = False
+
+
+@dataclass
+class Truth:
+    """The simulators."""
+
+    clock: SimulatedClock
+    projects: dict[str, HetznerSimulator]
+    clusters: dict[str, Cluster]
+
+    def seen(self) -> Seen:
+        """Everything as it is."""
+        return Seen(
+            {name: found.world()["hetzner"] for name, found in self.projects.items()},
+            {name: found.kubernetes.world()["kubernetes"] for name, found in self.clusters.items()},
+        )
+
+    def cluster(self, name: str, method: str, path: str, body: Any = None) -> Raw | None:
+        """What a person with all rights gets of a cluster; None when that is refused."""
+        kind = {"PATCH": "application/merge-patch+json"}.get(method, "application/json")
+        headers = {"Authorization": f"Bearer {KubernetesSimulator.TOKEN}", "Content-Type": kind}
+        answer = self.clusters[name].kubernetes.handle(Request.of(method, path, body, headers))
+        return answer.body if answer.status < 300 else None
+
+    def project(self, name: str, method: str, path: str, body: Any = None) -> Raw | None:
+        """What a person with a token gets of a project; None when that is refused."""
+        headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
+        answer = self.projects[name].handle(Request.of(method, f"/v1{path}", body, headers))
+        return (answer.body or {}) if answer.status < 300 else None
+
+
+def wishes(seen: Seen, truth: Mapping[str, Cluster], project: str) -> Iterator[tuple[str, Raw, Raw | None]]:
+    """Cluster, Service and its load balancer in the project: of every Service of a cluster that is no copy for which
+    somebody wants one."""
+    for name, cluster in truth.items():
+        if cluster.is_copy or cluster.project != project:
+            continue
+        for service in seen.services[name].values():
+            if is_wanted(service):
+                yield name, service, balancer_of(seen, project, service, seen.uid(name))
+
+
+def balancer_of(seen: Seen, project: str, service: Mapping[str, Any], cluster_uid: str) -> Raw | None:
+    """The load balancer that has the Service's label."""
+    uid = service["metadata"]["uid"]
+    for found in seen.balancers[project].values():
+        labels = found["labels"]
+        if labels.get(SERVICE_LABEL) == uid and labels.get(CLUSTER_LABEL, cluster_uid) == cluster_uid:
+            return found
+    return None
