@@ -108,6 +108,8 @@ class BalancerNow:
     listeners: Mapping[int, Any]
     """Port → the listener, in the words of the API."""
     targets: frozenset[ServerTarget | IpTarget]
+    is_in_use: bool = False
+    """Whether it has a port or a target of any kind."""
 
     @property
     def owner(self) -> Owner:
@@ -171,6 +173,7 @@ def balancer_now(reader: HetznerReader, balancer: CloudBalancer) -> BalancerNow:
             pointers=_pointers(found.public_net),
             listeners=dict(map(_listener, found.services)),
             targets=frozenset(filter(None, map(_target, found.targets))),
+            is_in_use=bool(found.services or found.targets),
         )
     except ValueError as error:
         raise Broken(f"Hetzner's load balancer {balancer.id} could not be read: {one_line(error)}") from error

@@ -23,19 +23,23 @@ from actuators.load_balancer_lookup import (
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
-from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.load_balancers.matching import is_in_use
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present
 from desired.snapshot import Snapshot
 
 
 def adopt(hands: Hands, change: Change, snapshot: Snapshot) -> None:
-    """Label the load balancer as the Service's own. Raises Conflict when its owner is not that of ``before``."""
+    """Label the load balancer as the Service's own. Raises Conflict when its owner is not that of ``before``, or when
+    somebody has begun to use what was empty and nobody's."""
     match change.before, change.after:
         case Owner() as before, Owner(service_uid=str()) as after:
             balancer = balancer_of(change, snapshot)
         case _:
             raise misplanned(change)
     now = _unchanged(hands, balancer, before)
+    if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
+        raise Conflict(f"{name_of(balancer)} is in use by now")
     _write(hands, balancer, {"labels": _labels(now.labels, after)})
 
 
@@ -122,7 +126,11 @@ def _require_own(now: BalancerNow, change: Change, balancer: CloudBalancer, snap
 
 def _labels(present: Mapping[str, str], owner: Owner) -> dict[str, str]:
     """The labels that are there, with ours as ``owner`` has them. A cluster that is not known is not taken away."""
-    ours = {LABEL_SERVICE_UID: owner.service_uid, LABEL_RELEASED: owner.released}
+    ours = {
+        LABEL_SERVICE_UID: owner.service_uid,
+        LABEL_RELEASED: owner.released,
+        LABEL_ADOPTED: owner.adopted,
+    }
     others = {key: value for key, value in present.items() if key not in ours}
     ours[LABEL_CLUSTER_UID] = owner.cluster_uid
     return {**others, **{key: value for key, value in ours.items() if value is not None}}

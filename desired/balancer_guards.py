@@ -28,7 +28,8 @@ def foreign_owner(facts: Facts) -> Iterator[Finding]:
 
 
 def adoption(facts: Facts) -> Iterator[Finding]:
-    """A person has to see what an adoption would take away, and to say that a dead Service's load balancer is theirs.
+    """A person has to see what an adoption would take away, and to say that a load balancer is theirs which was a dead
+    Service's, or which somebody uses and nobody owns: everything after the adoption changes where traffic goes.
 
     The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
     be told the adoption waits: afterwards nobody would be asked.
@@ -50,6 +51,10 @@ def adoption(facts: Facts) -> Iterator[Finding]:
             yield Finding("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
         elif wish.match.is_stranger:
             yield Finding("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+        elif wish.match.is_in_use_by_nobody_known:
+            use = _use_of(balancer)
+            why = f"{named} is to be taken over, and nothing says whose it is: somebody uses it, with {use}"
+            yield Finding("adoption", Verdict.HELD, keys, why, use, "no listener, no target")
         gap = _hides_removals(wish, balancer, facts.snapshot)
         if gap is not None:
             why = f"it cannot be told yet what {named} would lose: {gap}"
@@ -124,6 +129,12 @@ def _alive(targets: Collection[Target], wish: Serving, snapshot: Snapshot) -> in
 def _is_gone(target: ServerTarget, wish: Serving, snapshot: Snapshot) -> bool:
     absent = isinstance(snapshot.servers.find(target.server_id), Absent)
     return absent and not removal_reason(target, wish.targets.claiming(target.server_id), snapshot).server_lives
+
+
+def _use_of(balancer: CloudBalancer) -> str:
+    """``1 listener and 2 targets``."""
+    counts = ((len(balancer.spec.listeners), "listener"), (len(balancer.targets), "target"))
+    return " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
 
 
 def _hides_removals(wish: Serving, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:

@@ -140,6 +140,8 @@ class Owner:
     """When it was let go with its addresses. Never compared: a hold would be another one in each pass."""
     balancer_id: int | None = None
     """Which load balancer a person approves the adoption of; None where no labels are taken over."""
+    adopted: str | None = None
+    """The value of the label that says that it was nobody's when a Service took it over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ LABEL_CLUSTER_UID = "hcloud-reconciler/cluster-uid"
 """On Hetzner's side: the cluster, by the UID of its namespace kube-system."""
 LABEL_RELEASED = "hcloud-reconciler/released"
 """On Hetzner's side: when a load balancer was let go with its addresses."""
+LABEL_ADOPTED = "hcloud-reconciler/adopted"
+"""On Hetzner's side, ``true``: a Service took the load balancer over when it was nobody's. It outlives that Service."""
 LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment (CERT-2)."""
 

@@ -72,6 +72,12 @@ def deletion_policy(annotations: Mapping[str, str]) -> DeletionPolicy:
         return DeletionPolicy.RETAIN
 
 
+def is_deletion_asked_for(annotations: Mapping[str, str]) -> bool:
+    """Whether somebody wrote that the load balancer goes with the Service, which is more than not saying anything."""
+    is_said = bool(annotations.get(BY_FIELD["deletion_policy"].full_key))
+    return is_said and deletion_policy(annotations) is DeletionPolicy.DELETE
+
+
 def shown_text(text: str) -> str:
     """A value as a sentence has it: quoted, and not longer than somebody wants to read."""
     return repr(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}...")

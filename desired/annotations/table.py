@@ -249,9 +249,9 @@ _ROWS = (
     Annotation(
         "deletion-policy",
         one_of(DeletionPolicy),
-        "deleted with the Service",
+        "deleted with the Service, if it was made for it",
         "what happens at deletion",
-        "deleted with the Service",
+        "deleted with the Service, if it was made for it",
         "design 5",
         empty_unsets=True,
         prefix=OWN_PREFIX,

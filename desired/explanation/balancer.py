@@ -12,7 +12,7 @@ from desired.load_balancers.identity import owner_of, wanted_name
 from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
 from desired.load_balancers.serving import Serving
-from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present
 from desired.service import Service
 from desired.snapshot import Snapshot
@@ -105,9 +105,10 @@ def _labels(
         ),
         (LABEL_CLUSTER_UID, before.cluster_uid, after.cluster_uid, lambda uid: _say_cluster(uid, snapshot)),
         (LABEL_RELEASED, before.released, after.released, _say_released),
+        (LABEL_ADOPTED, before.adopted, after.adopted, _say_adopted),
     )
     for key, value, wanted, say in rows:
-        if value == wanted is None and key is LABEL_RELEASED:
+        if value == wanted is None and key not in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID):
             continue
         if value == wanted:
             yield Fact(key, value, wanted, Rule.OWNER, say(value))
@@ -148,3 +149,7 @@ def _say_cluster(uid: str | None, snapshot: Snapshot) -> str:
 
 def _say_released(at: str | None) -> str:
     return "nothing" if at is None else "the time at which it was let go, with its addresses"
+
+
+def _say_adopted(mark: str | None) -> str:
+    return "nothing" if mark is None else "the mark of one that was not made for a Service, and outlives it"

@@ -9,7 +9,7 @@ from desired.kinds import Verb
 from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
 from desired.load_balancers.identity import labels_of, owner_of
 from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.matching import Contested, Foreign, Owned
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.parts import changed_parts, waits_for_certificate
 from desired.load_balancers.published import desired_ingress, same_ingress
 from desired.load_balancers.sequence import in_sequence
@@ -182,7 +182,12 @@ def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: 
     if isinstance(wish.match, Owned):
         return ()
     before = replace(owner_of(present.spec.labels), balancer_id=present.id)
-    after = replace(owner_of(labels_of(wish.service, snapshot.cluster_uid)), balancer_id=present.id)
+    stays = isinstance(wish.match, Adoptable) and wish.match.outlives_its_service
+    after = replace(
+        owner_of(labels_of(wish.service, snapshot.cluster_uid)),
+        balancer_id=present.id,
+        adopted=(before.adopted or "true") if stays else None,
+    )
     if before == after:  # contested, and labelled as the Service's own already
         return ()
     change = Change(
@@ -191,7 +196,8 @@ def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: 
         verb=Verb.MODIFY,
         before=before,
         after=after,
-        reason=f"load balancer {present.id} has the name {present.spec.name} that the Service asks for",
+        reason=f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
+        + ("; it was not made for it, and will outlive it" if stays else ""),
         owner=wish.service.key,
         depends_on=prepared,
     )

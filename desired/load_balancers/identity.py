@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from desired.annotations.options import Options
 from desired.load_balancer import Owner
-from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present, Unknown, Unmanaged
 from desired.service import Service
 
@@ -23,7 +23,12 @@ def wanted_name(service: Service, options: Options) -> str:
 
 def owner_of(labels: Mapping[str, str]) -> Owner:
     """Whom these labels of Hetzner's name."""
-    return Owner(labels.get(LABEL_CLUSTER_UID), labels.get(LABEL_SERVICE_UID), labels.get(LABEL_RELEASED))
+    return Owner(
+        labels.get(LABEL_CLUSTER_UID),
+        labels.get(LABEL_SERVICE_UID),
+        labels.get(LABEL_RELEASED),
+        adopted=labels.get(LABEL_ADOPTED),
+    )
 
 
 def labels_of(service: Service, cluster_uid: Present[str] | Unknown) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import deletion_policy, read_options, shown_text
+from desired.annotations.parsing import deletion_policy, is_deletion_asked_for, read_options, shown_text
 from desired.annotations.table import BY_FIELD
 from desired.change import Note, NoteKind
 from desired.load_balancer import CloudBalancer, Owner
@@ -52,6 +52,7 @@ def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot) -> Leavin
             owner,
             cluster_uid=cluster.value if isinstance(cluster, Present) else owner.cluster_uid,
             service_uid=None,
+            adopted=None,
             released=f"{snapshot.taken_at:%Y%m%dT%H%M%SZ}",
         )
         return Leaving(service, match, retained, why)
@@ -68,6 +69,9 @@ def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
         return "it is protected against deletion"
     annotations, row = service.claim.annotations, BY_FIELD["deletion_policy"]
     if deletion_policy(annotations) is not DeletionPolicy.RETAIN:
+        was_nobodys = owner_of(balancer.spec.labels).adopted is not None
+        if was_nobodys and not is_deletion_asked_for(annotations):
+            return f"it was not made for a Service, and {row.full_key} is not delete"
         return None
     if "deletion_policy" in read_options({row.full_key: annotations[row.full_key]}, Defaults())[1]:
         return f"{row.full_key} is {shown_text(annotations[row.full_key])}, which is neither delete nor retain"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
 from desired.load_balancer import CloudBalancer
-from desired.load_balancers.identity import owner_of, wanted_name
+from desired.load_balancers.identity import default_name, owner_of, wanted_name
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.section import Present, Section, Unknown
 from desired.service import Service
@@ -33,6 +33,20 @@ class Adoptable:
     balancer: CloudBalancer
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
+    is_nobodys: bool = False
+    """Whether no Service owned it that anything tells of: no label names one, and its name is not the default one of
+    the Service that asks for it, which nothing else would have."""
+
+    @property
+    def outlives_its_service(self) -> bool:
+        """Whether the Service that takes it over has not made it: then it is let go with the Service, not deleted."""
+        return self.is_nobodys or self.is_stranger or owner_of(self.balancer.spec.labels).adopted is not None
+
+    @property
+    def is_in_use_by_nobody_known(self) -> bool:
+        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster."""
+        owner = owner_of(self.balancer.spec.labels)
+        return self.is_nobodys and owner.cluster_uid is None and is_in_use(self.balancer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,11 @@ class Undecided:
 
 
 BalancerMatch = Owned | Adoptable | Missing | Foreign | Contested | Undecided
+
+
+def is_in_use(balancer: CloudBalancer) -> bool:
+    """Whether it has a port or a target: then traffic may go through it."""
+    return bool(balancer.spec.listeners or balancer.targets)
 
 
 def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
@@ -112,10 +131,10 @@ def _match(
         return Missing()
     if labelled:
         return Foreign(labelled[0], _other_cluster(labelled[0]))
-    return _by_name(name, balancers, snapshot)
+    return _by_name(service, name, balancers, snapshot)
 
 
-def _by_name(name: str, balancers: Section[int, CloudBalancer], snapshot: Snapshot) -> BalancerMatch:
+def _by_name(service: Service, name: str, balancers: Section[int, CloudBalancer], snapshot: Snapshot) -> BalancerMatch:
     found = next((balancer for balancer in balancers if balancer.spec.name == name), None)
     if found is None:
         return Missing()
@@ -129,7 +148,11 @@ def _by_name(name: str, balancers: Section[int, CloudBalancer], snapshot: Snapsh
     gap = "the Services were not read" if services is None else _gap(services)
     if gap is not None:
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
-    return Adoptable(found, is_stranger=owner.service_uid is not None and owner.cluster_uid is None)
+    return Adoptable(
+        found,
+        is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
+        is_nobodys=owner.service_uid is None and name != default_name(service.uid),
+    )
 
 
 def _contested(service: Service, found: BalancerMatch, names: Mapping[str, str | None]) -> BalancerMatch:

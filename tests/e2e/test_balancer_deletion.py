@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from tests.support.balancer_cluster import (
     IN_NETWORK,
     SERVICES,
@@ -163,7 +163,8 @@ def _protected(stage: Stage) -> None:
 def test_what_is_retained_keeps_its_addresses_and_finds_the_next_service(
     served: Stage, why: Callable[[Stage], None]
 ) -> None:
-    """It loses its Service's label alone, and is a note from then on. A Service that names it takes it over."""
+    """It loses its Service's label alone, and is a note from then on. A Service that names it takes it over, and it
+    outlives that one as well: somebody wanted it to stay."""
     annotate(served, name="shop")
     one_pass(served)
     published = ingress(service_in(served))
@@ -187,7 +188,7 @@ def test_what_is_retained_keeps_its_addresses_and_finds_the_next_service(
     one_pass(served)
     (balancer,) = balancers(served)
     uid = service_in(served)["metadata"]["uid"]
-    assert balancer["labels"] == {LABEL_CLUSTER_UID: cluster_uid, LABEL_SERVICE_UID: uid}
+    assert balancer["labels"] == {LABEL_CLUSTER_UID: cluster_uid, LABEL_SERVICE_UID: uid, LABEL_ADOPTED: "true"}
     assert ingress(service_in(served)) == published
     _nothing_is_left_to_do(served)
 

@@ -81,10 +81,12 @@ def a_publication(*ingress: Ingress, **more: Any) -> Change:
     return replace(PUBLISH, after=ingress, reason="publishes what load balancer 42 really has", **more)
 
 
-def an_adoption(before: Owner, *consequences: str) -> Change:
+def an_adoption(before: Owner, *consequences: str, outlives: bool = False) -> Change:
     """The adoption of a load balancer that somebody else, or nobody, owns."""
     why = "load balancer 42 has the name shop that the Service asks for"
-    there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42)
+    why += "; it was not made for it, and will outlive it" if outlives else ""
+    mark = "true" if outlives else None
+    there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
     return a_difference(BALANCER, "lb.adopt", there, after, why, *consequences, depends_on=(CLAIM.key,))
 
 

@@ -92,6 +92,7 @@ def _adopted() -> Report:
             Owner(None, None),
             "listener 8080 is removed from it: the Service does not ask for that",
             "target server:9 is removed from it: the Service does not ask for that",
+            outlives=True,
         ),
         *removals,
     )

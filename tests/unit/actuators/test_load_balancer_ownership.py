@@ -9,7 +9,7 @@ import pytest
 from actuators.errors import ApiError, Busy, Conflict, Denied, Invalid, Transient
 from desired.change import Change
 from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
-from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Section, Unknown
 from desired.service import Service
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
@@ -93,6 +93,40 @@ def test_adoption_by_name(simulate: Callable[..., Simulation]) -> None:
         "web-lb": OURS_AS_LABELS,
         DEFAULT_NAME: {},
     }
+
+
+EMPTY: dict[str, Any] = {"listeners": (), "targets": ()}
+MARKED = replace(OURS, adopted="true")
+
+
+@pytest.mark.parametrize("parts", [EMPTY, {}], ids=["empty", "in use, and approved"])
+def test_adoption_of_what_was_nobodys(simulate: Callable[..., Simulation], parts: dict[str, Any]) -> None:
+    """The mark comes with the same write, and stays when the load balancer is named; it goes when it is let go."""
+    stage = a_stage(simulate, a_balancer(spec={"labels": OTHERS}, **parts))
+
+    stage.carry_out(adoption(NOBODY, MARKED))
+
+    assert labels(stage) == OTHERS | OURS_AS_LABELS | {LABEL_ADOPTED: "true"}
+    stage.carry_out(retention(MARKED))
+    assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param({"services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]}, id="a port"),
+        pytest.param({"targets": [{"type": "ip", "ip": {"ip": "198.51.100.7"}}]}, id="a target"),
+    ],
+)
+def test_adoption_of_what_is_used_meanwhile(simulate: Callable[..., Simulation], meanwhile: dict[str, Any]) -> None:
+    """It was empty when it was looked at, and needed no word: what somebody has set up since stays theirs."""
+    stage = a_stage(simulate, a_balancer(spec={"labels": {}}, **EMPTY))
+    stage.change_balancer(**meanwhile)
+
+    with pytest.raises(Conflict, match=r"is in use by now$"):
+        stage.carry_out(adoption(NOBODY, MARKED))
+
+    assert labels(stage) == {}
 
 
 def test_adoption_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:

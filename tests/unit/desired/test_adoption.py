@@ -197,6 +197,54 @@ def test_owner_of_an_adoption_is_part_of_its_hash() -> None:
     assert one.hash != other.hash
 
 
+NAMED = a_service(claim=a_claim(annotations=annotated(name="shared")))
+
+
+def nobodys(**parts: Any) -> Any:
+    """A load balancer that somebody called ``shared``, without a word on whose it is."""
+    return a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shared"}, **parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "use"),
+    [
+        pytest.param({}, "1 listener and 1 target", id="as the Service asks for it"),
+        pytest.param({"targets": ()}, "1 listener", id="a listener alone"),
+        pytest.param({"targets": (OURS,), "listeners": ()}, "1 target", id="a target alone"),
+        pytest.param({"listeners": (a_listener(node_port=31000),)}, "1 listener and 1 target", id="leads elsewhere"),
+        pytest.param(
+            {"targets": (SelectorTarget("a=b", False), IpTarget("198.51.100.7"))},
+            "1 listener and 2 targets",
+            id="targets that would stay",
+        ),
+    ],
+)
+def test_adoption_of_what_somebody_uses(parts: dict[str, Any], use: str) -> None:
+    """Nobody's name is on it, and it serves: whatever is changed needs a person, additions included."""
+    snapshot = a_world([NAMED], [nobodys(**parts)])
+
+    (hold,) = judged(snapshot).holds
+    why = f"load balancer 42 shared is to be taken over, and nothing says whose it is: somebody uses it, with {use}"
+    assert hold == Hold(hold.hash, "adoption", use, "no listener, no target", (LB,), why)
+    assert judged(snapshot).allowed == ()
+    approved = judged(snapshot, approved={hold.hash})
+    assert approved.allowed == approved.changes
+
+
+def test_adoption_of_an_empty_one() -> None:
+    """What Terraform has made and nobody uses is taken over by its name, without a person's word."""
+    found = judged(a_world([NAMED], [nobodys(targets=(), listeners=())]))
+
+    assert (found.holds, found.allowed) == ((), found.changes)
+    assert {change.kind for change in found.changes} == {
+        "service.claim",
+        "lb.adopt",
+        "lb.listener",
+        "lb.target",
+        "service.status",
+    }
+
+
 def test_adoptions_are_held_one_by_one() -> None:
     """An approval is of one load balancer."""
     shop = a_balancer(43, service_uid=None, cluster_uid=None, targets=(OURS, STRAY), spec={"name": "shop"})

@@ -6,7 +6,7 @@ import pytest
 
 from desired.explanation.balancer import FoundBalancer
 from desired.explanation.fact import Rule
-from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Section, Unknown
 from desired.snapshot import Snapshot
 from tests.balancers import (
@@ -169,6 +169,11 @@ def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why
                     "that of a Service that is gone, becomes this Service's; held (adoption)",
                 ),
                 LABEL_CLUSTER_UID: (None, CLUSTER_UID, "becomes this cluster's; held (adoption)"),
+                LABEL_ADOPTED: (
+                    None,
+                    "true",
+                    "becomes the mark of one that was not made for a Service, and outlives it; held (adoption)",
+                ),
             },
             id="a-stranger's",
         ),

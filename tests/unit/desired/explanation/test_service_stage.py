@@ -69,7 +69,7 @@ _CASES = [
         id="joining-and-withheld",
     ),
     pytest.param(
-        a_world([a_service(claim=SHOP)], [by_hand()]),
+        a_world([a_service(claim=SHOP)], [by_hand(targets=(), listeners=())]),
         LOCATED,
         ServiceStage.ADOPTING,
         "asks for the name of load balancer 42, which no Service that lives has; the next pass takes it over",

@@ -23,7 +23,7 @@ from desired.load_balancer import (
     Owner,
     ServerTarget,
 )
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.section import UNMANAGED, Section, Unknown
 from desired.service import Ingress, Service
 from tests.balancers import (
@@ -400,7 +400,9 @@ def test_adoption() -> None:
     losses = ("network 7", "listener 22", "target server:9")
     said = tuple(f"{part} is removed from it: the Service does not ask for that" for part in sorted(losses))
     adopt = plan.by_key[BALANCER]
-    assert replace(adopt, consequences=tuple(sorted(adopt.consequences))) == an_adoption(Owner(None, None), *said)
+    assert replace(adopt, consequences=tuple(sorted(adopt.consequences))) == an_adoption(
+        Owner(None, None), *said, outlives=True
+    )
     parts = [change for change in plan.changes if change.key.startswith(f"{BALANCER}/")]
     assert all(BALANCER in change.depends_on for change in parts)
     assert plan.by_key[f"{SERVICE}/status"].depends_on == (BALANCER,)
@@ -408,22 +410,59 @@ def test_adoption() -> None:
 
 @balancer_covers("ID-2", "ID-5")
 @pytest.mark.parametrize(
-    ("service", "before", "balancer"),
+    ("service", "before", "balancer", "mark"),
     [
-        pytest.param(new(), Owner(None, None), {"service_uid": None, "cluster_uid": None}, id="by-the-default-name"),
-        pytest.param(new(**SHOP), Owner(CLUSTER_UID, None), {"service_uid": None, "spec": SHOP}, id="of-ours"),
         pytest.param(
-            new(**SHOP), Owner(CLUSTER_UID, DEAD_UID), {"service_uid": DEAD_UID, "spec": SHOP}, id="of-a-dead-service"
+            new(), Owner(None, None), {"service_uid": None, "cluster_uid": None}, None, id="by-the-default-name"
+        ),
+        pytest.param(
+            new(), Owner(CLUSTER_UID, None), {"service_uid": None}, None, id="by-the-default-name-and-let-go-once"
+        ),
+        pytest.param(new(**SHOP), Owner(CLUSTER_UID, None), {"service_uid": None, "spec": SHOP}, "true", id="let-go"),
+        pytest.param(
+            new(**SHOP),
+            Owner(None, None),
+            {"service_uid": None, "cluster_uid": None, "spec": SHOP, "targets": (), "listeners": ()},
+            "true",
+            id="nobody's",
+        ),
+        pytest.param(
+            new(**SHOP),
+            Owner(None, DEAD_UID),
+            {"service_uid": DEAD_UID, "cluster_uid": None, "spec": SHOP},
+            "true",
+            id="of-a-dead-service-of-no-known-cluster",
+        ),
+        pytest.param(
+            new(**SHOP),
+            Owner(CLUSTER_UID, DEAD_UID),
+            {"service_uid": DEAD_UID, "spec": SHOP},
+            None,
+            id="of-a-dead-service",
+        ),
+        pytest.param(
+            new(**SHOP),
+            Owner(CLUSTER_UID, DEAD_UID, adopted="yes"),
+            {
+                "spec": SHOP
+                | {"labels": {LABEL_SERVICE_UID: DEAD_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "yes"}}
+            },
+            "yes",
+            id="of-a-dead-service-that-had-adopted-it",
         ),
     ],
 )
-def test_adoption_of_what_is_as_it_should_be(service: Service, before: Owner, balancer: dict[str, Any]) -> None:
-    """ID-2, ID-5: nothing is taken away, so there is nothing to be warned of."""
+def test_adoption_of_what_takes_nothing_away(
+    service: Service, before: Owner, balancer: dict[str, Any], mark: str | None
+) -> None:
+    """ID-2, ID-5: nothing is taken away, so there is nothing to be warned of. What was not made for a Service of this
+    cluster is marked, so that it outlives the one that takes it over."""
     plan = plan_of(service, a_balancer(**balancer))
     adopt = plan.by_key[BALANCER]
-    there, ours = replace(before, balancer_id=42), replace(OURS, balancer_id=42)
+    there, ours = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
     assert (adopt.kind, adopt.before, adopt.after, adopt.consequences) == ("lb.adopt", there, ours, ())
-    assert in_turn(plan) == ["lb.adopt"]
+    assert adopt.reason.endswith("will outlive it") is (mark is not None)
+    assert in_turn(plan)[0] == "lb.adopt"
 
 
 @balancer_covers("ID-2")

@@ -12,6 +12,7 @@ from desired.judgement import judge
 from desired.load_balancer import CloudBalancer, Owner
 from desired.load_balancers.leaving import Leaving, let_go
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.section import Section, Unknown
 from desired.service import Service
 from desired.settings import Policy
@@ -146,6 +147,29 @@ def test_what_is_kept(policy: str | None, is_protected: bool, why: str | None) -
     wish = let_go(service, Owned(balancer), a_world([service], [balancer]))
 
     assert (wish.why_retained, wish.retained is not None) == (why or "", why is not None)
+    assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_protected", "why"),
+    [
+        pytest.param(None, False, f"it was not made for a Service, and {POLICY} is not delete", id="nothing said"),
+        pytest.param("", False, f"it was not made for a Service, and {POLICY} is not delete", id="empty"),
+        pytest.param("delete", False, None, id="delete"),
+        pytest.param("retain", False, "the Service's deletion policy is to retain it", id="retain"),
+        pytest.param("delete", True, PROTECTED, id="protected, delete"),
+    ],
+)
+def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: str | None) -> None:
+    """What a Service took over from nobody goes with it only where that was asked for; let go, it is nobody's again."""
+    labels = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "true"}
+    balancer = a_balancer(is_protected=is_protected, spec={"labels": labels})
+    service = leaving(policy)
+
+    wish = let_go(service, Owned(balancer), a_world([service], [balancer]))
+
+    assert wish.why_retained == (why or "")
+    assert wish.retained == (Owner(CLUSTER_UID, None) if why else None)
     assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
 
 

@@ -270,7 +270,7 @@ def test_no_rival(other: dict[str, Any]) -> None:
     """Only who can get a load balancer of that name is a rival."""
     found = matches([A, replace(B, **other)], [called("shared")])
 
-    assert found["web"] == Adoptable(called("shared"))
+    assert found["web"] == Adoptable(called("shared"), is_nobodys=True)
 
 
 @pytest.mark.parametrize(
