@@ -8,7 +8,8 @@ from desired.change import NodeIdentity, Note, NoteKind
 from desired.labels import joining_labels, owned_labels
 from desired.matching import Ambiguous, Foreign, Gone, Malformed, Matched, Miss, Unmatched, Unsupported
 from desired.names import TAINT_UNINITIALIZED
-from desired.node_fields import desired_addresses, lost_addresses, notes_on_labels
+from desired.node_fields import desired_addresses, lost_addresses, notes_on_hostname, notes_on_labels
+from desired.others import ContestedAddress, Others
 from desired.provider_id import CloudID, format_provider_id
 from desired.section import Unknown
 from desired.settings import Settings
@@ -36,19 +37,21 @@ def current_identity(node: Node, settings: Settings) -> NodeIdentity:
 
 
 def joining_node(
-    node: Node, match: Matched, snapshot: Snapshot, settings: Settings
+    node: Node, match: Matched, snapshot: Snapshot, settings: Settings, others: Others
 ) -> tuple[JoiningNode | None, tuple[Note, ...]]:
     """What ``node`` should be once it is initialised as the server of ``match``, and what there is to know about it.
 
     A providerID that is set is kept, and so is an owned label that the server has no value for (nodes-and-routes 4.4:
-    not written, nor removed). None when the kubelet's ``--node-ip`` does not fit the server, or when the network that
-    decides its private addresses could not be read: then nothing is applied and the Node stays tainted, as a Node with
-    a wrong address is worse than one that waits.
+    not written, nor removed). None when the kubelet's ``--node-ip`` does not fit the server, when an address may be
+    another server's, or when the network that decides its private addresses could not be read: then nothing is applied
+    and the Node stays tainted, as a Node with a wrong address is worse than one that waits.
     """
-    addresses = desired_addresses(node, match.server, snapshot, settings)
+    addresses = desired_addresses(node, match.server, snapshot, settings, others, joins=True)
     match addresses:
         case UnusableNodeIP(why):
             return None, (Note(node.key, NoteKind.UNUSABLE_NODE_IP, why),)
+        case ContestedAddress(why):
+            return None, (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the Node waits until only one has it"),)
         case Unknown(why):
             return None, (Note(node.key, NoteKind.UNKNOWN, why),)
     labels = joining_labels(match.server, node.labels, settings)
@@ -59,7 +62,8 @@ def joining_node(
         addresses,
     )
     lost = lost_addresses(node, addresses, settings)
-    return JoiningNode(identity, match.server, match.by, lost), notes_on_labels(node, labels)
+    notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, match.server, others, joins=True))
+    return JoiningNode(identity, match.server, match.by, lost), notes
 
 
 def note_on_miss(node: Node, miss: Miss) -> Note:

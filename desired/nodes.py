@@ -6,6 +6,7 @@ from desired.change import Note, NoteKind
 from desired.departing import DepartingNode, departing_node
 from desired.joining import JoiningNode, is_joining, joining_node, note_on_miss
 from desired.matching import Gone, Matched, Matcher
+from desired.others import Others
 from desired.ownership import is_ignored
 from desired.settings import Controller, Settings
 from desired.settled import SettledNode, note_on_unclaimed, notes_on_unmanaged, settled_node
@@ -18,9 +19,9 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
     """Name of each Node that something is wanted of → what it should be; and notes on what is left alone."""
     desired: dict[str, DesiredNode] = {}
     notes = [Note(f"node/{name}", NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()]
-    matcher = Matcher(snapshot.nodes, snapshot.servers)
+    matcher, others = Matcher(snapshot.nodes, snapshot.servers), Others(snapshot)
     for node in snapshot.nodes:
-        wanted, why = _desired_node(node, matcher, snapshot, settings)
+        wanted, why = _desired_node(node, matcher, others, snapshot, settings)
         notes += why
         if wanted is not None:
             desired[node.name] = wanted
@@ -28,7 +29,7 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
 
 
 def _desired_node(
-    node: Node, matcher: Matcher, snapshot: Snapshot, settings: Settings
+    node: Node, matcher: Matcher, others: Others, snapshot: Snapshot, settings: Settings
 ) -> tuple[DesiredNode | None, tuple[Note, ...]]:
     if settings.ignore_nodes is not None and is_ignored(node, settings):
         return None, (Note(node.key, NoteKind.IGNORED, f"ignored: matches {settings.ignore_nodes.text}"),)
@@ -42,8 +43,8 @@ def _desired_node(
         return None, ()
     if isinstance(match, Matched):
         if joining:
-            return joining_node(node, match, snapshot, settings)
-        return settled_node(node, match.server, snapshot, settings)
+            return joining_node(node, match, snapshot, settings, others)
+        return settled_node(node, match.server, snapshot, settings, others)
     return None, (note_on_miss(node, match),) if joining else notes_on_unmanaged(
         node, match, list_of_servers_is_whole=snapshot.servers.complete
     )

@@ -7,7 +7,8 @@ from desired.addresses import UnusableNodeIP
 from desired.change import Note, NoteKind
 from desired.labels import settled_labels
 from desired.matching import Ambiguous, Foreign, Malformed, Miss
-from desired.node_fields import desired_addresses, lost_addresses, notes_on_labels
+from desired.node_fields import desired_addresses, lost_addresses, notes_on_hostname, notes_on_labels
+from desired.others import ContestedAddress, Others
 from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.settings import Controller, Settings
 from desired.shutdown import is_shut_down
@@ -28,21 +29,25 @@ class SettledNode:
 
 
 def settled_node(
-    node: Node, server: Server, snapshot: Snapshot, settings: Settings
+    node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others
 ) -> tuple[SettledNode, tuple[Note, ...]]:
     """What ``node`` should be on ``server``, and what there is to know about it.
 
-    No address goes away because the network could not be read, and none because the kubelet's ``--node-ip`` is wrong.
+    No address goes away because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
+    none comes that may be another server's.
     """
     shut_down = is_shut_down(server) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
     if Controller.NODE not in settings.controllers:
         return SettledNode(server, UNMANAGED, UNMANAGED, shut_down), ()
     labels = settled_labels(server, node.labels, settings)
-    notes = notes_on_labels(node, labels)
-    addresses = desired_addresses(node, server, snapshot, settings)
+    notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, server, others, joins=False))
+    addresses = desired_addresses(node, server, snapshot, settings, others, joins=False)
     match addresses:
         case UnusableNodeIP(why):
             notes += (Note(node.key, NoteKind.UNUSABLE_NODE_IP, f"{why}; the addresses stay as they are"),)
+            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
+        case ContestedAddress(why):
+            notes += (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the addresses stay as they are"),)
             return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
         case Unknown(why):
             if server.missing:  # a network that could not be read is told once, and not on each Node

@@ -10,6 +10,7 @@ from desired.absence import proof_of_absence
 from desired.change import Change, LostNode, NodeIdentity, State
 from desired.kinds import KINDS, Verb
 from desired.names import TAINT_UNINITIALIZED
+from desired.others import Others
 from desired.section import Absent, K, Present, Section, V
 from desired.snapshot import (
     AddressType,
@@ -160,6 +161,10 @@ def a_snapshot(
         "servers": servers_of(*servers) if servers_section is None else servers_section,
     }
     return Snapshot(**defaults | overrides)
+
+
+NOBODY = Others(a_snapshot())
+"""No other Node, and no other server."""
 
 
 def an_identity(provider_id: str | None = "hcloud://1", **overrides: Any) -> NodeIdentity:

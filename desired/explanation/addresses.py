@@ -9,6 +9,7 @@ from desired.explanation.fact import Fact, Rule
 from desired.joining import JoiningNode
 from desired.node_fields import desired_addresses
 from desired.nodes import DesiredNode
+from desired.others import ContestedAddress, Others, choose_hostname
 from desired.section import Present, Unknown, Unmanaged
 from desired.settings import AddressFamily, Controller, Settings
 from desired.settled import SettledNode
@@ -24,9 +25,12 @@ def explain_addresses(
     """
     match wanted:
         case JoiningNode():
-            return tuple(_Addresses.of(node, wanted.server, snapshot, settings, wanted.identity.addresses).facts())
+            hostname = choose_hostname(node, wanted.server, Others(snapshot), joins=True)
+            stated = wanted.identity.addresses
+            return tuple(_Addresses.of(node, wanted.server, snapshot, settings, stated, hostname.why).facts())
         case SettledNode(server, addresses=addresses) if not isinstance(addresses, Unmanaged):
-            return tuple(_Addresses.of(node, server, snapshot, settings, addresses).facts())
+            hostname = choose_hostname(node, server, Others(snapshot), joins=False)
+            return tuple(_Addresses.of(node, server, snapshot, settings, addresses, hostname.why).facts())
         case SettledNode(server) if Controller.NODE in settings.controllers:
             left = _why_unknown(node, server, snapshot, settings)
     source = f"stays as it is: {left}"
@@ -35,8 +39,8 @@ def explain_addresses(
 
 def _why_unknown(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> str:
     """Why it cannot be told which addresses the Node should have; "" when it can."""
-    found = desired_addresses(node, server, snapshot, settings)
-    return found.why if isinstance(found, UnusableNodeIP | Unknown) else ""
+    found = desired_addresses(node, server, snapshot, settings, Others(snapshot), joins=False)
+    return found.why if isinstance(found, UnusableNodeIP | ContestedAddress | Unknown) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,23 @@ class _Addresses:
     settings: Settings
     named: frozenset[str]
     """Those of the kubelet's ``--node-ip``."""
+    why_called: str
+    """Why the Node's Hostname is not the server's name; "" when it is."""
 
     @classmethod
     def of(
-        cls, node: Node, server: Server, snapshot: Snapshot, settings: Settings, wanted: tuple[NodeAddress, ...]
+        cls,
+        node: Node,
+        server: Server,
+        snapshot: Snapshot,
+        settings: Settings,
+        wanted: tuple[NodeAddress, ...],
+        why_called: str,
     ) -> "_Addresses":
         network = snapshot.network.value if isinstance(snapshot.network, Present) else None
         ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
         named = frozenset(str(ip) for ip in ips) if not isinstance(ips, UnusableNodeIP) else frozenset()
-        return cls(node.addresses, wanted, server, network, settings, named)
+        return cls(node.addresses, wanted, server, network, settings, named, why_called)
 
     def facts(self) -> Iterator[Fact]:
         missing = list(self.wanted)
@@ -73,6 +85,8 @@ class _Addresses:
 
     def _why(self, address: NodeAddress) -> tuple[Rule, str]:
         """Where an address that should be there comes from."""
+        if address.type == AddressType.HOSTNAME and self.why_called:
+            return Rule.KEPT, self.why_called
         origin = dict(addresses_with_origins(self.server, self.settings.address_family, self.network)).get(address)
         rule, source = Rule.SERVER, str(origin)
         if origin is None and address.type == AddressType.INTERNAL_IP:
@@ -88,6 +102,8 @@ class _Addresses:
         others = [other.type for other in self.wanted if other.address == address.address]
         chosen = [other.address for other in self.wanted if other.type == address.type and self._is_named(other)]
         offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network))
+        if address.type == AddressType.HOSTNAME and self.why_called:
+            return Rule.SERVER, "goes away: it is another Node's name, or that of another Node's server"
         if others:
             why = "is listed twice" if address.type in others else f"is the Node's {others[0]}"
             return Rule.SERVER, f"goes away: {why}"

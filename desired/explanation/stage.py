@@ -119,7 +119,8 @@ def why_in(
     server = f"server {match.server.id}" if match.server else ""
     match stage:
         case Stage.JOINING:
-            doubt = said.get(NoteKind.UNUSABLE_NODE_IP) or said.get(NoteKind.UNKNOWN)
+            doubts = (NoteKind.UNUSABLE_NODE_IP, NoteKind.AMBIGUOUS, NoteKind.UNKNOWN)
+            doubt = next((said[kind] for kind in doubts if kind in said), None)
             left = doubt or why_left(stage, Controller.NODE, settings)
             return f"waits to be initialised as {server}; {fate(changes, 'the next pass does it', 'that') or left}"
         case Stage.SETTLED:

@@ -88,7 +88,8 @@ IDENTITIES = {
     "a server that was renamed keeps its Node": World(
         [settled_node("web-1", 1)],
         [server(1, "renamed")],
-        {"web-1": {**_has(settled_node("web-1", 1)), "addresses": [("Hostname", "renamed"), ("ExternalIP", IPV4)]}},
+        {"web-1": SAME},
+        frozenset({("node/web-1", "kept")}),
     ),
     "a Node that came back under another name matches nothing": World(
         [settled_node("web-1", 1), joining_node("renamed")],
@@ -108,8 +109,8 @@ IDENTITIES = {
     "a Node that joins under the name of another one's server": World(
         [settled_node("old", 1), joining_node("web-1")],
         [server(1, "web-1")],
-        {"web-1": SAME},
-        frozenset({("node/web-1", "ambiguous")}),
+        {"web-1": SAME, "old": SAME},
+        frozenset({("node/web-1", "ambiguous"), ("node/old", "kept")}),
     ),
     "a Ready Node whose server is in another project": _left_alone(
         "unmatched", settled_node("theirs", 999), servers=[]
@@ -176,7 +177,7 @@ def _refused(text: str, **variables: str) -> World:
         [joining, settled],
         servers,
         {"web-1": SAME, "web-2": {"addresses": [("Hostname", "as-it-was")]}},
-        frozenset({("node/web-1", "unusable-node-ip"), ("node/web-2", "unusable-node-ip")}),
+        frozenset({("node/web-1", "unusable-node-ip"), ("node/web-2", "unusable-node-ip"), ("node/web-2", "kept")}),
         variables=variables,
     )
 

@@ -14,6 +14,7 @@ from desired.section import Absent, Present, Unknown
 from desired.settings import AddressFamily, Settings
 from desired.snapshot import AddressType, Network, Node, NodeAddress, Server
 from tests.builders import (
+    NOBODY,
     SERVER_LABELS,
     WEB_1_ADDRESSES,
     a_dual_stack_server,
@@ -102,7 +103,9 @@ def test_desired_addresses(
     node: Node, server: Server, network: Network | None, settings: Settings, expected: tuple[NodeAddress, ...]
 ) -> None:
     """Addresses follow family, network and ``--node-ip``; without a network a kubelet's may be kept (W-17)."""
-    assert desired_addresses(node, server, a_snapshot(network=Present(network)), settings) == expected
+    assert (
+        desired_addresses(node, server, a_snapshot(network=Present(network)), settings, NOBODY, joins=False) == expected
+    )
 
 
 @covers("I-1", "W-15")
@@ -120,7 +123,9 @@ def test_desired_addresses(
 def test_unknown_network(network: Absent | Unknown, why: str) -> None:
     """While the network that decides the private addresses is not known, no address is."""
     settings = Settings(network="private", keep_internal_ips=True)
-    assert desired_addresses(a_settled_node(), a_server(), a_snapshot(network=network), settings) == Unknown(why)
+    assert desired_addresses(
+        a_settled_node(), a_server(), a_snapshot(network=network), settings, NOBODY, joins=False
+    ) == Unknown(why)
 
 
 @pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
@@ -139,7 +144,7 @@ def test_fields_that_did_not_arrive(
     """An answer that lacks a field of addresses says nothing of them, whatever is known of the network."""
     server, snapshot = a_dual_stack_server(missing=frozenset(missing)), a_snapshot(network=network)
     why = f"Hetzner's answer has no {named} for server 1, so its addresses are unknown"
-    assert desired_addresses(a_settled_node(), server, snapshot, DEFAULT) == Unknown(why)
+    assert desired_addresses(a_settled_node(), server, snapshot, DEFAULT, NOBODY, joins=False) == Unknown(why)
 
 
 @covers("4.7", "W-17")
@@ -173,7 +178,7 @@ def test_nothing_goes_away_because_a_field_did_not_arrive(field: str) -> None:
 def test_unusable_node_ip() -> None:
     """A ``--node-ip`` that does not fit the server leaves nothing to choose from."""
     node = a_settled_node(provided_node_ip="10.0.0.2")
-    assert isinstance(desired_addresses(node, a_server(), a_snapshot(), DEFAULT), UnusableNodeIP)
+    assert isinstance(desired_addresses(node, a_server(), a_snapshot(), DEFAULT, NOBODY, joins=False), UnusableNodeIP)
 
 
 NO_NETWORK = ": HCLOUD_NETWORK is not set, so the cloud knows no private address"

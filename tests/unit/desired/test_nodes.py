@@ -55,7 +55,6 @@ def departs(node: Node, server_id: int) -> DepartingNode:
             id="joining-by-provider-id",
         ),
         pytest.param(a_settled_node(), {"web-1": SETTLED}, id="settled"),
-        pytest.param(a_settled_node("db-1"), {"db-1": SETTLED}, id="settled-and-the-server-renamed"),
         pytest.param(
             a_settled_node(taints=(UNINITIALIZED,)), {"web-1": joins("providerID")}, id="tainted-again-joins-again"
         ),
@@ -216,9 +215,10 @@ def test_replacement_under_the_same_name() -> None:
 
 
 @covers("3.2")
-def test_renamed_server_renames_the_host() -> None:
-    """The Hostname follows the server and not the Node."""
-    nodes, _ = desired_nodes(a_snapshot([a_settled_node("db-1")], [a_server(name="db-9")]), SETTINGS)
+def test_a_renamed_server_leaves_the_host_its_name() -> None:
+    """The Hostname follows the server when the Node joins, and no later."""
+    nodes, notes = desired_nodes(a_snapshot([a_settled_node("db-1")], [a_server(name="db-9")]), SETTINGS)
     wanted = nodes["db-1"]
     assert isinstance(wanted, SettledNode)
-    assert wanted.addresses == (NodeAddress(AddressType.HOSTNAME, "db-9"), WEB_1_ADDRESSES[1])
+    assert wanted.addresses == (NodeAddress(AddressType.HOSTNAME, "db-1"), WEB_1_ADDRESSES[1])
+    assert notes == (Note("node/db-1", NoteKind.KEPT, "server 1 is called db-9; the Node keeps Hostname db-1"),)

@@ -13,6 +13,7 @@ from desired.settings import AddressFamily, Controller, Settings
 from desired.settled import SettledNode, settled_node
 from desired.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
 from tests.builders import (
+    NOBODY,
     SERVER_LABELS,
     WEB_1_ADDRESSES,
     a_dual_stack_server,
@@ -43,7 +44,7 @@ ATTACHED = a_server(private_ips=((4, IPv4Address("10.0.0.2")),))
 
 def test_settled_node_that_needs_nothing() -> None:
     """A Node of a running server has the server's labels and addresses, and no shutdown taint."""
-    found = settled_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT)
+    found = settled_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT, NOBODY)
     assert found == (SettledNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False), ())
 
 
@@ -77,14 +78,7 @@ def test_settled_node_that_needs_nothing() -> None:
             id="another-address-in-the-network",
         ),
         pytest.param((H, E4, I4), ATTACHED, a_network(5), IN_NETWORK, (H, E4), id="attached-to-another-network"),
-        pytest.param(
-            (H, E4),
-            a_server(name="web-9"),
-            None,
-            DEFAULT,
-            (NodeAddress(AddressType.HOSTNAME, "web-9"), E4),
-            id="renamed-server",
-        ),
+        pytest.param((E4,), a_server(), None, DEFAULT, (H, E4), id="without-a-name"),
         pytest.param((H, *DNS, E4), a_server(), None, DEFAULT, (H, E4), id="names-in-the-dns-go"),
         pytest.param((H, E4, VPN), a_server(), None, DEFAULT, (H, E4), id="an-internal-ip-of-the-kubelets-goes"),
         pytest.param((VPN, H, E4), a_server(), None, KEEP, (H, E4, VPN), id="unless-internal-ips-are-kept"),
@@ -100,7 +94,7 @@ def test_addresses(
 ) -> None:
     """The addresses are those that the server has now, in their order, whatever the Node has."""
     snapshot = a_snapshot(network=Present(network))
-    wanted, notes = settled_node(a_settled_node(addresses=current), server, snapshot, settings)
+    wanted, notes = settled_node(a_settled_node(addresses=current), server, snapshot, settings, NOBODY)
     assert (wanted.addresses, notes) == (expected, ())
 
 
@@ -122,7 +116,7 @@ def test_addresses(
 def test_node_ip(annotation: str, server: Server, expected: tuple[NodeAddress, ...]) -> None:
     """The kubelet's ``--node-ip`` orders and narrows the addresses for as long as the Node lives."""
     node, snapshot = a_settled_node(provided_node_ip=annotation), a_snapshot(network=Present(a_network()))
-    wanted, notes = settled_node(node, server, snapshot, DUAL)
+    wanted, notes = settled_node(node, server, snapshot, DUAL, NOBODY)
     assert (wanted.addresses, notes) == (expected, ())
 
 
@@ -144,7 +138,7 @@ def test_unusable_node_ip(annotation: str) -> None:
     chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
     assert isinstance(chosen, UnusableNodeIP)
     node = a_settled_node(provided_node_ip=annotation, labels={})
-    assert settled_node(node, a_server(), a_snapshot(), DEFAULT) == (
+    assert settled_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY) == (
         SettledNode(a_server(), SERVER_LABELS, UNMANAGED, shut_down=False),
         (Note(KEY, NoteKind.UNUSABLE_NODE_IP, f"{chosen.why}; the addresses stay as they are"),),
     )
@@ -155,7 +149,7 @@ def test_unusable_node_ip(annotation: str) -> None:
 def test_unknown_network(network: Absent | Unknown) -> None:
     """No address goes away because the network could not be read; labels and taint are kept true all the same."""
     node, server = a_settled_node(addresses=(H, I4), labels={}), a_server(status=ServerStatus.OFF)
-    found = settled_node(node, server, a_snapshot(network=network), IN_NETWORK)
+    found = settled_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
     assert found == (SettledNode(server, SERVER_LABELS, UNMANAGED, shut_down=True), ())
 
 
@@ -166,7 +160,7 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
     node, snapshot = a_settled_node(addresses=(H, I4), labels={}), a_snapshot(network=network)
     server = a_server(ipv4=None, status=ServerStatus.OFF, missing=frozenset({"public_net.ipv4"}))
     why = "Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
-    assert settled_node(node, server, snapshot, IN_NETWORK) == (
+    assert settled_node(node, server, snapshot, IN_NETWORK, NOBODY) == (
         SettledNode(server, SERVER_LABELS, UNMANAGED, shut_down=True),
         (Note(KEY, NoteKind.UNKNOWN, why),),
     )
@@ -175,7 +169,7 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
 @covers("W-17")
 def test_lost_addresses() -> None:
     """Each IP address that goes away is told, with its cause."""
-    wanted, _ = settled_node(a_settled_node(addresses=(*DNS, VPN)), a_server(), a_snapshot(), DEFAULT)
+    wanted, _ = settled_node(a_settled_node(addresses=(*DNS, VPN)), a_server(), a_snapshot(), DEFAULT, NOBODY)
     why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
     assert wanted.lost_addresses == (f"InternalIP 100.64.0.1 goes away: {why}",)
 
@@ -205,7 +199,7 @@ def test_labels(
     labels: Mapping[str, str], server: Server, expected: Mapping[str, str], notes: tuple[Note, ...]
 ) -> None:
     """Labels follow the rules of a settled Node; what stays and what cannot be written is spoken of."""
-    wanted, found = settled_node(a_settled_node(labels=labels), server, a_snapshot(), DEFAULT)
+    wanted, found = settled_node(a_settled_node(labels=labels), server, a_snapshot(), DEFAULT, NOBODY)
     assert (wanted.labels, found) == (expected, notes)
 
 
@@ -230,12 +224,12 @@ def test_labels(
 def test_controller_switched_off(off: set[Controller], expected: SettledNode) -> None:
     """Labels and addresses are the node controller's, the shutdown taint is the lifecycle controller's."""
     settings = Settings(controllers=frozenset(Controller) - off)
-    assert settled_node(a_settled_node(labels={}), a_server(), a_snapshot(), settings) == (expected, ())
+    assert settled_node(a_settled_node(labels={}), a_server(), a_snapshot(), settings, NOBODY) == (expected, ())
 
 
 def test_nothing_is_said_of_what_is_not_managed() -> None:
     """Without the node controller a kept label and a wrong ``--node-ip`` are nobody's business."""
     settings = Settings(controllers=frozenset({Controller.LIFECYCLE}))
     node = a_settled_node(labels={ZONE: "rack-7"}, provided_node_ip="nonsense")
-    _, notes = settled_node(node, a_server(), a_snapshot(), settings)
+    _, notes = settled_node(node, a_server(), a_snapshot(), settings, NOBODY)
     assert notes == ()

@@ -96,11 +96,16 @@ def test_off_and_on_again(settled: Run) -> None:
 
 
 def test_a_renamed_server(settled: Run) -> None:
-    """The id is the identity: the Node stays, and its host name follows."""
+    """The id is the identity: the Node stays, and so does its host name, with a note."""
+    before = settled.sim.nodes()
     settled.sim.change_server(1, name="other")
 
-    assert settled.converge().result is Result.NO_CHANGES
-    assert settled.sim.nodes()["web-1"]["status"]["addresses"][0] == {"type": "Hostname", "address": "other"}
+    report = settled.converge()
+
+    assert (report.result, report.lines, settled.sim.nodes()) == (Result.NO_CHANGES, (), before)
+    assert [(note.key, note.text) for note in report.notes] == [
+        ("node/web-1", "server 1 is called other; the Node keeps Hostname web-1")
+    ]
 
 
 @pytest.mark.parametrize("status", ["Unknown", "False"])

@@ -69,8 +69,13 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             a_server(ipv4=None),
             Settings(),
             [
-                Fact(HOSTNAME, "old-name", None, Rule.SERVER, "goes away: not the name of server 1"),
-                Fact(HOSTNAME, None, "web-1", Rule.SERVER, "the server's name"),
+                Fact(
+                    HOSTNAME,
+                    "old-name",
+                    "old-name",
+                    Rule.KEPT,
+                    "server 1 is called web-1; the Node keeps Hostname old-name",
+                ),
             ],
             id="the-server-was-renamed",
         ),

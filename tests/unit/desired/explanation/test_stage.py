@@ -191,7 +191,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.SETTLED,
-        "is server 1; 1 change is planned",
+        "is server 1; no change is planned",
         id="a-renamed-server",
     ),
     pytest.param(
