@@ -61,20 +61,19 @@ def listener_changes(before: Listener, after: Listener) -> Body:
 
 def target_body(target: Target) -> Body:
     """A target to add. For servers it is always said by which address they are reached (TGT-1)."""
-    private = {"use_private_ip": target.use_private_ip} if isinstance(target, ServerTarget) else {}
+    private = {} if isinstance(target, IpTarget) else {"use_private_ip": target.use_private_ip}
     return {**named_target(target), **private}
 
 
 def named_target(target: Target, address: str | None = None) -> Body:
-    """A target to remove; a server goes by all its addresses, unless one is named. Raises TypeError for a selector,
-    which is never ours to change (TGT-3)."""
+    """A target to remove; a server goes by all its addresses, unless one is named."""
     match target:
         case ServerTarget(server_id=server_id):
             return {"type": "server", "server": {"id": server_id} | ({"ip": address} if address else {})}
         case IpTarget(ip=ip):
             return {"type": "ip", "ip": {"ip": ip}}
-        case SelectorTarget():
-            raise TypeError(f"{target.suffix} is not ours")
+        case SelectorTarget(selector=selector):
+            return {"type": "label_selector", "label_selector": {"selector": selector}}
 
 
 def attachment_body(place: Attachment) -> Body:

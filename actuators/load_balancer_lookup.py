@@ -15,7 +15,15 @@ from actuators.errors import Broken, Conflict, NotFound
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
 from desired.change import Change
-from desired.load_balancer import Attachment, CloudBalancer, IpTarget, Owner, ServerTarget
+from desired.load_balancer import (
+    Attachment,
+    CloudBalancer,
+    IpTarget,
+    Owner,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+)
 from desired.load_balancers.identity import owner_of, wanted_name
 from desired.names import LABEL_SERVICE_UID
 from desired.section import Present
@@ -63,9 +71,14 @@ class _Ip(msgspec.Struct):
     ip: str
 
 
+class _Selector(msgspec.Struct):
+    selector: str
+
+
 class _Target(msgspec.Struct):
     server: _Server | None = None
     ip: _Ip | None = None
+    label_selector: _Selector | None = None
     use_private_ip: bool = False
 
 
@@ -107,7 +120,7 @@ class BalancerNow:
     """Address → its reverse name."""
     listeners: Mapping[int, Any]
     """Port → the listener, in the words of the API."""
-    targets: frozenset[ServerTarget | IpTarget]
+    targets: frozenset[Target]
     is_in_use: bool = False
     """Whether it has a port or a target of any kind."""
 
@@ -232,8 +245,10 @@ def _pointers(net: _PublicNet) -> Mapping[str, str | None]:
     return {one.ip: one.dns_ptr for one in (net.ipv4, net.ipv6) if one is not None and one.ip is not None}
 
 
-def _target(target: _Target) -> ServerTarget | IpTarget | None:
-    """None for a label selector."""
+def _target(target: _Target) -> Target | None:
+    """None for one of a later version of the API."""
     if target.server is not None:
         return ServerTarget(target.server.id, target.use_private_ip)
+    if target.label_selector is not None:
+        return SelectorTarget(target.label_selector.selector, target.use_private_ip)
     return None if target.ip is None else IpTarget(target.ip.ip)

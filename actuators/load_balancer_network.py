@@ -1,8 +1,8 @@
 """The place of a load balancer in a private network (LB-3, LB-4)."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network, ip_address
 
 from actuators.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from actuators.hands import Hands
@@ -11,21 +11,21 @@ from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_o
 from actuators.load_balancer_targets import put_back, remove_target
 from actuators.misplanned import misplanned
 from desired.change import Change
-from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget
+from desired.load_balancer import Attachment, CloudBalancer, Target, is_private
+from desired.load_balancers.moving import spoken
 from desired.section import UNMANAGED
 from desired.snapshot import Snapshot
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
-_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
-
 
 def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """Attach the load balancer to a network, take it out, or give it another address there. Raises an ApiError.
 
-    Another address means to leave and to come back. What is reached through the network is no target before it leaves:
-    Hetzner would refuse, or drop them unasked (hetzner-api 8). The next round adds again what is still wanted. When it
-    is refused the other address it comes back to the one that it had, and so does what was reached there.
+    Another address means to leave and to come back. What is reached through the network is no target before it leaves,
+    whoever has added it: Hetzner would refuse, or drop them unasked (hetzner-api 8). The changes that follow add again
+    what is to stay. When the departure is refused, what was removed for it is added again at once; when the other
+    address is, it comes back to the one that it had, and so does what was reached there.
     """
     match change.before, change.after:
         case None, Attachment() as after:
@@ -39,8 +39,8 @@ def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
 
 
 def _move(hands: Hands, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot) -> None:
+    _leave(hands, balancer, before, snapshot)
     try:
-        _leave(hands, balancer, before, snapshot)
         # Reads have shown it attached for a while after that (hetzner-api 5).
         hands.actions.wait_until(lambda: _has_left(hands, balancer, before), _departure(balancer, before))
         _attach(hands, balancer, after)
@@ -57,6 +57,10 @@ def _come_back(hands: Hands, balancer: CloudBalancer, place: Attachment) -> None
     except ApiError as error:
         _log.warning("%s is not in network %s for now: %s", name_of(balancer), place.network_id, error)
         return
+    _put_all_back(hands, balancer)
+
+
+def _put_all_back(hands: Hands, balancer: CloudBalancer) -> None:
     for target in _reached(balancer):
         put_back(hands, balancer, target)
 
@@ -88,29 +92,39 @@ def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: S
     def happened() -> bool:
         return _has_left(hands, balancer, place)
 
-    for target in _reached(balancer):
-        remove_target(hands, balancer, target, snapshot)
     try:
-        body = {"network": place.network_id}
-        hands.act(path_of(balancer, "detach_from_network"), body, _departure(balancer, place), happened)
-    except NotFound:
-        if not happened():
-            raise
+        for target in _reached(balancer):
+            remove_target(hands, balancer, target, snapshot)
+        try:
+            body = {"network": place.network_id}
+            hands.act(path_of(balancer, "detach_from_network"), body, _departure(balancer, place), happened)
+        except NotFound:
+            if not happened():
+                raise
+    except Transient:  # it may have happened, and nothing can be said by way of the same API
+        raise
+    except ApiError:
+        _put_all_back(hands, balancer)
+        raise
 
 
 def _as_it_is(hands: Hands, balancer: CloudBalancer) -> CloudBalancer:
-    """The load balancer with its targets at this moment, where some were reached through the network: changes before
-    this one may have given some of them another address by now."""
-    if not _reached(balancer):
-        return balancer
-    return replace(balancer, targets=tuple(balancer_now(hands.reader, balancer).targets))
+    """The load balancer with its targets at this moment: changes before this one may have given some of them another
+    address by now. Raises Conflict when somebody has added one meanwhile that would be lost without anybody's word."""
+    now = balancer_now(hands.reader, balancer).targets
+    news = next((target for target in _private(now) if target not in balancer.targets), None)
+    if news is not None:
+        raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")
+    return replace(balancer, targets=tuple(now))
 
 
-def _reached(balancer: CloudBalancer) -> tuple[ServerTarget | IpTarget, ...]:
-    """Its targets that are reached through the network. What a selector finds is never ours to change (TGT-3)."""
-    return tuple(
-        target for target in balancer.targets if not isinstance(target, SelectorTarget) and _is_private(target)
-    )
+def _reached(balancer: CloudBalancer) -> tuple[Target, ...]:
+    """Its targets that are reached through the network, selectors and addresses that others have added included."""
+    return _private(balancer.targets)
+
+
+def _private(targets: Iterable[Target]) -> tuple[Target, ...]:
+    return tuple(sorted(filter(is_private, targets), key=str))
 
 
 def _has_left(hands: Hands, balancer: CloudBalancer, place: Attachment) -> bool:
@@ -123,12 +137,3 @@ def _departure(balancer: CloudBalancer, place: Attachment) -> str:
 
 def _is_in(now: BalancerNow, place: Attachment) -> bool:
     return any(there.network_id == place.network_id and place.ip in (UNMANAGED, there.ip) for there in now.attachments)
-
-
-def _is_private(target: ServerTarget | IpTarget) -> bool:
-    match target:
-        case ServerTarget(use_private_ip=private):
-            return private
-        case IpTarget(ip=ip):
-            address = ip_address(ip)
-            return isinstance(address, IPv4Address) and any(address in network for network in _PRIVATE)

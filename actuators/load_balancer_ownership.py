@@ -44,8 +44,9 @@ def adopt(hands: Hands, change: Change, snapshot: Snapshot) -> None:
 
 
 def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
-    """Give the load balancer the name of ``after``, and labels that it adds. Raises Conflict when it is not the
-    Service's own any more, or when another one has the name."""
+    """Give the load balancer the name of ``after`` and the labels that it adds, and take away those that it lacks. A
+    name that does not differ is not written. Raises Conflict when it is not the Service's own any more, or when another
+    one has the name."""
     match change.before, change.after:
         case Identity() as before, Identity() as after:
             balancer = balancer_of(change, snapshot)
@@ -53,7 +54,9 @@ def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
             raise misplanned(change)
     now = _own(hands, change, balancer, snapshot)
     added = {key: value for key, value in after.labels.items() if before.labels.get(key) != value}
-    _write(hands, balancer, {"name": after.name, "labels": {**now.labels, **added, **_cluster_label(snapshot)}})
+    kept = {key: value for key, value in now.labels.items() if key in after.labels or key not in before.labels}
+    name = {"name": after.name} if after.name != before.name else {}
+    _write(hands, balancer, {**name, "labels": {**kept, **added, **_cluster_label(snapshot)}})
 
 
 def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:

@@ -8,7 +8,8 @@ from actuators.hetzner_bodies import named_target, target_body
 from actuators.load_balancer_lookup import balancer_now, balancer_of, name_of, path_of
 from actuators.misplanned import misplanned
 from desired.change import Change
-from desired.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
+from desired.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.load_balancers.moving import spoken
 from desired.snapshot import Snapshot
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
@@ -17,12 +18,13 @@ _log = logging.getLogger("hcloud-reconciler.actuators")
 def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """Add or remove a target, or exchange the two addresses of a server. Raises an ApiError.
 
-    A target that is there already is added, one that is not is removed (TGT-10).
+    A target that is there already is added, one that is not is removed (TGT-10). What others have added is planned
+    only where a move in a network takes it away, or brings it back.
     """
     match change.before, change.after:
-        case None, (ServerTarget() | IpTarget()) as after:
+        case None, (ServerTarget() | IpTarget() | SelectorTarget()) as after:
             add_target(hands, balancer_of(change, snapshot), after)
-        case (ServerTarget() | IpTarget()) as before, None:
+        case (ServerTarget() | IpTarget() | SelectorTarget()) as before, None:
             remove_target(hands, balancer_of(change, snapshot), before, snapshot)
         case ServerTarget() as before, ServerTarget() as after if before.server_id == after.server_id:
             _exchange(hands, balancer_of(change, snapshot), before, after, snapshot)
@@ -59,7 +61,7 @@ def _exchange(
         raise
 
 
-def put_back(hands: Hands, balancer: CloudBalancer, target: ServerTarget | IpTarget) -> None:
+def put_back(hands: Hands, balancer: CloudBalancer, target: Target) -> None:
     """Make something a target again that was removed for the sake of what was refused then; a failure is logged, as
     the next plan sees that it is missing."""
     try:
@@ -68,7 +70,7 @@ def put_back(hands: Hands, balancer: CloudBalancer, target: ServerTarget | IpTar
         _log.warning("%s is no target of %s for now: %s", _shown(target), name_of(balancer), error)
 
 
-def add_target(hands: Hands, balancer: CloudBalancer, target: ServerTarget | IpTarget) -> bool:
+def add_target(hands: Hands, balancer: CloudBalancer, target: Target) -> bool:
     """Whether the target was added; False when the API says that it, or the server by another address, is one. Raises
     an ApiError."""
 
@@ -99,8 +101,8 @@ def _remove(hands: Hands, balancer: CloudBalancer, target: Target, address: str 
             raise
 
 
-def _shown(target: ServerTarget | IpTarget) -> str:
-    return f"server {target.server_id}" if isinstance(target, ServerTarget) else target.ip
+def _shown(target: Target) -> str:
+    return target.ip if isinstance(target, IpTarget) else spoken(target)
 
 
 def _twin(target: ServerTarget) -> ServerTarget:

@@ -8,6 +8,7 @@ from desired.kinds import KINDS, Verb
 from desired.load_balancer import CloudBalancer, ServerTarget, Target
 from desired.load_balancers.identity import owner_of
 from desired.load_balancers.matching import Adoptable, Contested, Foreign
+from desired.load_balancers.moving import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.serving import Serving
 from desired.load_balancers.targets import Membership, removal_reason
 from desired.load_balancers.wanted import wants_balancer
@@ -17,6 +18,8 @@ from desired.snapshot import Snapshot
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
+_SHOWN = 5
+"""How many targets a hold names."""
 
 
 def foreign_owner(facts: Facts) -> Iterator[Finding]:
@@ -74,12 +77,14 @@ def target_floor(facts: Facts) -> Iterator[Finding]:
     """Servers that live are not all taken out of a load balancer, nor most of them for no reason that can be named.
 
     Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: what goes for a
-    reason counts no more than if it had gone before. What is gone is never held.
+    reason counts no more than if it had gone before. What is gone is never held. So is what serves on the way there,
+    while the load balancer leaves a network, whoever has added it.
     """
-    for wish, changes in _serving(facts, "lb.target"):
+    for wish, changes in _serving(facts, "lb.target", "lb.network"):
         present = wish.present
         if present is None:
             continue
+        yield from _floor_of_a_move(wish, present, changes, facts.snapshot)
         reasons = {
             change.key: removal_reason(change.before, wish.targets.claiming(change.before.server_id), facts.snapshot)
             for change in changes
@@ -97,6 +102,50 @@ def target_floor(facts: Facts) -> Iterator[Finding]:
         elif unexplained and end * 2 < had:
             why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
             yield Finding("target-floor", Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
+
+
+def _floor_of_a_move(
+    wish: Serving, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
+) -> Iterator[Finding]:
+    """A load balancer that leaves a network goes on to serve meanwhile, unless nothing of it did, and nobody's targets
+    are lost by it for good."""
+    moves = [change for change in changes if change.kind == "lb.network" and change.before is not None]
+    if not moves:
+        return
+    named = f"load balancer {present.id} {present.spec.name}"
+    back = [change for change in changes if change.kind == "lb.target" and change.verb is Verb.ADD]
+    back = [change for change in back if change.after in present.targets]
+    gap = gap_of(present, changes)
+    if gap.lost and not gap.serving:
+        few = ", ".join(map(spoken, gap.lost[:_SHOWN])) + (", ..." if len(gap.lost) > _SHOWN else "")
+        returns = "until they are added again, " if back else ""
+        why = (
+            f"{named} would serve nobody {returns}as all that answers is reached through the network that it leaves"
+            f" ({few}): {moves[0].reason}; let other targets answer before, or approve it when an outage does no harm"
+        )
+        keys = tuple(sorted(change.key for change in (*moves, *back)))
+        yield Finding("target-floor", Verdict.HELD, keys, why, "0", "1")
+    lost = [
+        change
+        for change in changes
+        if change.kind == "lb.target" and change.verb is Verb.REMOVE and change.before in wish.targets.targets
+    ]
+    if lost and not all(is_dead(change.before, snapshot) for change in lost if isinstance(change.before, Target)):
+        what = ", ".join(spoken(change.before) for change in lost[:_SHOWN] if isinstance(change.before, Target))
+        why = (
+            f"{named} would lose targets that are not to go: {what}; they are reached through the network that it"
+            f" leaves, as {moves[0].reason}"
+        )
+        keys = tuple(sorted(change.key for change in lost))
+        yield Finding("target-floor", Verdict.HELD, keys, why, str(len(lost)), "0")
+    returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], wish.targets.roster)
+    if labels_for(returning) is None:
+        why = (
+            f"{named} would lose {len(returning)} targets that no Node tells of until they are added again, and they"
+            f" are too many to be remembered in its labels, should that end on the way: {moves[0].reason}"
+        )
+        keys = tuple(sorted(change.key for change in (*moves, *back)))
+        yield Finding("target-floor", Verdict.HELD, keys, why, str(len(returning)), "0")
 
 
 def certificate_issuance(facts: Facts) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
 from types import MappingProxyType
 from typing import Final
 
@@ -118,6 +118,16 @@ class SelectorTarget:
 
 
 Target = ServerTarget | IpTarget | SelectorTarget
+
+_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+
+
+def is_private(target: Target) -> bool:
+    """Whether the target is reached through the load balancer's network, and lost with it."""
+    if not isinstance(target, IpTarget):
+        return target.use_private_ip
+    address = ip_address(target.ip)
+    return isinstance(address, IPv4Address) and any(address in network for network in _PRIVATE)
 
 
 @dataclass(frozen=True, slots=True)

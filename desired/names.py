@@ -49,6 +49,8 @@ LABEL_RELEASED = "hcloud-reconciler/released"
 """On Hetzner's side: when a load balancer was let go with its addresses."""
 LABEL_ADOPTED = "hcloud-reconciler/adopted"
 """On Hetzner's side, ``true``: a Service took the load balancer over when it was nobody's. It outlives that Service."""
+LABEL_RETURNING = "hcloud-reconciler/returning-"
+"""On Hetzner's side, followed by a number: which targets of others a load balancer gets back once it has moved."""
 LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment (CERT-2)."""
 

@@ -25,7 +25,10 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},
     "adoption": lambda change: change.kind == "lb.adopt",
     "ip-loss": lambda change: change.kind == "lb.delete",
-    "target-floor": lambda change: change.kind == "lb.target" and change.verb is Verb.REMOVE,
+    "target-floor": lambda change: (
+        (change.kind == "lb.target" and change.verb is Verb.REMOVE)
+        or (change.kind == "lb.network" and change.before is not None)
+    ),
     "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
     "route-blast-radius": lambda change: change.kind == "route.delete",
     "cluster-cidr": lambda change: change.kind == "route.delete",

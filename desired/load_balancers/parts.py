@@ -14,6 +14,17 @@ from desired.load_balancer import (
     Listener,
     LoadBalancer,
     ServerTarget,
+    Target,
+    is_private,
+)
+from desired.load_balancers.moving import (
+    is_dead,
+    labels_for,
+    may_return,
+    memory_in,
+    remembered,
+    spoken,
+    unknown_to_nodes,
 )
 from desired.load_balancers.serving import Serving
 from desired.load_balancers.targets import removal_reason
@@ -28,14 +39,19 @@ def changed_parts(
     networks = tuple(_networks(wish, wanted, present))
     public = tuple(_public_interface(wish, wanted, present))
     targets = tuple(_targets(wish, wanted, present, snapshot, (*networks, *public)))
+    moved = tuple(_moved(wish, wanted, present, snapshot, networks, targets))
+    memory = tuple(_memory(wish, wanted, present, networks, moved))
+    targets = (*targets, *moved)
     listeners = tuple(_listeners(wish, wanted, present, issue))
     yield from _whole(wish, wanted, present)
     yield from _type(wish, wanted, present, (*listeners, *targets))
     yield from listeners
     yield from targets
+    yield from memory
     for change in networks:
-        # What is reached through a network is lost with it: who leaves it does so before, if a guard lets it (LB-7).
-        before = (other.key for other in targets if change.before and _leaves_network(other))
+        # What is reached through a network is lost with it: who leaves it does so before, if a guard lets it (LB-7),
+        # and what others have added is written down before.
+        before = (other.key for other in (*targets, *memory) if change.before and _goes_before_it_leaves(other))
         yield replace(change, depends_on=(*change.depends_on, *before))
     for change in public:
         # Off it goes only when no target needs it any more, and once the network is there (W-1).
@@ -112,9 +128,9 @@ def _whole(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Itera
             yield _change(wish, f"rdns/{address}", "lb.rdns", before or None, pointer, why)
 
 
-def _leaves_network(change: Change) -> bool:
-    """Whether a target by private address ceases to be one."""
-    return isinstance(change.before, ServerTarget) and change.before.use_private_ip
+def _goes_before_it_leaves(change: Change) -> bool:
+    """Whether it is the end of a target by private address, or says which of them come back."""
+    return change.kind == "lb.identity" or (isinstance(change.before, Target) and is_private(change.before))
 
 
 def _type(wish: Serving, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Change]:
@@ -198,7 +214,7 @@ def _networks(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> It
 def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
     """What goes when the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
     loss = f"its private address {place.ip} is lost"
-    stops = returns and any(isinstance(target, ServerTarget) and target.use_private_ip for target in present.targets)
+    stops = returns and any(map(is_private, present.targets))
     return f"{loss}, and traffic to private targets stops meanwhile" if stops else loss
 
 
@@ -228,8 +244,8 @@ def _targets(
     for server_id in sorted(by_server.keys() | wanted_by_server.keys()):
         there, after_all = by_server.get(server_id, []), wanted_by_server.get(server_id, [])
         if set(there) == set(after_all):
-            yield from _returning(wish, there, before_them)
-        elif not after_all:
+            continue
+        if not after_all:
             yield _removal(wish, there[0], snapshot)
         else:
             (after,) = after_all
@@ -249,17 +265,61 @@ def _targets(
             )
 
 
-def _returning(wish: Serving, there: Sequence[ServerTarget], before_them: Sequence[Change]) -> Iterator[Change]:
-    """Targets that the load balancer loses with its place in a network, and gets back as soon as it has the next one
-    (LB-7): not only in a later round, until when nobody would serve."""
-    moves = [change for change in before_them if change.kind == "lb.network"]
-    attached = [change.key for change in moves if change.after is not None]
-    if not attached or all(change.before is None for change in moves):
+def _moved(
+    wish: Serving,
+    wanted: LoadBalancer,
+    present: CloudBalancer,
+    snapshot: Snapshot,
+    networks: Sequence[Change],
+    targets: Sequence[Change],
+) -> Iterator[Change]:
+    """Targets that stay, and yet go with the place in a network (LB-7): they are added again as soon as the load
+    balancer has the next one, and not only in a later round, until when nobody would serve. What cannot be reached from
+    there is removed, for everybody to see.
+
+    So come back those of which the labels say that a run, which ended on the way, owes them.
+    """
+    place, leaves = wanted.attachment, any(change.before is not None for change in networks)
+    attached = tuple(change.key for change in networks if change.after is not None)
+    planned = {change.key for change in targets}
+    stay = [t for t in present.targets if is_private(t)] if leaves else []
+    owed = [t for t in remembered(present.spec.labels) if t not in present.targets]
+    for target in dict.fromkeys((*stay, *owed)):
+        if f"{wish.service.balancer_key}/{target.suffix}" in planned:
+            continue
+        if may_return(target, place, present, snapshot):
+            why = f"{spoken(target)} is added again: it goes with the place in the network"
+            yield _change(wish, target.suffix, "lb.target", None, target, why, depends_on=attached)
+        elif target in stay:
+            why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
+            yield _change(
+                wish,
+                target.suffix,
+                "lb.target",
+                target,
+                None,
+                why,
+                consequences=() if is_dead(target, snapshot) else (f"{spoken(target)} gets no traffic any more",),
+            )
+
+
+def _memory(
+    wish: Serving, wanted: LoadBalancer, present: CloudBalancer, networks: Sequence[Change], moved: Sequence[Change]
+) -> Iterator[Change]:
+    """The labels that say what comes back although no Node tells of it: written before it goes, and taken away once it
+    is back. Too much of it is written nowhere: then the move is held (``target-floor``)."""
+    if any(change.before is not None for change in networks):
+        returning = [c.after for c in moved if isinstance(c.after, Target)]
+        labels = labels_for(unknown_to_nodes(returning, wish.targets.roster)) or {}
+        why = "says which targets are added again after the move, should that end on the way"
+    elif isinstance(wanted.attachment, Attachment) and not moved:
+        labels, why = {}, "everything is back that was to be added again after a move"
+    else:
         return
-    for target in there:
-        if target.use_private_ip:
-            why = f"server {target.server_id} is added again: it goes with the place in the network"
-            yield _change(wish, target.suffix, "lb.target", None, target, why, depends_on=tuple(attached))
+    before = memory_in(present.spec.labels)
+    if labels != before:
+        name = present.spec.name
+        yield _change(wish, "labels/returning", "lb.identity", Identity(name, before), Identity(name, labels), why)
 
 
 def _is_needed(change: Change, target: ServerTarget) -> bool:

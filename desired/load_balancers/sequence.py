@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from desired.change import Change
 from desired.kinds import Verb
-from desired.load_balancer import Attachment, CloudBalancer, Listener, ServerTarget
+from desired.load_balancer import Attachment, CloudBalancer, Listener, ServerTarget, Target, is_private
 from desired.load_balancers.sizing import Size
 
 
@@ -90,7 +90,7 @@ def _before_it_leaves(targets: Sequence[Change], networks: Sequence[Change]) -> 
 
 
 def _is_private(side: object) -> bool:
-    return isinstance(side, ServerTarget) and side.use_private_ip
+    return isinstance(side, Target) and is_private(side)
 
 
 def _targets(changes: Sequence[Change], headroom: int, *, hangs_on_others: bool) -> list[Change]:
@@ -113,6 +113,7 @@ def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
     """Whether fewer than half of the living targets would be left, if none of those came that should, and the one got
     lost whose address is just switched. Whom a selector means, and whether an address serves, nobody knows here."""
     _, flips, removals = _by_verb(targets)
+    removals = [change for change in removals if isinstance(change.before, ServerTarget)]
     living = [change for change in removals if change.consequences]
     servers = sum(isinstance(target, ServerTarget) for target in present.targets)
     had = servers - (len(removals) - len(living))

@@ -16,7 +16,6 @@ from desired.load_balancer import (
     HttpOptions,
     IpTarget,
     LoadBalancer,
-    SelectorTarget,
     ServerTarget,
 )
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
@@ -503,9 +502,6 @@ def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any,
         pytest.param(
             replace(WISH, listeners={80: an_http_listener(http=HttpOptions(certificates=KNOWN_AFTER_APPLY))}),
             id="a certificate that is not there yet",
-        ),
-        pytest.param(
-            replace(WISH, targets=frozenset({SelectorTarget("a=b", use_private_ip=False)})), id="a label selector"
         ),
     ],
 )

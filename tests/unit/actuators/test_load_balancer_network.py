@@ -10,6 +10,7 @@ import pytest
 from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
 from desired.change import Change
 from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.section import Section
 from tests.balancers import DEFAULT_NAME, a_balancer
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
@@ -22,6 +23,8 @@ THERE = Attachment(NETWORK_ID, IPv4Address("10.7.0.200"))
 OTHER = Attachment(8, IPv4Address("10.8.0.2"))
 PUBLIC = ServerTarget(1, use_private_ip=False)
 PRIVATE = ServerTarget(2, use_private_ip=True)
+SELECTED = SelectorTarget("role=worker", use_private_ip=True)
+VSWITCH = IpTarget("10.7.1.77")
 
 
 def change(before: Attachment | None, after: Attachment | None) -> Change:
@@ -78,7 +81,9 @@ def test_leaving(simulate: Callable[..., Simulation]) -> None:
 
     stage.carry_out(LEAVE)
 
-    assert stage.sent() == [("POST", f"{LB}/actions/detach_from_network", {"network": NETWORK_ID})]
+    look, leave = stage.sent()
+    assert look[:2] == ("GET", LB)
+    assert leave == ("POST", f"{LB}/actions/detach_from_network", {"network": NETWORK_ID})
     assert places(stage) == []
     assert stage.targets() == {PUBLIC}
 
@@ -119,15 +124,28 @@ def test_a_server_by_both_addresses(simulate: Callable[..., Simulation]) -> None
     assert stage.targets() == {twins[0]}
 
 
-def test_what_a_selector_finds_is_not_ours(simulate: Callable[..., Simulation]) -> None:
-    """It is not removed, and when it is in the way Hetzner says so."""
-    selector = SelectorTarget("role=worker", use_private_ip=True)
-    stage = a_stage(simulate, balancer(HERE, targets=(selector,)))
+@pytest.mark.parametrize("wanted", [LEAVE, MOVE])
+def test_what_others_have_added(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """A selector and an address go before the load balancer does, as servers do: else it could not leave."""
+    stage = a_stage(simulate, balancer(HERE, targets=(SELECTED, VSWITCH, PRIVATE, PUBLIC)))
 
-    with pytest.raises(Invalid, match="load balancer has targets that use the private IP"):
-        stage.carry_out(LEAVE)
+    stage.carry_out(wanted)
 
-    assert stage.targets() == {selector}
+    assert stage.targets() == {PUBLIC}
+
+
+@pytest.mark.parametrize("wanted", [LEAVE, MOVE])
+@pytest.mark.parametrize("news", [SELECTED, VSWITCH, PRIVATE])
+def test_a_target_that_came_meanwhile(simulate: Callable[..., Simulation], wanted: Change, news: Target) -> None:
+    """Nobody was told that it goes: nothing is done, and the next plan shows it."""
+    stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, news)))
+    stage.snapshot = replace(stage.snapshot, load_balancers=Section({42: balancer(HERE)}))
+
+    with pytest.raises(Conflict, match="as a target by now, which would be lost"):
+        stage.carry_out(wanted)
+
+    assert stage.acted() == []
+    assert stage.targets() == {PUBLIC, news}
 
 
 def test_another_address(simulate: Callable[..., Simulation]) -> None:
@@ -138,6 +156,7 @@ def test_another_address(simulate: Callable[..., Simulation]) -> None:
 
     assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
     assert [(method, path.rpartition("/")[2]) for method, path, _ in stage.sent()] == [
+        ("GET", "42"),
         ("POST", "detach_from_network"),
         ("GET", "42"),
         ("POST", "attach_to_network"),
@@ -199,7 +218,7 @@ def test_it_has_left_already(simulate: Callable[..., Simulation]) -> None:
 
     stage.carry_out(LEAVE)
 
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+    assert [method for method, _, _ in stage.sent()] == ["GET", "POST", "GET"]
 
 
 def test_another_address_for_one_that_has_left(simulate: Callable[..., Simulation]) -> None:
@@ -344,16 +363,17 @@ def test_another_address_whose_action_fails(simulate: Callable[..., Simulation],
     assert stage.targets() == {PUBLIC, PRIVATE}
 
 
-def test_a_refused_departure_on_the_way_to_another_address(simulate: Callable[..., Simulation]) -> None:
-    """A selector is in the way: what was removed before that is a target again."""
-    selector = SelectorTarget("role=worker", use_private_ip=True)
-    stage = a_stage(simulate, balancer(HERE, targets=(PRIVATE, selector)))
+@pytest.mark.parametrize("wanted", [LEAVE, MOVE])
+def test_a_refused_departure(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """What was removed for it is a target again, whoever has added it."""
+    stage = a_stage(simulate, balancer(HERE, targets=(PRIVATE, SELECTED, PUBLIC)))
+    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "detach_from_network", "code": "x"}])
 
-    with pytest.raises(Invalid, match="load balancer has targets that use the private IP"):
-        stage.carry_out(MOVE)
+    with pytest.raises(Invalid, match="the action detach_from_network failed"):
+        stage.carry_out(wanted)
 
     assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
-    assert stage.targets() == {PRIVATE, selector}
+    assert stage.targets() == {PRIVATE, SELECTED, PUBLIC}
 
 
 def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:

@@ -377,14 +377,24 @@ def test_an_old_address_that_stays(simulate: Callable[..., Simulation]) -> None:
     assert actions(stage) == ["remove"]
 
 
-SELECTED = SelectorTarget("role=worker", use_private_ip=False)
+SELECTED = SelectorTarget("role=worker", use_private_ip=True)
+
+
+def test_a_label_selector_that_comes_back(simulate: Callable[..., Simulation]) -> None:
+    """After a move in the network, by the addresses that it asked for; and it goes for one that it cannot follow."""
+    stage = a_stage(simulate, balancer(public(1)))
+
+    stage.carry_out(replace(change(public(1), private(1)), before=None, after=SELECTED))
+    assert stage.targets() == {public(1), SELECTED}
+
+    stage.carry_out(replace(change(public(1), private(1)), before=SELECTED, after=None))
+    assert stage.targets() == {public(1)}
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param(None, SELECTED, id="a label selector to add"),
-        pytest.param(SELECTED, None, id="a label selector to remove"),
+        pytest.param(public(1), SELECTED, id="a server for a label selector"),
         pytest.param(public(1), public(2), id="one server for another"),
         pytest.param(DEDICATED, IpTarget("198.51.100.8"), id="one address for another"),
         pytest.param(public(1), DEDICATED, id="a server for an address"),
