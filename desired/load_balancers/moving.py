@@ -38,7 +38,7 @@ def may_return(
     target: Target, place: Attachment | Unmanaged | None, present: CloudBalancer, snapshot: Snapshot
 ) -> bool:
     """Whether the load balancer can reach ``target`` again from its next place in a network."""
-    if not isinstance(place, Attachment):
+    if not isinstance(place, Attachment) or is_dead(target, snapshot):
         return False
     stays = any(there.network_id == place.network_id for there in present.attachments)
     match target:

@@ -24,6 +24,7 @@ from desired.load_balancer import (
     CloudBalancer,
     HealthCheck,
     HttpOptions,
+    Identity,
     Listener,
     SelectorTarget,
     ServerTarget,
@@ -51,6 +52,7 @@ from tests.support.balancer_plans import part_of
 TYPES = {"lb11": BalancerType("lb11", 3, 4, 10), "lb21": BalancerType("lb21", 4, 7, 10)}
 NETWORKS = {7: Network(7, "a", (IPv4Network("10.7.0.0/24"),)), 8: Network(8, "b", (IPv4Network("10.8.0.0/24"),))}
 SELECTOR = SelectorTarget("pool=web", use_private_ip=False)
+INSIDE = SelectorTarget("pool=api", use_private_ip=True)
 SERVERS = range(1, 9)
 FULL = "resource_limit_exceeded"
 S = TypeVar("S", Listener, HealthCheck, HttpOptions)
@@ -70,6 +72,8 @@ class Model:
     listeners: dict[int, Listener]
     targets: list[Target]
     alive: frozenset[int]
+    labels: dict[str, str] = field(default_factory=dict)
+    """Those that others than its owner's say something by."""
     fewest: int = field(init=False)
     """Living targets, at the worst moment."""
 
@@ -94,6 +98,8 @@ class Model:
                 self._listen(before, after)
             case "lb.target", before, after:
                 self._lead(before, after)
+            case "lb.identity", Identity(labels=before), Identity(labels=after):
+                self.labels = {key: value for key, value in self.labels.items() if key not in before} | dict(after)
             case other:
                 raise AssertionError(f"no rule for {other}")
 
@@ -132,8 +138,10 @@ class Model:
         self.listeners = others
 
     def _lead(self, before: object, after: object) -> None:
-        if isinstance(before, ServerTarget):
+        if isinstance(before, ServerTarget | SelectorTarget):
             self._have([target for target in self.targets if target != before])
+        if isinstance(after, SelectorTarget):
+            self._select(after)
         if isinstance(after, ServerTarget):
             if any(isinstance(other, ServerTarget) and other.server_id == after.server_id for other in self.targets):
                 raise Refused("target_already_defined")
@@ -144,6 +152,16 @@ class Model:
             if not after.use_private_ip and not self.public:
                 raise Refused("load_balancer_public_interface_disabled")
             self._have([*self.targets, after])
+
+    def _select(self, after: SelectorTarget) -> None:
+        """One by private address, that has gone with the network."""
+        if after in self.targets:
+            raise Refused("target_already_defined")
+        if len(self.targets) >= self.type.max_targets:
+            raise Refused(FULL)
+        if not self.networks:
+            raise Refused("load_balancer_not_attached_to_network")
+        self._have([*self.targets, after])
 
     def _have(self, targets: list[Target]) -> None:
         self.targets = targets
@@ -156,13 +174,17 @@ class Model:
             listeners=self.listeners.values(),
             attachments=tuple(self.networks.values()),
             type=self.type,
-            spec={"type": self.type.name, "public_interface": self.public},
+            spec={
+                "type": self.type.name,
+                "public_interface": self.public,
+                "labels": {**a_balancer().spec.labels, **self.labels},
+            },
         )
 
 
 def is_private(target: object) -> bool:
     """Whether a target is reached through a network."""
-    return isinstance(target, ServerTarget) and target.use_private_ip
+    return isinstance(target, ServerTarget | SelectorTarget) and target.use_private_ip
 
 
 def taken(listener: Listener) -> set[int]:
@@ -246,7 +268,8 @@ def targets(draw: st.DrawFn, limit: int, *, attached: bool, public: bool) -> lis
     found: list[Target] = (
         [ServerTarget(number, draw(st.sampled_from(ways))) for number in draw(members)] if ways else []
     )
-    return [*([SELECTOR] if public and draw(some(False, False, True)) else []), *found][:limit]
+    selectors = [*([SELECTOR] if public else []), *([INSIDE] if attached else [])]
+    return [*(selector for selector in selectors if draw(some(False, False, True))), *found][:limit]
 
 
 @st.composite

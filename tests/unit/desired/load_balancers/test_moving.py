@@ -57,7 +57,7 @@ def test_what_is_reached_through_the_network(target: Target, expected: bool) -> 
     [
         pytest.param(ServerTarget(1, True), HERE, {}, True, id="a server in the network"),
         pytest.param(ServerTarget(2, True), HERE, {}, False, id="a server that is not in it"),
-        pytest.param(ServerTarget(9, True), HERE, {}, True, id="a server that is not known"),
+        pytest.param(ServerTarget(9, True), HERE, {}, False, id="a server that is gone"),
         pytest.param(EDGE, ELSEWHERE, {}, True, id="a selector, in another network"),
         pytest.param(ROBOT, HERE, {}, True, id="an address, in the same network"),
         pytest.param(ROBOT, ELSEWHERE, {}, False, id="an address, in a network without it"),
