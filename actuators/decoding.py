@@ -1,23 +1,65 @@
-"""Decoders of answers, built one at a time.
+"""Decoders of answers, built one at a time, for which no depth is too great.
 
 msgspec keeps what it finds out of a type on the type itself, and lets other threads see it half done (0.22): two that
 decode into a type for the first time can end the process with SIGSEGV. So every decoder comes from here.
+
+It also gives up on what is nested more deeply than the interpreter's stack is high, wherever that is, and an API server
+stores ten thousand levels of ``managedFields`` for whoever may write one object: no list that has this object could be
+read. What is deeper than anything that anybody looks at is therefore left out, in one run over the text.
 """
 
+import re
 import threading
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
 
+_DEEPEST = 64
+"""Levels that are kept: what is decoded here has at most a dozen."""
+_TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+_OPENING = (b"[", b"{")
+
 _building = threading.Lock()
-_built: dict[object, msgspec.json.Decoder[Any]] = {}
+_built: "dict[object, Decoder[Any]]" = {}
 
 
-def decoder(shape: type[T]) -> msgspec.json.Decoder[T]:
+class Decoder(Generic[T]):
+    """Decodes JSON into a type. Safe to use from several threads."""
+
+    def __init__(self, shape: type[T]) -> None:
+        self.type = shape
+        self._decoder = msgspec.json.Decoder(shape)
+
+    def decode(self, data: "bytes | bytearray | memoryview | msgspec.Raw") -> T:
+        """The value. Raises ValueError for what is no JSON, or no such value; never RecursionError."""
+        try:
+            return self._decoder.decode(data)
+        except RecursionError:
+            return self._decoder.decode(without_depths(bytes(memoryview(data))))
+
+
+def decoder(shape: type[T]) -> Decoder[T]:
     """The decoder into ``shape``, a type that lasts as long as the process. Safe to call from several threads."""
     with _building:
         if shape not in _built:
-            _built[shape] = msgspec.json.Decoder(shape)
+            _built[shape] = Decoder(shape)
         return _built[shape]
+
+
+def without_depths(data: bytes) -> bytes:
+    """The JSON text with ``null`` in the place of everything that is nested too deeply to be looked at. Takes time in
+    proportion to the text; what is no JSON stays that."""
+    kept: list[bytes] = []
+    depth, start = 0, 0
+    for found in _TEXT_OR_BRACKET.finditer(data):
+        if found[0] in _OPENING:
+            depth += 1
+            if depth == _DEEPEST + 1:
+                kept += (data[start : found.start()], b"null")
+        elif found[0][:1] != b'"':
+            depth -= 1
+            if depth == _DEEPEST:
+                start = found.end()
+    return b"".join((*kept, data[start:] if depth <= _DEEPEST else b""))

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from actuators.clients.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.decoding import decoder
 from actuators.errors import Broken, NotFound
 
 NOBODY = ""
@@ -101,7 +100,7 @@ class Leases:
 
     def _decoded(self, answer: Answer) -> Lease:
         try:
-            body = msgspec.json.decode(answer.body)
+            body: Any = decoder(object).decode(answer.body)
         except ValueError as error:
             raise Broken(f"Lease {self.name} cannot be read: the answer is no JSON ({error})") from error
         metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == "Lease" else None

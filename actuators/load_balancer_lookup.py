@@ -238,7 +238,7 @@ def _attachment(entry: _Entry) -> Attachment:
 
 
 def _listener(raw: msgspec.Raw) -> tuple[int, Any]:
-    return decoder(_Listener).decode(raw).listen_port, msgspec.json.decode(raw)
+    return decoder(_Listener).decode(raw).listen_port, decoder(object).decode(raw)
 
 
 def _pointers(net: _PublicNet) -> Mapping[str, str | None]:

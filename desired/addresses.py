@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
+from desired import bounds
+from desired.bounds import measured_text
 from desired.settings import AddressFamily
 from desired.snapshot import AddressType, Network, NodeAddress, Server
 
@@ -74,16 +76,18 @@ def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddre
 
 def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UnusableNodeIP:
     """The addresses of the provided-node-ip annotation: one, or two of different families (kubelet ``--node-ip``)."""
+    shown = measured_text(annotation, bounds.ADDRESSES)
     try:
+        bounds.ADDRESSES.check(annotation)
         ips = tuple(_parse_ip(text) for text in annotation.split(","))
     except ValueError:
         return UnusableNodeIP(
-            f"annotation provided-node-ip is {annotation!r}, which is no IP address or pair of them without blanks:"
+            f"annotation provided-node-ip is {shown}, which is no IP address or pair of them without blanks:"
             " correct the kubelet's --node-ip"
         )
     if len(ips) > 1 and (len(ips) > 2 or ips[0].version == ips[1].version or any(ip.is_unspecified for ip in ips)):
         return UnusableNodeIP(
-            f"annotation provided-node-ip is {annotation!r}: two addresses have to be one IPv4 and one IPv6 address,"
+            f"annotation provided-node-ip is {shown}: two addresses have to be one IPv4 and one IPv6 address,"
             " neither of them unspecified; correct the kubelet's --node-ip"
         )
     return ips
@@ -119,6 +123,8 @@ def choose_addresses(
 
 def _ip(text: str) -> IPAddress | None:
     """The address that ``text`` means, however it is written; None when it is none."""
+    if bounds.ADDRESS.is_exceeded(text):
+        return None
     try:
         return ip_address(text)
     except ValueError:

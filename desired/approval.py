@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from desired import bounds
+
 _HASH = re.compile(r"sha256:[0-9a-f]{16}", re.ASCII)
+_LENGTH = len("sha256:") + 16
 LIFETIME = timedelta(hours=1)
 """How long an approval counts: long enough for a person and a pass, too short to be forgotten and met later."""
 
@@ -48,7 +51,7 @@ class Approval:
 
 def is_hash(text: str) -> bool:
     """Whether ``text`` can be the hash of a hold."""
-    return _HASH.fullmatch(text) is not None
+    return len(text) == _LENGTH and _HASH.fullmatch(text) is not None
 
 
 def format_approval(approval: Approval) -> tuple[str, str]:
@@ -71,7 +74,7 @@ def parse_approvals(data: Mapping[str, str]) -> tuple[Approval, ...]:
 
 
 def _parse(text: str, value: str) -> Approval | None:
-    if not is_hash(text):
+    if not is_hash(text) or bounds.APPROVAL.is_exceeded(value):
         return None
     try:
         fields = json.loads(value)

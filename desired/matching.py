@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeVar
 
+from desired.bounds import Several, several, shown_text
 from desired.provider_id import CloudID, ForeignID, RobotID, parse_provider_id
 from desired.section import Absent, Present, Section, Unknown
 from desired.snapshot import Node, Server
@@ -90,6 +91,7 @@ class Matcher:
         claims = ((parse_provider_id(node.provider_id), node) for node in nodes if node.provider_id)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         self._claimed = _grouped((claim.server_id, node) for claim, node in claims if isinstance(claim, CloudID))
+        self._claimants = {key: several([node.name for node in found]) for key, found in self._claimed.items()}
 
     def match(self, node: Node) -> Match:
         """What is behind ``node``: by providerID when it has one, else by exact name.
@@ -99,21 +101,22 @@ class Matcher:
         """
         if node.provider_id is None:
             return self._by_node_name(node)
+        shown = shown_text(node.provider_id)
         match parse_provider_id(node.provider_id):
             case CloudID(server_id):
-                return self._by_server_id(node, server_id)
+                return self._by_server_id(node, server_id, shown)
             case RobotID():
-                return Unsupported(f"providerID {node.provider_id!r} is a Robot server, and Robot servers are not read")
-            case ForeignID(text):
-                return Foreign(f"providerID {text!r} belongs to another cloud")
+                return Unsupported(f"providerID {shown} is a Robot server, and Robot servers are not read")
+            case ForeignID():
+                return Foreign(f"providerID {shown} belongs to another cloud")
             case malformed:
                 return Malformed(malformed.why)
 
-    def _by_server_id(self, node: Node, server_id: int) -> Match:
-        rivals = [rival.name for rival in self._claimed.get(server_id, ()) if rival.name != node.name]
+    def _by_server_id(self, node: Node, server_id: int, shown: str) -> Match:
+        rivals = self._claimants.get(server_id, Several()).besides(node.name)
         match self._servers.find(server_id):
             case Present() if rivals:
-                return Ambiguous(f"providerID {node.provider_id!r} is also that of node {', '.join(sorted(rivals))}")
+                return Ambiguous(f"providerID {shown} is also that of node {rivals}")
             case Present(server):
                 return Matched(server, "providerID")
             case Absent():

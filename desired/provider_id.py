@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from desired.bounds import PROVIDER_ID, measured_text, shown_text
 from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
@@ -49,20 +50,32 @@ class MalformedID:
 ProviderID = CloudID | RobotID | ForeignID | MalformedID
 
 
-@lru_cache(maxsize=16_384)
-def parse_provider_id(text: str) -> ProviderID:
-    """What ``text`` refers to. Never raises: a value that cannot be used is a ForeignID or a MalformedID.
+_PREFIXES = (PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY, PROVIDER_ID_CLOUD)
+"""The longer one is tried first, since ``hcloud://bm-`` begins with ``hcloud://``. They are case-sensitive."""
 
-    The longer prefix is tried first, since ``hcloud://bm-`` begins with ``hcloud://``. Prefixes are case-sensitive.
-    """
-    for prefix in (PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY, PROVIDER_ID_CLOUD):
+
+def parse_provider_id(text: str) -> ProviderID:
+    """What ``text`` refers to. Never raises: a value that cannot be used is a ForeignID or a MalformedID."""
+    if not PROVIDER_ID.is_exceeded(text):
+        return _parse(text)
+    if text.startswith(_PREFIXES):
+        shown = measured_text(text, PROVIDER_ID)
+        return MalformedID(text, f"providerID {shown} has no server id (a positive decimal number)")
+    return ForeignID(text)
+
+
+@lru_cache(maxsize=16_384)
+def _parse(text: str) -> ProviderID:
+    for prefix in _PREFIXES:
         if not text.startswith(prefix):
             continue
         rest = text.removeprefix(prefix)
+        shown = shown_text(text)
         if not rest:
-            return MalformedID(text, f"providerID {text!r} is missing a server id")
+            return MalformedID(text, f"providerID {shown} is missing a server id")
         if not _NUMBER.fullmatch(rest) or int(rest) > _LARGEST:
-            return MalformedID(text, f"providerID {text!r}: {rest!r} is no server id (a positive decimal number)")
+            why = f"providerID {shown}: {shown_text(rest)} is no server id (a positive decimal number)"
+            return MalformedID(text, why)
         if prefix == PROVIDER_ID_CLOUD:
             return CloudID(int(rest))
         return RobotID(int(rest), legacy=prefix == PROVIDER_ID_ROBOT_LEGACY)

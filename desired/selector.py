@@ -1,10 +1,13 @@
 """Label selectors in Kubernetes' grammar: what ``kubectl -l`` takes (``labels.Parse`` of k8s.io/apimachinery)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
+
+from desired import bounds
+from desired.bounds import shown_text
 
 _NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DOMAIN = r"(?=[-a-z0-9.]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
@@ -15,7 +18,7 @@ _IN = re.compile(rf"(?P<key>{_KEY})\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\
 _EQUALS = re.compile(rf"(?P<key>{_KEY})\s*(?P<sign>==|=|!=)\s*(?P<value>[^\s,=!()]*)", re.ASCII)
 _COMPARES = re.compile(rf"(?P<key>{_KEY})\s*(?P<sign>[<>])\s*(?P<value>[^\s,=!()<>]*)", re.ASCII)
 _EXISTS = re.compile(rf"(?P<absent>!?)\s*(?P<key>{_KEY})", re.ASCII)
-_COMMA_OUTSIDE_PARENTHESES = re.compile(r",(?![^()]*\))")
+_VALUES_OR_COMMA = re.compile(r"\([^()]*+\)|,")
 _INTEGER = re.compile(r"[0-9]{1,63}", re.ASCII)
 """What of a label's value can be a number: such a value has no sign in front."""
 _LARGEST = 2**63 - 1
@@ -23,12 +26,12 @@ _LARGEST = 2**63 - 1
 
 def is_label_key(text: str) -> bool:
     """Whether the API server takes ``text`` as a label's key."""
-    return _LABEL_KEY.fullmatch(text) is not None
+    return not bounds.LABEL_KEY.is_exceeded(text) and _LABEL_KEY.fullmatch(text) is not None
 
 
 def is_label_value(text: str) -> bool:
     """Whether the API server takes ``text`` as a label's value: at most 63 characters, alphanumeric at both ends."""
-    return _LABEL_VALUE.fullmatch(text) is not None
+    return not bounds.LABEL_VALUE.is_exceeded(text) and _LABEL_VALUE.fullmatch(text) is not None
 
 
 class Operator(Enum):
@@ -89,9 +92,25 @@ class Selector:
 def parse_selector(text: str) -> Selector:
     """The selector that ``text`` means: requirements separated by commas, at least one.
 
-    Raises ValueError that names the part which is none. An empty text would select everything, and is refused.
+    Raises ValueError that names the part which is none. An empty text would select everything, and is refused; so is
+    one that asks more of each Node than anybody means.
     """
-    return Selector(text, tuple(_requirement(part.strip()) for part in _COMMA_OUTSIDE_PARENTHESES.split(text)))
+    bounds.SELECTOR.check(text)
+    parts = tuple(_parts(text))
+    if len(parts) > bounds.SELECTOR_PARTS:
+        many = f"{len(parts)} requirements"
+        raise ValueError(f"a label selector has at most {bounds.SELECTOR_PARTS} requirements, and this has {many}")
+    return Selector(text, tuple(map(_requirement, parts)))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What stands between the commas that are in no parentheses."""
+    start = 0
+    for found in _VALUES_OR_COMMA.finditer(text):
+        if found[0] == ",":
+            yield text[start : found.start()].strip()
+            start = found.end()
+    yield text[start:].strip()
 
 
 def _requirement(part: str) -> Requirement:
@@ -104,11 +123,12 @@ def _requirement(part: str) -> Requirement:
     if found := _COMPARES.fullmatch(part):
         compared = _checked(part, Requirement(found["key"], Operator(found["sign"]), frozenset({found["value"]})))
         if _integer(found["value"]) is None:
-            raise ValueError(f"{part!r}: {found['value']!r} is no integer of 64 bits")
+            raise ValueError(f"{shown_text(part)}: {shown_text(found['value'])} is no integer of 64 bits")
         return compared
     if found := _EXISTS.fullmatch(part):
         return Requirement(found["key"], Operator.MISSING if found["absent"] else Operator.EXISTS)
-    raise ValueError(f"{part!r} is no requirement: expect key, !key, key=value, key!=value, key in (a,b), key>1")
+    expected = "expect key, !key, key=value, key!=value, key in (a,b), key>1"
+    raise ValueError(f"{shown_text(part)} is no requirement: {expected}")
 
 
 def _integer(value: str) -> int | None:
@@ -120,5 +140,5 @@ def _integer(value: str) -> int | None:
 def _checked(part: str, requirement: Requirement) -> Requirement:
     wrong = sorted(value for value in requirement.values if not is_label_value(value))
     if wrong:
-        raise ValueError(f"{part!r}: {wrong[0]!r} can be no label's value")
+        raise ValueError(f"{shown_text(part)}: {shown_text(wrong[0])} can be no label's value")
     return requirement

@@ -8,7 +8,9 @@ import re
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 
+from desired import bounds
 from desired.approval import is_hash
+from desired.bounds import shown_text
 from desired.grammar import parse_cidr, parse_duration
 from desired.selector import is_label_key
 from desired.settings import Controller
@@ -16,6 +18,9 @@ from desired.settings import Controller
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _RESERVED_PREFIX = re.compile(r"(^|\.)(kubernetes\.io|k8s\.io|hetzner\.cloud)$", re.ASCII)
+_DIGITS = 18
+_PORT_DIGITS = 5
+_LAST_PORT = 65535
 
 CONTROLLERS = {
     "cloud-node-controller": Controller.NODE,
@@ -43,23 +48,17 @@ def parse_wait(text: str) -> timedelta:
     seconds = parse_duration(text)
     if seconds < 0:
         raise ValueError("expect a duration of 0 or more")
-    return _timedelta(seconds)
+    return timedelta(seconds=seconds)
 
 
 def parse_positive_wait(text: str) -> timedelta:
     """A duration that is more than zero."""
-    return _timedelta(parse_positive_duration(text))
-
-
-def _timedelta(seconds: float) -> timedelta:
-    try:
-        return timedelta(seconds=seconds)
-    except OverflowError as error:
-        raise ValueError("expect a duration of less than a million years") from error
+    return timedelta(seconds=parse_positive_duration(text))
 
 
 def parse_label_prefix(text: str) -> str:
     """The part of label keys before the slash: a domain that is neither Kubernetes' nor HCCM's."""
+    bounds.HOST.check(text)
     prefix = text.removesuffix("/")
     if not is_label_key(f"{prefix}/x") or "." not in prefix:
         raise ValueError("expect a domain such as servers.example.com, as the prefix of label keys")
@@ -77,20 +76,21 @@ def parse_object_name(text: str) -> str:
 
 def parse_int(text: str) -> int:
     """A decimal number of zero or more."""
-    if not (text.isascii() and text.isdecimal()):
+    if not (len(text) <= _DIGITS and text.isascii() and text.isdecimal()):
         raise ValueError("expect a number of 0 or more")
     return int(text)
 
 
 def parse_port(text: str) -> int:
     """A TCP port; 0 stands for any that is free."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
+    if not _is_port(text):
         raise ValueError("expect a port, 0 to 65535; 0 is any free one")
     return int(text)
 
 
 def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     """One CIDR, or an IPv4 and an IPv6 one separated by a comma; "" is none, as for HCCM."""
+    bounds.ADDRESSES.check(text)
     if not text:
         return ()
     try:
@@ -104,6 +104,7 @@ def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 def parse_controllers(text: str) -> frozenset[Controller]:
     """HCCM's list: ``*`` for all, ``name`` on, ``-name`` off; the first mention of a name wins."""
+    bounds.VALUE.check(text)
     chosen: dict[Controller, bool] = {}
     everything = False
     for word in (word.strip() for word in text.split(",")):
@@ -113,12 +114,13 @@ def parse_controllers(text: str) -> frozenset[Controller]:
         elif name in CONTROLLERS:
             chosen.setdefault(CONTROLLERS[name], not word.startswith("-"))
         else:
-            raise ValueError(f"{word!r} is no controller; there are {', '.join(CONTROLLERS)}")
+            raise ValueError(f"{shown_text(word)} is no controller; there are {', '.join(CONTROLLERS)}")
     return frozenset(controller for controller in Controller if chosen.get(controller, everything))
 
 
 def parse_keys(text: str) -> tuple[str, ...]:
     """Keys of a plan, separated by commas."""
+    bounds.ARGUMENT.check(text)
     keys = tuple(key.strip().rstrip("/") for key in text.split(","))
     if not all(re.fullmatch(r"[a-z_]+/\S+", key) for key in keys):
         raise ValueError("expect keys as a plan shows them, such as node/web-1")
@@ -127,6 +129,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
 
 def parse_hashes(text: str) -> tuple[str, ...]:
     """Hashes of holds, separated by commas."""
+    bounds.ARGUMENT.check(text)
     hashes = tuple(part.strip() for part in text.split(","))
     if not all(is_hash(part) for part in hashes):
         raise ValueError("expect the hash of a hold as a plan shows it, sha256: and 16 hex digits")
@@ -135,12 +138,17 @@ def parse_hashes(text: str) -> tuple[str, ...]:
 
 def parse_address(text: str) -> tuple[str, int]:
     """``host:port`` or ``:port`` → host ("" for all) and port."""
+    bounds.HOST.check(text)
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
+    if not colon or not _is_port(port):
         raise ValueError("expect an address such as :10258 or 127.0.0.1:10258")
     return host.strip("[]"), int(port)
 
 
+def _is_port(text: str) -> bool:
+    return len(text) <= _PORT_DIGITS and text.isascii() and text.isdecimal() and int(text) <= _LAST_PORT
+
+
 def is_service_link(name: str) -> bool:
     """Whether a variable is one that Kubernetes puts into every container for each Service of its namespace."""
-    return _SERVICE_LINK.search(name) is not None
+    return not bounds.VARIABLE.is_exceeded(name) and _SERVICE_LINK.search(name) is not None

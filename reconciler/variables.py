@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from desired.bounds import VARIABLE, shown_text
 from desired.grammar import parse_bool, parse_cidr, parse_duration
 from desired.settings import AddressFamily
 from reconciler.grammar import is_service_link, parse_address, parse_int
@@ -162,7 +163,8 @@ def near_misses(environ: Mapping[str, str]) -> list[str]:
     known = [*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)]
     lines = []
     for name in sorted(environ):
-        if name in known or not name.startswith(("HCLOUD_", "ROBOT_")) or is_service_link(name):
+        is_ours = name.startswith(("HCLOUD_", "ROBOT_")) and not VARIABLE.is_exceeded(name)
+        if name in known or not is_ours or is_service_link(name):
             continue
         meant = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, n=1, cutoff=0.9)
         lines += [f"unknown variable {name}: did you mean {known_name}?" for known_name in meant]
@@ -190,4 +192,4 @@ def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str
         return f"{row.name}_FILE: {environ[f'{row.name}_FILE']!r} {reason}"
     if str(error).startswith("invalid value for"):
         return str(error)
-    return f"{row.name} is {environ.get(row.name, '')!r}: {error}"
+    return f"{row.name} is {shown_text(environ.get(row.name, ''))}: {error}"

@@ -45,7 +45,7 @@ def load_kubeconfig(
                 token_file: Path | None = Path(incluster_config.SERVICE_TOKEN_FILENAME)
             else:
                 token_file = _load_file(configuration, file)
-        except (TypeError, KeyError, AttributeError, IndexError, YAMLError) as error:
+        except (TypeError, KeyError, AttributeError, IndexError, YAMLError, RecursionError) as error:
             raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({one_line(error)})") from error
         except (config_exception.ConfigException, OSError, ValueError) as error:
             raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error

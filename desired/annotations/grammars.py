@@ -11,15 +11,15 @@ from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network
 from typing import Final, Generic, TypeVar
 
+from desired import bounds
 from desired.annotations.choices import CertificateType
+from desired.bounds import Bound, shown_text
 from desired.grammar import parse_bool, parse_cidr, parse_duration
 from desired.selector import Selector, parse_selector
 
 T = TypeVar("T")
 Choice = TypeVar("Choice", bound=StrEnum)
 
-_LONGEST_S = 1e9
-"""Seconds beyond which no duration makes sense; floats lose their digits there."""
 _LARGEST_ID = 2**63 - 1
 _HOST_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST = re.compile(rf"(?:{_HOST_LABEL}\.)*{_HOST_LABEL}\.?", re.ASCII)
@@ -46,9 +46,12 @@ class Grammar(Generic[T]):
     """Text → value. Raises ValueError that says what is expected."""
     check: Callable[[T], None] = _anything
     """Raises the same for a value out of range, wherever it comes from: the environment's are not read here."""
+    longest: Bound = bounds.VALUE
+    """What is longer is not looked at."""
 
     def parse(self, text: str) -> T:
         """The value that ``text`` means. Raises ValueError that says what is expected."""
+        self.longest.check(text)
         value = self.read(text)
         self.check(value)
         return value
@@ -63,14 +66,13 @@ def integer(low: int, high: int) -> Grammar[int]:
             raise ValueError(expected)
         return int(text)
 
-    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected))
+    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected), bounds.NUMBER)
 
 
 def seconds(low: int, high: int) -> Grammar[int]:
     """Go's duration as whole seconds, what is beyond them cut off, in a range. A number without a unit is an error."""
-    return Grammar(
-        f"duration, {low}s to {high}s", _read_seconds, _range(low, high, f"expect a duration from {low}s to {high}s")
-    )
+    check = _range(low, high, f"expect a duration from {low}s to {high}s")
+    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.DURATION)
 
 
 def _read_seconds(text: str) -> int:
@@ -78,8 +80,6 @@ def _read_seconds(text: str) -> int:
         duration_s = parse_duration(text)
     except ValueError as error:
         raise ValueError(f"{error}; did you mean {text}s?" if _INTEGER.fullmatch(text) else str(error)) from error
-    if abs(duration_s) > _LONGEST_S:
-        raise ValueError("expect a shorter duration")
     return int(round(duration_s, 9))
 
 
@@ -114,7 +114,7 @@ def text(low: int, high: int) -> Grammar[str]:
     return Grammar(f"text, {low} to {high} characters", read)
 
 
-def list_of(name: str, item: Callable[[str], T], most: int | None = None) -> Grammar[tuple[T, ...]]:
+def list_of(name: str, item: Callable[[str], T], most: int) -> Grammar[tuple[T, ...]]:
     """Items separated by commas, blanks around them cut off, repetitions left out, in the order of their mention.
 
     HCCM keeps the blanks, and then no item fits: nothing that it accepts is read differently.
@@ -125,11 +125,11 @@ def list_of(name: str, item: Callable[[str], T], most: int | None = None) -> Gra
         if not all(words):
             raise ValueError("expect items separated by commas, none of them empty")
         items = tuple(dict.fromkeys(item(word) for word in words))
-        if most is not None and len(items) > most:
-            raise ValueError(f"expect at most {most} items")
+        if len(items) > most:
+            raise ValueError(f"expect at most {most} items, and this has {len(items)}")
         return items
 
-    return Grammar(f"list of {name}" + (f", at most {most}" if most is not None else ""), read)
+    return Grammar(f"list of {name}, at most {most}", read, longest=bounds.LIST)
 
 
 def _read_name(given: str) -> str:
@@ -153,13 +153,13 @@ def _read_dns_name(given: str) -> str:
 def _read_domain(given: str) -> str:
     host = given.removeprefix("*.")
     if len(host) > _LONGEST_HOST or not _HOST.fullmatch(host):
-        raise ValueError(f"{given!r} is no domain; expect domains such as example.com,*.example.com")
+        raise ValueError(f"{shown_text(given)} is no domain; expect domains such as example.com,*.example.com")
     return given
 
 
 def _read_status_code(given: str) -> str:
     if not _STATUS_CODE.fullmatch(given):
-        raise ValueError(f"{given!r} is no status code; expect codes such as 200,2??,3*")
+        raise ValueError(f"{shown_text(given)} is no status code; expect codes such as 200,2??,3*")
     return given
 
 
@@ -170,7 +170,7 @@ def _read_certificate(given: str) -> int | str:
     # More digits than an id can have are a name to HCCM; Python refuses to read thousands of them.
     number = int(given) if len(given) <= 20 else _LARGEST_ID + 1
     if number < 0:
-        raise ValueError(f"{given!r} is no certificate; expect ids or names")
+        raise ValueError(f"{shown_text(given)} is no certificate; expect ids or names")
     return number if number <= _LARGEST_ID else given
 
 
@@ -233,15 +233,15 @@ BOOL: Final = Grammar("boolean", parse_bool)
 LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool)
 NAME: Final = Grammar("1 to 128 characters, no blank at either end", _read_name)
 WORD: Final = Grammar("name", str)
-HOST: Final = Grammar("host name, or nothing for no pointer", _read_host)
-DNS_NAME: Final = Grammar("host name in lower case", _read_dns_name)
-ADDRESS: Final = Grammar("IPv4 address", _read_address)
-RANGE: Final = Grammar("IPv4 range (CIDR)", _read_range, _check_range)
-SELECTOR: Final = Grammar("label selector", _read_selector)
-CERTIFICATES: Final = list_of("ids or names", _read_certificate)
+HOST: Final = Grammar("host name, or nothing for no pointer", _read_host, longest=bounds.HOST)
+DNS_NAME: Final = Grammar("host name in lower case", _read_dns_name, longest=bounds.HOST)
+ADDRESS: Final = Grammar("IPv4 address", _read_address, longest=bounds.ADDRESS)
+RANGE: Final = Grammar("IPv4 range (CIDR)", _read_range, _check_range, bounds.RANGE)
+SELECTOR: Final = Grammar("label selector", _read_selector, longest=bounds.SELECTOR)
+CERTIFICATES: Final = list_of("ids or names", _read_certificate, bounds.CERTIFICATES)
 CERTIFICATE_TYPE: Final = Grammar("`managed`; anything else is uploaded", _read_certificate_type)
-DOMAINS: Final = list_of("domains", _read_domain)
-STATUS_CODES: Final = list_of("status codes with `?` and `*`", _read_status_code, most=20)
+DOMAINS: Final = list_of("domains", _read_domain, bounds.DOMAINS)
+STATUS_CODES: Final = list_of("status codes with `?` and `*`", _read_status_code, bounds.STATUS_CODES)
 CHECK_DOMAIN: Final = Grammar("up to 128 characters without blanks, `%` or `\\`", _read_check_domain)
 PATH: Final = Grammar("path, 1 to 256 characters", _read_path)
 RESERVED: Final = Grammar("reserved", str)

@@ -8,10 +8,8 @@ from desired.annotations.choices import DeletionPolicy
 from desired.annotations.contradictions import contradictions
 from desired.annotations.options import BadAnnotation, Defaults, Options
 from desired.annotations.table import BY_FIELD, Annotation
+from desired.bounds import shown_text
 from desired.section import UNMANAGED
-
-_WIDEST = 80
-"""Characters of a value that are shown."""
 
 
 class Origin(StrEnum):
@@ -76,11 +74,6 @@ def is_deletion_asked_for(annotations: Mapping[str, str]) -> bool:
     """Whether somebody wrote that the load balancer goes with the Service, which is more than not saying anything."""
     is_said = bool(annotations.get(BY_FIELD["deletion_policy"].full_key))
     return is_said and deletion_policy(annotations) is DeletionPolicy.DELETE
-
-
-def shown_text(text: str) -> str:
-    """A value as a sentence has it: quoted, and not longer than somebody wants to read."""
-    return repr(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}...")
 
 
 def _checked(row: Annotation, value: object) -> object:

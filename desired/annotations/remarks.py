@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from heapq import nsmallest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import read_options, shown_text
+from desired.annotations.parsing import read_options
 from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
+from desired.bounds import LABEL_KEY, shown_text
 from desired.grammar import parse_bool
 from desired.section import UNMANAGED
 
@@ -35,14 +37,22 @@ def remarks_on(annotations: Mapping[str, str], defaults: Defaults) -> tuple[Rema
 
 
 def _keys(annotations: Mapping[str, str]) -> Iterator[Remark]:
-    """Keys that look like ours and are not, and those that nobody reads."""
-    for key in annotations:
-        row = ANNOTATIONS.get(key)
-        if row is None and key.startswith((PREFIX, OWN_PREFIX)):
-            near = get_close_matches(key.rpartition("/")[2], _KNOWN, n=1, cutoff=0.7)
-            meant = f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
-            yield Remark(key, f"{key} is unknown, and ignored: {meant}")
-        elif row is not None and row.field is None:
+    """Keys that look like ours and are not, and those that nobody reads. Of thousands that are unknown only the first
+    few are compared with what might have been meant."""
+    unknown = [key for key in annotations if key.startswith((PREFIX, OWN_PREFIX)) and key not in ANNOTATIONS]
+    told = nsmallest(_TOLD, unknown)
+    for key in told:
+        name = key.rpartition("/")[2]
+        near = [] if LABEL_KEY.is_exceeded(key) else get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
+        meant = f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
+        shown = shown_text(key) if LABEL_KEY.is_exceeded(key) else key
+        yield Remark(key, f"{shown} is unknown, and ignored: {meant}")
+    if len(unknown) > len(told):
+        where = "metadata.annotations"
+        more = len(unknown) - len(told)
+        yield Remark(where, f"{where} has {more} more unknown keys that begin with {PREFIX} or {OWN_PREFIX}")
+    for key, row in ANNOTATIONS.items():
+        if row.field is None and key in annotations:
             yield Remark(key, f"{key} is reserved: it is neither read nor written")
 
 
@@ -107,6 +117,8 @@ def _no_http_checks(options: Options) -> bool:
     return not options.checks_health or protocol is Protocol.TCP
 
 
+_TOLD = 10
+"""Unknown keys of one Service that are told one by one."""
 _KNOWN = {row.key: row.full_key for row in BY_FIELD.values()}
 """Key without its prefix → the whole of it, of what can be meant."""
 _PROTOCOL_KEY = BY_FIELD["protocol"].full_key

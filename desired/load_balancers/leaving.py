@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import deletion_policy, is_deletion_asked_for, read_options, shown_text
+from desired.annotations.parsing import deletion_policy, is_deletion_asked_for, read_options
 from desired.annotations.table import BY_FIELD
+from desired.bounds import shown_text
 from desired.change import Note, NoteKind
 from desired.load_balancer import CloudBalancer, Owner
 from desired.load_balancers.identity import owner_of

@@ -3,6 +3,7 @@
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.options import Options
+from desired.bounds import ADDRESS
 from desired.load_balancer import CloudBalancer
 from desired.section import UNMANAGED, Unmanaged
 from desired.service import Ingress
@@ -54,6 +55,8 @@ def _meaning(entry: Ingress) -> tuple[object, ...]:
 
 def _parsed(text: str | None) -> object:
     """The address that ``text`` is, or else the text: what somebody else published need not be one."""
+    if text is not None and ADDRESS.is_exceeded(text):
+        return text
     try:
         return ip_address(text or "")
     except ValueError:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from ipaddress import IPv4Network
 
+from desired.bounds import shown_text
 from desired.change import Note, NoteKind
 from desired.route import MOST_ROUTES, route_key
 from desired.routes.claims import Claim, Standing
@@ -62,7 +63,9 @@ def _on_nodes(places: Collection[Place], claims: Collection[Claim]) -> Iterator[
     for place in places:
         if place.is_ours:
             for text in malformed_of(place.node):
-                yield Note(place.node.key, NoteKind.UNROUTABLE, f"pod CIDR {text!r} is no range, and gets no route")
+                yield Note(
+                    place.node.key, NoteKind.UNROUTABLE, f"pod CIDR {shown_text(text)} is no range, and gets no route"
+                )
 
 
 def _told(claim: Claim) -> str:

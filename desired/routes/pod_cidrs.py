@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from desired.bounds import RANGE
 from desired.snapshot import Node
 
 
@@ -15,7 +16,7 @@ from desired.snapshot import Node
 def parse_pod_cidr(text: str) -> IPv4Network | IPv6Network | None:
     """The range that ``text`` means, bits of hosts in it left out (10.244.1.5/24 is 10.244.1.0/24); None when it means
     none: an address alone is no range."""
-    if "/" not in text:
+    if RANGE.is_exceeded(text) or "/" not in text:
         return None
     try:
         return ip_network(text, strict=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from desired.bounds import VARIABLE
 from reconciler import __version__
 from reconciler.flags.of_hccm import INSTEAD, SWITCHES
 from reconciler.flags.table import FLAGS, Command, Flag
@@ -111,7 +112,9 @@ def _unknown(argv: Sequence[str]) -> str:
     known = [*FLAGS, *INSTEAD, "--help", "--version"]
     names = {word.partition("=")[0]: _name(word) for word in _until_operands(argv) if word.startswith("--")}
     near = {
-        typed: get_close_matches(name, known, n=1, cutoff=0.7) for typed, name in names.items() if name not in known
+        typed: [] if VARIABLE.is_exceeded(name) else get_close_matches(name, known, n=1, cutoff=0.7)
+        for typed, name in names.items()
+        if name not in known
     }
     return ", ".join(f"{name} (did you mean {found[0]}?)" if found else name for name, found in near.items())
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from desired.bounds import VARIABLE, shown_text
 from reconciler.flags.table import FLAGS, PREFIX, Command
 from reconciler.grammar import is_service_link
 
@@ -30,7 +31,7 @@ def read_flags(
             values[row.name] = row.parse(text)
         except ValueError as error:
             name, problems = (row.name, usage) if on_command_line else (row.variable, errors)
-            problems.append(f"{name} is {text!r}: {error}")
+            problems.append(f"{name} is {shown_text(text)}: {error}")
     return values
 
 
@@ -45,6 +46,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
         if name in typed:
             lines.append(f"{name} is no variable: give {typed[name]} on the command line, each time that it is meant")
         elif name.startswith(PREFIX) and rest not in known and not is_service_link(name):
-            near = get_close_matches(rest, known, n=1)
-            lines.append(f"unknown variable {name}" + (f": did you mean {PREFIX}{near[0]}?" if near else ""))
+            near = [] if VARIABLE.is_exceeded(name) else get_close_matches(rest, known, n=1)
+            shown = shown_text(name) if VARIABLE.is_exceeded(name) else name
+            lines.append(f"unknown variable {shown}" + (f": did you mean {PREFIX}{near[0]}?" if near else ""))
     return lines

@@ -10,7 +10,7 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.hetzner_lists import Decoded, read_list
-from actuators.decoding import decoder
+from actuators.decoding import Decoder, decoder
 from actuators.errors import ApiError, Broken
 from desired.section import Section
 
@@ -84,7 +84,7 @@ class PagesOf(Generic[S, V]):
         return Decoded(items, unreadable, names, nameless)
 
 
-def _page_decoder(path: str, shape: Any) -> msgspec.json.Decoder[Any]:
+def _page_decoder(path: str, shape: Any) -> Decoder[Any]:
     """Of an object whose one member has the name of the list."""
     page = msgspec.defstruct("Page", [("items", list[shape])], rename={"items": path.removeprefix("/")})
     return decoder(page)

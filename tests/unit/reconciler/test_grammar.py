@@ -57,13 +57,15 @@ def test_a_wait_may_be_nothing(text: str) -> None:
         pytest.param("-1s", "of 0 or more", id="negative"),
         pytest.param("20", "such as 30s", id="no unit"),
         pytest.param("", "such as 30s", id="empty"),
-        pytest.param("99999999999h", "less than a million years", id="longer than a calendar"),
-        pytest.param("9" * 400 + "s", "less than a million years", id="longer than a number"),
+        pytest.param("99999999999h", "expect a shorter duration, of at most 277778h", id="longer than a calendar"),
+        pytest.param(
+            "9" * 400 + "s", "a duration has at most 64 characters, and this has 401", id="longer than a number"
+        ),
     ],
 )
 def test_no_wait(text: str, said: str) -> None:
     """What is no duration, or less than nothing, or more than can be reckoned with is refused."""
-    with pytest.raises(ValueError, match=f"expect a duration .*{said}"):
+    with pytest.raises(ValueError, match=said):
         parse_wait(text)
 
 

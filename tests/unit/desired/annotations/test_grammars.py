@@ -115,7 +115,7 @@ NO_LIST = "expect items separated by commas, none of them empty"
         pytest.param(integer(1, 5), "3.0", "expect a number from 1 to 5", id="number-with-a-point"),
         pytest.param(integer(1, 5), "0", "expect a number from 1 to 5", id="number-too-small"),
         pytest.param(integer(1, 5), "6", "expect a number from 1 to 5", id="number-too-large"),
-        pytest.param(integer(1, 5), "9" * 5000, "expect a number from 1 to 5", id="number-without-end"),
+        pytest.param(integer(1, 5), "9" * 18, "expect a number from 1 to 5", id="number-without-end"),
         pytest.param(integer(1, 5), "\u0663", "expect a number from 1 to 5", id="number-of-another-script"),
         pytest.param(INTERVAL, "10", f"{NO_DURATION}; did you mean 10s?", id="duration-without-a-unit"),
         pytest.param(INTERVAL, "", NO_DURATION, id="duration-empty"),
@@ -123,7 +123,9 @@ NO_LIST = "expect items separated by commas, none of them empty"
         pytest.param(INTERVAL, "-5s", "expect a duration from 3s to 60s", id="duration-negative"),
         pytest.param(INTERVAL, "1500ms", "expect a duration from 3s to 60s", id="duration-too-short"),
         pytest.param(INTERVAL, "61s", "expect a duration from 3s to 60s", id="duration-too-long"),
-        pytest.param(INTERVAL, "9" * 400 + "h", "expect a shorter duration", id="duration-without-end"),
+        pytest.param(
+            INTERVAL, "9" * 63 + "h", "expect a shorter duration, of at most 277778h", id="duration-without-end"
+        ),
         pytest.param(PROTOCOL, "udp", "expect one of tcp, http, https", id="another-protocol"),
         pytest.param(PROTOCOL, " tcp", "expect one of tcp, http, https", id="protocol-with-a-blank"),
         pytest.param(ALGORITHM, "", "expect one of round_robin, least_connections", id="algorithm-empty"),
@@ -168,7 +170,7 @@ NO_LIST = "expect items separated by commas, none of them empty"
         pytest.param(
             DOMAINS,
             "*." + ".".join([LONG] * 4),
-            f"'*.{'.'.join([LONG] * 4)}' is no domain; expect domains such as example.com,*.example.com",
+            f"'*.{LONG}.{'x' * 14}...' is no domain; expect domains such as example.com,*.example.com",
             id="domain-too-long",
         ),
         pytest.param(DOMAINS, "*.", "'*.' is no domain; expect domains such as example.com,*.example.com", id="star"),
@@ -176,7 +178,10 @@ NO_LIST = "expect items separated by commas, none of them empty"
             STATUS_CODES, "ok", "'ok' is no status code; expect codes such as 200,2??,3*", id="status-code-of-letters"
         ),
         pytest.param(
-            STATUS_CODES, ",".join(map(str, range(200, 221))), "expect at most 20 items", id="too-many-status-codes"
+            STATUS_CODES,
+            ",".join(map(str, range(200, 221))),
+            "expect at most 20 items, and this has 21",
+            id="too-many-status-codes",
         ),
         pytest.param(CHECK_DOMAIN, "a b", "expect at most 128 characters without blanks, % or \\", id="host-header"),
         pytest.param(CHECK_DOMAIN, "x" * 129, "expect at most 128 characters without blanks, % or \\", id="too-long"),
@@ -197,5 +202,4 @@ def test_names_say_the_range() -> None:
     assert integer(1, 5).name == "number, 1 to 5"
     assert INTERVAL.name == "duration, 3s to 60s"
     assert list_of("things", str, most=2).name == "list of things, at most 2"
-    assert list_of("things", str).name == "list of things"
     assert PROTOCOL.name == "`tcp`, `http`, `https`"

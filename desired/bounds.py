@@ -1,0 +1,107 @@
+"""How long a text may be that somebody else wrote, and how much of it a sentence repeats.
+
+A bound is looked at before anything else looks at the text: no grammar scans, splits or compares what is too long to be
+meant, so that one object that is made to keep a pass busy costs its own pass nothing. Every bound is generous against
+what the APIs take, and every grammar takes time in proportion to the text within it.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from heapq import nsmallest
+
+_WIDEST = 80
+"""Characters of a value that are shown."""
+_NAMED = 3
+"""Of many things how many are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most characters that a kind of text may have."""
+
+    what: str
+    """With its article: ``a duration``."""
+    most: int
+
+    def check(self, text: str) -> None:
+        """Raises ValueError that names what is too long, its length and the remedy."""
+        if self.is_exceeded(text):
+            raise ValueError(f"{self.what} has at most {self.most} characters, and this has {len(text)}: shorten it")
+
+    def is_exceeded(self, text: str) -> bool:
+        """Whether the text is longer. Nothing but its length is looked at."""
+        return len(text) > self.most
+
+
+VALUE = Bound("a value of this kind", 512)
+"""What has no bound of its own."""
+DURATION = Bound("a duration", 64)
+NUMBER = Bound("a number", 64)
+RANGE = Bound("an address range", 64)
+ADDRESS = Bound("an address", 64)
+ADDRESSES = Bound("a list of address ranges", 256)
+HOST = Bound("a host name", 256)
+"""Of DNS's 253 characters, and a dot at the end."""
+SELECTOR = Bound("a label selector", 4096)
+LABEL_KEY = Bound("a label's key", 317)
+"""Kubernetes' 253 characters of prefix and 63 of name, and the slash."""
+LABEL_VALUE = Bound("a label's value", 63)
+PROVIDER_ID = Bound("a provider id", 256)
+APPROVAL = Bound("an approval", 4096)
+LIST = Bound("a list", 32_768)
+"""A hundred domains of the greatest length: as many as a certificate authority puts into one certificate."""
+ARGUMENT = Bound("a list", 262_144)
+"""Of keys and hashes on the command line: those of every object of a large cluster."""
+VARIABLE = Bound("the name of a variable", 512)
+
+SELECTOR_PARTS = 64
+"""Requirements of a selector: each is asked of every Node."""
+CERTIFICATES = 50
+"""Certificates of a listener: what the largest type of load balancer takes (hetzner-api 8)."""
+DOMAINS = 100
+"""Domains of a certificate: what a certificate authority puts into one (Let's Encrypt's limit)."""
+STATUS_CODES = 20
+"""Status codes of a health check (hetzner-api 8)."""
+LONGEST_S = 1e9
+"""Seconds beyond which no duration makes sense, 31 years: floats lose their digits there, calendars and timers end."""
+
+
+def shown_text(text: str) -> str:
+    """A value as a sentence has it: quoted, and not longer than somebody wants to read."""
+    return repr(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}...")
+
+
+def measured_text(text: str, bound: Bound) -> str:
+    """The same, with its length where that is what is wrong with it."""
+    return shown_text(text) + (f" ({len(text)} characters)" if bound.is_exceeded(text) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Many things as a sentence names them: the first few, and how many others there are."""
+
+    first: tuple[str, ...] = ()
+    """In their order: one more than are named, so that one of them can be left out."""
+    count: int = 0
+    everybody: frozenset[str] = field(default=frozenset(), repr=False)
+    """All of them, shared by those who leave one out."""
+
+    def besides(self, name: str) -> "Several":
+        """The same without this one, should it be among them."""
+        if name not in self.everybody:
+            return self
+        return Several(tuple(each for each in self.first if each != name), self.count - 1, self.everybody)
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def __str__(self) -> str:
+        named = self.first[:_NAMED]
+        more = self.count - len(named)
+        return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def several(names: Collection[str]) -> Several:
+    """Names as a sentence has them. Made once for all who share them, leaving one out costs the same however many."""
+    everybody = frozenset(names)
+    return Several(tuple(nsmallest(_NAMED + 1, everybody)), len(everybody), everybody)

@@ -1,0 +1,82 @@
+"""Texts that were made to stop everything: they cost the object that they stand on, and nothing else."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.balancer_cluster import (
+    SERVICES,
+    a_service,
+    annotate,
+    have_services,
+    ingress,
+    said_of,
+    service_in,
+    services,
+)
+from tests.support.stage import Stage
+
+POISONED = {
+    "duration": {"http_timeout_idle": "9" * 60_000 + "s"},
+    "selector": {"node_selector": "a," * 100_000},
+    "certificates": {"protocol": "https", "http_certificates": ",".join(f"cert-{n}" for n in range(20_000))},
+}
+DEEP = 5_000
+"""Levels: API servers take ten thousand."""
+_HERE = "so deep"
+
+
+def test_a_poisoned_service_costs_itself_alone(balanced: Stage) -> None:
+    """Durations, selectors and lists without end took minutes, each pass anew, and nobody was served."""
+    have_services(balanced, a_service("good"), *(a_service(name) for name in POISONED))
+    for name, options in POISONED.items():
+        annotate(balanced, name, **options)
+
+    ran = balanced.reconcile("--once", "--output=json", "--detailed-exitcode")
+
+    found = services(balanced)
+    told = {note["key"]: note["text"] for note in ran.report["notes"] if note["kind"] == "malformed"}
+    assert ran.code == 0, ran.stderr
+    assert ingress(found["good"])
+    assert told.keys() == {f"service/default/{name}" for name in POISONED}
+    assert all(" at most " in text and "; correct it, or remove it" in text for text in told.values())
+    assert len(ran.stdout) + len(ran.stderr) < 100_000
+    for name in POISONED:
+        assert said_of(found[name])["LoadBalancerInSync"] == ("False", "InvalidAnnotation")
+        assert not ingress(found[name])
+
+
+def test_an_object_that_is_nested_without_end_costs_itself_alone(balanced: Stage) -> None:
+    """Whoever may write one Service may give it ten thousand levels of managed fields: no list of Services could be
+    decoded with it, and each pass ended in a traceback."""
+    have_services(balanced, a_service("good"))
+    deep = '{"f:metadata":' * DEEP + "{}" + "}" * DEEP
+    poisoned = json.dumps(_with_managed_fields(a_service("poisoned"), _HERE)).replace(f'"{_HERE}"', deep)
+    status, answer = balanced.cluster.request("POST", SERVICES, poisoned.encode())
+    assert status == 201, answer
+
+    ran = balanced.reconcile("--once", "--output=json", "--detailed-exitcode")
+
+    assert ran.code == 0, ran.stderr
+    assert ingress(service_in(balanced, "good"))
+    assert ingress(service_in(balanced, "poisoned"))
+
+
+def _with_managed_fields(service: dict[str, Any], fields: str) -> dict[str, Any]:
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    service["metadata"]["managedFields"] = [{**entry, "time": "2026-01-01T00:00:00Z"}]
+    return service
+
+
+@pytest.mark.parametrize("flag", ["--interval", "--request-timeout", "--delete-not-ready-for", "--given-up-after"])
+def test_a_duration_that_nobody_can_wait_for_is_bad_usage(balanced: Stage, flag: str) -> None:
+    """It was taken, something was written, and then it ended in a traceback."""
+    have_services(balanced, a_service())
+
+    ran = balanced.reconcile(flag, "99999999999999999h")
+
+    assert ran.code == 64
+    assert ran.stderr.count("expect a shorter duration, of at most 277778h") == 1
+    assert "Traceback" not in ran.stderr
+    assert balanced.writes() == []

@@ -1,0 +1,57 @@
+"""JSON that is nested more deeply than the interpreter's stack is high: read as far as anybody looks."""
+
+import msgspec
+import pytest
+
+from actuators.decoding import decoder, without_depths
+
+
+class Thing(msgspec.Struct):
+    """What is looked at, before and behind what is deep."""
+
+    name: str
+    uid: str
+
+
+def nested(depth: int, opening: bytes = b'{"f:\\"]":', closing: bytes = b"}") -> bytes:
+    """A Thing with something between that goes so deep, with brackets in its keys."""
+    return b'{"name":"web","managed":' + opening * depth + b"1" + closing * depth + b',"uid":"u"}'
+
+
+@pytest.mark.parametrize("depth", [1, 63, 64, 65, 900, 1100, 10_000])
+def test_what_nobody_looks_at_may_be_as_deep_as_it_likes(depth: int) -> None:
+    """An API server stores ten thousand levels. The object is read, and so is the list that it is in."""
+    raw = decoder(list[msgspec.Raw]).decode(b"[" + nested(depth) + b"," + nested(1) + b"]")
+
+    assert decoder(Thing).decode(nested(depth)) == Thing("web", "u")
+    assert [decoder(Thing).decode(each) for each in raw] == [Thing("web", "u")] * 2
+
+
+def test_what_is_looked_at_is_an_error_when_it_is_deep() -> None:
+    """Never another one than that of any other value which makes no sense."""
+    with pytest.raises(msgspec.ValidationError, match="Expected `str`"):
+        decoder(Thing).decode(b'{"name":' + b"[" * 5000 + b"]" * 5000 + b"}")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"[" * 5000, id="cut off"),
+        pytest.param(b"[" * 5000 + b'"' + b'\\"' * 5000, id="cut off in a text"),
+        pytest.param(b"[" * 5000 + b'"\\', id="cut off behind a backslash"),
+        pytest.param(b"[" * 5000 + b"}" * 5000, id="brackets that do not match"),
+        pytest.param(b"]" * 70 + b"[" * 5000, id="closed before it is open"),
+    ],
+)
+def test_what_is_deep_and_no_json_is_an_error(data: bytes) -> None:
+    """It is a ValueError, as whoever decodes an answer expects."""
+    with pytest.raises(ValueError, match=r"."):
+        decoder(object).decode(data + b" garbage")
+
+
+def test_depths_that_are_left_out() -> None:
+    """Null stands in their place, and what is next to them stays."""
+    deep = b"[" * 64 + b'[1,[2],"]"],{"a":3},4' + b"]" * 64
+
+    assert without_depths(deep) == b"[" * 64 + b"null,null,4" + b"]" * 64
+    assert without_depths(b"[1,{}]") == b"[1,{}]"
