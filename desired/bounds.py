@@ -101,6 +101,9 @@ class Several:
         return ", ".join(named) + (f" and {more} more" if more else "")
 
 
+NOBODY = Several()
+
+
 def several(names: Collection[str]) -> Several:
     """Names as a sentence has them. Made once for all who share them, leaving one out costs the same however many."""
     everybody = frozenset(names)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from desired.anchor import Anchor, anchor_of_cloud
-from desired.change import Change, Plan, Verdict
+from desired.change import Change, Note, Plan, Verdict
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import DesiredState, compute_desired
@@ -51,6 +51,14 @@ class Facts:
         for change in self.plan.changes:
             grouped.setdefault(change.owner, []).append(change)
         return {owner: tuple(changes) for owner, changes in grouped.items()}
+
+    @cached_property
+    def notes_by_key(self) -> Mapping[str, tuple[Note, ...]]:
+        """Key → the notes on it."""
+        grouped: dict[str, list[Note]] = {}
+        for note in self.plan.notes:
+            grouped.setdefault(note.key, []).append(note)
+        return {key: tuple(notes) for key, notes in grouped.items()}
 
 
 Guard = Callable[[Facts], Iterable[Finding]]

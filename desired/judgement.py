@@ -188,8 +188,7 @@ def conditions_of(key: str, changes: Collection[Change], facts: Facts) -> tuple[
     service = facts.snapshot.service(key)
     if service is None:
         return ()
-    notes = tuple(note for note in facts.plan.notes if note.key == key)
-    return service_conditions(service, facts.snapshot, tuple(changes), notes)
+    return service_conditions(service, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
 
 
 def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:

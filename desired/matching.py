@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeVar
 
-from desired.bounds import Several, several, shown_text
+from desired.bounds import NOBODY, several, shown_text
 from desired.provider_id import CloudID, ForeignID, RobotID, parse_provider_id
 from desired.section import Absent, Present, Section, Unknown
 from desired.snapshot import Node, Server
@@ -113,7 +113,7 @@ class Matcher:
                 return Malformed(malformed.why)
 
     def _by_server_id(self, node: Node, server_id: int, shown: str) -> Match:
-        rivals = self._claimants.get(server_id, Several()).besides(node.name)
+        rivals = self._claimants.get(server_id, NOBODY).besides(node.name)
         match self._servers.find(server_id):
             case Present() if rivals:
                 return Ambiguous(f"providerID {shown} is also that of node {rivals}")

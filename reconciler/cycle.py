@@ -27,7 +27,7 @@ from reconciler.observe.kubernetes import observe_approvals
 from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
 from reconciler.result import Cost, Explained, Line, Report, is_incomplete
 from reconciler.rounds import Acting, Judged, apply_round
-from reconciler.telemetry.announcements import on_pass, warnings
+from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
 from reconciler.telemetry.put_off import as_tried
 
@@ -137,10 +137,11 @@ def _tell(
 ) -> None:
     """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well."""
     plan, tried = as_tried(judged.plan, tried, last)
-    for event in on_pass(tried, first, plan):
+    done = tuple(on_pass(tried, first, plan))
+    for event in done:
         acting.events.send(event, last.taken_at)
     held = warnings(plan, last, looking.settings, looking.approve_flags, tried, judged.desired)
-    acting.events.announce(tuple(held), last.taken_at)
+    acting.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
     if acting.conditions is not None and not acting.stop.is_set():
         acting.conditions.write(tuple(conditions_due(plan, last, looking.settings, tried)))
 

@@ -1,10 +1,11 @@
 """In which private network a load balancer should be, and with which address (LB-3, LB-4, W-2)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.table import BY_FIELD
+from desired.bounds import NOBODY, Several
 from desired.load_balancer import Attachment, CloudBalancer
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.snapshot import Network, Snapshot
@@ -31,11 +32,11 @@ def network_id(snapshot: Snapshot) -> int | None:
 
 
 def attachment_problems(
-    options: Options, present: CloudBalancer | None, snapshot: Snapshot, rivals: Collection[str] = ()
+    options: Options, present: CloudBalancer | None, snapshot: Snapshot, rivals: Several = NOBODY
 ) -> Iterator[BadAnnotation]:
     """Why the attachment that is asked for can not be had: found out before anything is detached for it (W-2).
 
-    ``rivals`` are the ids of other Services that ask for the same address.
+    ``rivals`` are other Services that ask for the same address.
     """
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None:
@@ -77,8 +78,8 @@ def _holder(ip: IPv4Address, network: Network, present: CloudBalancer | None, sn
     return None
 
 
-def _contested(rivals: Collection[str]) -> str | None:
-    asks = f"Services {', '.join(sorted(rivals))} ask" if len(rivals) > 1 else f"Service {''.join(rivals)} asks"
+def _contested(rivals: Several) -> str | None:
+    asks = f"Services {rivals} ask" if rivals.count > 1 else f"Service {rivals} asks"
     return f"{asks} for it as well" if rivals else None
 
 

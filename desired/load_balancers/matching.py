@@ -4,12 +4,12 @@ A Service's own is known by its label. Without one the name decides, but never a
 name a Service that lives, or another cluster (W-9, D7, D8).
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
+from desired.bounds import Several, several
 from desired.load_balancer import CloudBalancer
 from desired.load_balancers.identity import default_name, owner_of, wanted_name
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
@@ -93,15 +93,15 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
     balancers = snapshot.load_balancers
     wanting = {service.id: service for service in services if wants_balancer(service)}
     names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
-    counted = Counter(names.values())
+    asking = _asking(names)
     by_uid = _by_service(balancers or ())
     matches: dict[str, BalancerMatch] = {}
     for service in services:
         if service.id in wanting:
             name = names[service.id]
             found = _match(service, name, by_uid, snapshot)
-            has_rivals = name is not None and counted[name] > 1
-            matches[service.id] = _contested(service, found, names) if has_rivals else found
+            rivals = None if name is None else asking[name].besides(service.id)
+            matches[service.id] = _contested(found, name, rivals) if rivals else found
         elif needs_cleanup(service):
             matches[service.id] = _match(service, None, by_uid, snapshot)
     return matches
@@ -155,11 +155,19 @@ def _by_name(service: Service, name: str, balancers: Section[int, CloudBalancer]
     )
 
 
-def _contested(service: Service, found: BalancerMatch, names: Mapping[str, str | None]) -> BalancerMatch:
-    rivals = [key for key, name in names.items() if name == names[service.id] and key != service.id]
+def _asking(names: Mapping[str, str | None]) -> Mapping[str, Several]:
+    """Name → who asks for it: told once for all of them, of whom there may be thousands."""
+    asking: dict[str, list[str]] = {}
+    for key, name in names.items():
+        if name is not None:
+            asking.setdefault(name, []).append(key)
+    return {name: several(keys) for name, keys in asking.items()}
+
+
+def _contested(found: BalancerMatch, name: str | None, rivals: Several) -> BalancerMatch:
     balancer = found.balancer if isinstance(found, Owned | Adoptable | Foreign) else None
-    ask = f"Service {rivals[0]} asks" if len(rivals) == 1 else f"Services {', '.join(rivals)} ask"
-    why = f"{ask} for a load balancer named {names[service.id]!r} as well: give each a name of its own"
+    ask = f"Service {rivals} asks" if rivals.count == 1 else f"Services {rivals} ask"
+    why = f"{ask} for a load balancer named {name!r} as well: give each a name of its own"
     return Contested(balancer, why)
 
 

@@ -30,8 +30,8 @@ def possible_listeners(
         port: present[port] for port in ports_without_node_port(service) if port in present
     }
     notes: list[Note] = []
-    order = [port.port for port in service.claim.ports]
-    for port in sorted(wanted, key=lambda port: (port not in present, order.index(port))):
+    order = {port.port: place for place, port in reversed([*enumerate(service.claim.ports)])}
+    for port in sorted(wanted, key=lambda port: (port not in present, order[port])):
         listener = wanted[port]
         if _waits(listener) and port in present and _has_certificates(present[port]):
             listener = _with_certificates_of(present[port], listener)

@@ -1,10 +1,10 @@
 """What each Service should have of Hetzner: those that want a load balancer, and those that let go of one."""
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Address
 
 from desired.annotations.options import Options
 from desired.annotations.parsing import read_options
+from desired.bounds import NOBODY, Several, several
 from desired.change import Note, NoteKind
 from desired.load_balancers.attaching import network_id
 from desired.load_balancers.leaving import Leaving, let_go
@@ -46,7 +46,7 @@ def desired_services(
     for key, match in matches.items():
         service = snapshot.services.items[key]
         wish = (
-            serve(service, match, snapshot, settings, members_of, _rivals(service, asked))
+            serve(service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id))
             if wants_balancer(service)
             else let_go(service, match, snapshot)
         )
@@ -59,17 +59,13 @@ def desired_services(
     return desired, tuple(notes)
 
 
-def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[IPv4Address, frozenset[str]]:
-    """Private address → ids of the Services that ask for it."""
-    asked: dict[IPv4Address, frozenset[str]] = {}
+def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:
+    """Id of each Service that asks for a private address → all who ask for that one."""
+    asked: dict[object, list[str]] = {}
     for service in services:
         if wants_balancer(service):
             options, _ = read_options(service.claim.annotations, settings.balancer_defaults)
             if not isinstance(options.private_ipv4, Unmanaged):
-                asked[options.private_ipv4] = asked.get(options.private_ipv4, frozenset()) | {service.id}
-    return asked
-
-
-def _rivals(service: Service, asked: Mapping[IPv4Address, frozenset[str]]) -> frozenset[str]:
-    """Other Services that ask for an address that this one asks for."""
-    return next((ids - {service.id} for ids in asked.values() if service.id in ids), frozenset())
+                asked.setdefault(options.private_ipv4, []).append(service.id)
+    together = map(several, asked.values())
+    return {key: asking for asking in together for key in asking.everybody}

@@ -9,6 +9,7 @@ from desired.annotations.contradictions import missing_for_creation
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.parsing import read_options
 from desired.annotations.table import BY_FIELD
+from desired.bounds import NOBODY, Several
 from desired.change import Note, NoteKind
 from desired.load_balancer import (
     CloudBalancer,
@@ -74,7 +75,7 @@ def serve(
     snapshot: Snapshot,
     settings: Settings,
     members_of: Callable[[Options], Roster],
-    rivals: Collection[str] = (),
+    rivals: Several = NOBODY,
 ) -> Serving:
     """What ``service`` should have. ``match`` says which load balancer is its own, ``members_of`` which Nodes may get
     its traffic, ``rivals`` which other Services ask for the same private address."""

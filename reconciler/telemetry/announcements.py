@@ -1,5 +1,6 @@
 """Which events follow from a plan and its outcomes: pure, so that the texts are the plan's own."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from actuators.outcome import Applied, Failed, Outcome
@@ -16,6 +17,8 @@ from reconciler.telemetry.route_events import refusal, warnings_on_routes
 from reconciler.telemetry.service_events import done, failures, warnings_on_services
 from reconciler.telemetry.target_events import warnings_on_targets
 
+MOST_EVENTS = 10
+"""Events on one object that a pass leaves behind."""
 _REASONS: Mapping[NoteKind, str] = {
     NoteKind.UNMATCHED: "ServerNotFound",
     NoteKind.AMBIGUOUS: "InstanceLookupFailed",
@@ -81,6 +84,23 @@ def warnings(
     yield from _suspensions(plan, snapshot)
     for hold in plan.holds:
         yield from _holds(hold, plan, snapshot, approve_flags)
+
+
+def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> Iterator[Event]:
+    """The first of these events on each object, and in the place of the others one that counts them: together with
+    what was ``told`` of it in the same pass no more than ``most``, as one object may have thousands of things wrong."""
+    room = Counter(event.subject for event in told)
+    by_subject: dict[Subject, list[Event]] = {}
+    for event in dict.fromkeys(events):
+        by_subject.setdefault(event.subject, []).append(event)
+    for subject, found in by_subject.items():
+        left = max(1, most - room[subject])
+        if len(found) <= left:
+            yield from found
+            continue
+        yield from found[: left - 1]
+        text = f"and {len(found) - left + 1} more warnings on this object: see reconcile --dry-run"
+        yield Event(subject, EventType.WARNING, "MoreWarnings", text)
 
 
 def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:

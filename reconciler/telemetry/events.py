@@ -31,6 +31,8 @@ _SENDERS = 12
 _BEGINNING_SHARE = 0.75
 """Of the time that the end waits: later no call begins, so that those that are under way can come to their end."""
 _REPEAT = timedelta(minutes=30)
+_MOST_UNDER_WAY = 4096
+"""Events that wait for their turn: of more, what goes on is said in a later pass, and what has happened is lost."""
 _NAME_LENGTH = 230
 """Room for the object's name in an event's, which may have 253 characters with the digest."""
 
@@ -92,7 +94,8 @@ class EventSink:
 
     def send(self, event: Event, now: datetime) -> None:
         """Hand over what has just happened, and return at once. ``now`` is the API server's time."""
-        self._hand_over(_name(event), event, now)
+        if self._has_room():
+            self._hand_over(_name(event), event, now)
 
     def announce(self, events: Collection[Event], now: datetime) -> None:
         """Hand over what holds after a pass, and return at once.
@@ -106,6 +109,8 @@ class EventSink:
         for name in sorted(named):
             said = self._said.get(name)
             if said is None or abs(now - said) >= _REPEAT:  # that clock may be put back
+                if not self._has_room():
+                    return
                 self._said[name] = now
                 self._hand_over(name, named[name], now)
 
@@ -121,8 +126,14 @@ class EventSink:
             _log.warning("events dropped %s", pairs(count=dropped, under_way=len(hanging), why=why))
         return not hanging
 
+    def _has_room(self) -> bool:
+        """Whether another event may wait. What was sent is forgotten only when there is none, so that a thousand events
+        cost a thousand times what one does."""
+        if len(self._under_way) >= _MOST_UNDER_WAY:
+            self._under_way = {future for future in self._under_way if not future.done()}
+        return len(self._under_way) < _MOST_UNDER_WAY
+
     def _hand_over(self, name: str, event: Event, now: datetime) -> None:
-        self._under_way = {future for future in self._under_way if not future.done()}
         self._under_way.add(self._senders.submit(partial(self._send, name, event, now)))
 
     def _send(self, name: str, event: Event, now: datetime) -> None:

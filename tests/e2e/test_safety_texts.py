@@ -11,6 +11,7 @@ from tests.support.balancer_cluster import (
     annotate,
     have_services,
     ingress,
+    port,
     said_of,
     service_in,
     services,
@@ -80,3 +81,27 @@ def test_a_duration_that_nobody_can_wait_for_is_bad_usage(balanced: Stage, flag:
     assert ran.stderr.count("expect a shorter duration, of at most 277778h") == 1
     assert "Traceback" not in ran.stderr
     assert balanced.writes() == []
+
+
+def test_an_object_with_thousands_of_faults_has_ten_events(balanced: Stage) -> None:
+    """Each fault was an event: 21,410 of them in forty seconds, and nothing else was served."""
+    ports = [port(number, "UDP") for number in range(1, 301)]
+    many = a_service("many")
+    many["spec"] |= {"ports": [port(80), *ports], "allocateLoadBalancerNodePorts": False}
+    have_services(balanced, many, a_service("good"))
+
+    ran = balanced.reconcile("--once", "--output=json")
+
+    told = [e for e in _events(balanced) if e["involvedObject"]["name"] == "many"]
+    assert ran.code == 0, ran.stderr
+    assert ingress(service_in(balanced, "good"))
+    assert len(told) == 10
+    assert [e["message"] for e in told if e["reason"] == "MoreWarnings"] == [
+        "and 292 more warnings on this object: see reconcile --dry-run"
+    ]
+
+
+def _events(stage: Stage) -> list[dict[str, Any]]:
+    _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
+    found: list[dict[str, Any]] = listed["items"]
+    return found

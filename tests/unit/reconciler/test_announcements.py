@@ -1,5 +1,7 @@
 """Which events follow from outcomes and plans: one for each Node that was helped, or that a person has to help."""
 
+from dataclasses import replace
+
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
@@ -8,7 +10,7 @@ from desired.diff import compute_plan
 from desired.judgement import judge
 from desired.settings import Settings
 from desired.snapshot import Snapshot
-from reconciler.telemetry.announcements import on_outcome, warnings
+from reconciler.telemetry.announcements import at_most, on_outcome, warnings
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 
@@ -204,3 +206,36 @@ def test_a_settled_node_with_a_wrong_node_ip() -> None:
 def test_an_empty_plan_says_nothing() -> None:
     """A cluster in order has no events."""
     assert list(warnings(Plan(), WORLD, Settings())) == []
+
+
+NOTICE = Event(subject_of(a_settled_node()), EventType.WARNING, "InvalidAnnotation", "port 0 is left out")
+OTHER = replace(NOTICE, subject=subject_of(a_settled_node("web-2", 2)))
+
+
+def port(number: int) -> Event:
+    """One of many warnings on one object."""
+    return replace(NOTICE, message=f"port {number} is left out")
+
+
+def more(count: int) -> Event:
+    """The one that counts the others."""
+    text = f"and {count} more warnings on this object: see reconcile --dry-run"
+    return replace(NOTICE, reason="MoreWarnings", message=text)
+
+
+@pytest.mark.parametrize(
+    ("events", "told", "expected"),
+    [
+        pytest.param([], [], [], id="nothing is wrong"),
+        pytest.param([port(n) for n in range(10)], [], [port(n) for n in range(10)], id="as many as there is room for"),
+        pytest.param([port(n) for n in range(11)], [], [*map(port, range(9)), more(2)], id="one too many"),
+        pytest.param([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991)], id="thousands"),
+        pytest.param([port(1)] * 50, [], [port(1)], id="one of them again and again"),
+        pytest.param([port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3)], id="beside others"),
+        pytest.param([port(1), port(2)], [NOTICE] * 20, [more(2)], id="after more than enough"),
+        pytest.param([*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11), OTHER], id="another object"),
+    ],
+)
+def test_at_most_so_many_on_one_object(events: list[Event], told: list[Event], expected: list[Event]) -> None:
+    """The first are told, and how many others there are; no other object has fewer for it."""
+    assert list(at_most(10, events, told)) == expected

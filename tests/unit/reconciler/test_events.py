@@ -1,7 +1,7 @@
 """Events in the cluster: said when what they say begins to hold, under names that follow from it, lost without harm."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -270,3 +270,46 @@ def test_the_end_tells_that_nothing_is_under_way(sim: Simulation) -> None:
     assert events.close(5)
 
     assert len(listed(sim)) == 1
+
+
+def test_no_more_wait_than_there_is_room_for(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API server that takes events slowly has no queue without end: what goes on is said in a later pass."""
+    monkeypatch.setattr("reconciler.telemetry.events._MOST_UNDER_WAY", 20)
+    many = [replace(MISSED, message=f"reason {number}") for number in range(50)]
+    events = EventSink(sim.kubernetes_writer())
+    waiting: list[Future[None]] = []
+
+    def submit(_call: Callable[[], None]) -> Future[None]:
+        waiting.append(Future())
+        return waiting[-1]
+
+    monkeypatch.setattr(events._senders, "submit", submit)
+    handed_over = []
+    for minute in range(5):
+        events.announce(many, NOW + timedelta(minutes=minute))
+        handed_over.append(len(waiting))
+        for future in waiting[: 20 * minute]:  # nothing has ended before the third pass
+            if not future.done():
+                future.set_result(None)
+
+    assert handed_over == [20, 20, 40, 50, 50]
+    events.send(SYNCED, NOW)
+    assert len(waiting) == 51
+
+
+def test_handing_over_looks_at_no_other_event(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of events cost thousands of times what one costs: none of them is looked through for each."""
+    events = EventSink(sim.kubernetes_writer())
+    asked: list[str] = []
+
+    class Sent:
+        """A call whose end is asked for."""
+
+        def done(self) -> bool:
+            asked.append("done")
+            return True
+
+    monkeypatch.setattr(events._senders, "submit", lambda _call: Sent())
+    events.announce([replace(MISSED, message=f"reason {number}") for number in range(10_000)], NOW)
+
+    assert len(asked) <= 10_000

@@ -2,6 +2,7 @@
 
 import pytest
 
+from desired.bounds import shown_text
 from reconciler.config import Config, ConfigurationError, load_config
 from reconciler.flags import Command
 from reconciler.leadership.timings import Timings
@@ -75,7 +76,7 @@ def test_names_that_are_none(flag: str, name: str) -> None:
         load({flag: name})
 
     assert raised.value.lines == (
-        f"{flag} is {name!r}: expect the name of a Kubernetes object, such as cloud-controller-manager",
+        f"{flag} is {shown_text(name)}: expect the name of a Kubernetes object, such as cloud-controller-manager",
     )
     assert raised.value.usage
 

@@ -8,6 +8,7 @@ import pytest
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
+from desired.bounds import several
 from desired.load_balancer import Attachment, CloudBalancer
 from desired.load_balancers.attaching import attachment_problems, network_id, wanted_attachment
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
@@ -171,6 +172,7 @@ def test_address_that_somebody_has(
         pytest.param((), None, None, id="nobody else"),
         pytest.param({"default/shop"}, None, "Service default/shop asks for it as well", id="another Service"),
         pytest.param({"b/y", "a/x"}, attached(None), "Services a/x, b/y ask for it as well", id="two others"),
+        pytest.param(set("abcdef"), None, "Services a, b, c and 3 more ask for it as well", id="many others"),
         pytest.param({"default/shop"}, attached("10.0.0.9"), None, id="another Service, and it is its own already"),
     ],
 )
@@ -178,13 +180,13 @@ def test_address_that_others_ask_for(rivals: set[str], present: CloudBalancer | 
     """Of several Services that ask for one address none gets it by chance, save who has it."""
     text = f"{IP_KEY} is 10.0.0.9: {why}; choose another address, or remove it"
 
-    found = [problem.text for problem in attachment_problems(asks_for("10.0.0.9"), present, world(), rivals)]
+    found = [problem.text for problem in attachment_problems(asks_for("10.0.0.9"), present, world(), several(rivals))]
     assert found == ([text] if why else [])
 
 
 def test_a_holder_is_named_before_rivals() -> None:
     """One reason is enough, and the one that is a fact comes first."""
-    (found,) = attachment_problems(asks_for("10.0.0.9"), None, world(servers=[WITH_ADDRESS]), {"default/shop"})
+    (found,) = attachment_problems(asks_for("10.0.0.9"), None, world(servers=[WITH_ADDRESS]), several({"default/shop"}))
 
     assert "server db has it" in found.text
     assert "shop" not in found.text

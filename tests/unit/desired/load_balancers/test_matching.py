@@ -255,6 +255,21 @@ def test_rivals_are_named() -> None:
     assert matches([A, B, C])["shop"] == Contested(None, f"Services default/web, default/zoo ask {why}")
 
 
+def test_of_many_rivals_a_few_are_named() -> None:
+    """Thousands of Services with one name are told in proportion to their number: each of a few of the others."""
+    crowd = [replace(A, name=f"web-{number:03}", uid=f"uid-{number}") for number in range(200)]
+    found = match_balancers(a_world(crowd, ()), LOCATED)
+
+    def told(name: str) -> str:
+        match = found[f"default/{name}"]
+        assert isinstance(match, Contested)
+        return match.why.partition(" for ")[0]
+
+    assert told("web-000") == "Services default/web-001, default/web-002, default/web-003 and 196 more ask"
+    assert told("web-002") == "Services default/web-000, default/web-001, default/web-003 and 196 more ask"
+    assert told("web-199") == "Services default/web-000, default/web-001, default/web-002 and 196 more ask"
+
+
 @pytest.mark.parametrize(
     "other",
     [

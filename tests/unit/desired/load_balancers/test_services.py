@@ -7,6 +7,7 @@ import pytest
 
 from desired.change import Note, NoteKind
 from desired.diff import compute_plan
+from desired.judgement import judge
 from desired.load_balancer import CloudBalancer, ServerTarget
 from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.services import desired_services
@@ -167,3 +168,14 @@ def test_orphans_are_said_to_be_there() -> None:
         a_world([], [a_balancer(6, service_uid="gone")]), services=incomplete(Section({"default/web": new()}))
     )
     assert [note for note in compute_plan(late, LOCATED).notes if note.kind is NoteKind.ORPHAN] == []
+
+
+def test_a_plan_of_many_services_with_one_name_grows_with_their_number() -> None:
+    """Five thousand of them took 3.2 GiB and the process: the note of each named all the others, three times over."""
+
+    def size(count: int) -> int:
+        crowd = [replace(called(f"web-{number:04}", name="shared"), finalizers=()) for number in range(count)]
+        plan = judge(compute_plan(a_world(crowd, []), LOCATED), a_world(crowd, []), LOCATED)
+        return sum(len(note.text) for note in plan.notes) + sum(len(change.ruling.why) for change in plan.changes)
+
+    assert 0 < size(400) <= 2 * size(200) + 1000
