@@ -70,7 +70,7 @@ def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...
     wanted = (
         (
             node.key not in only,
-            not is_announced(node, snapshot.taken_at, given_up_after),
+            not is_announced(node, snapshot, given_up_after),
             node.ready_since,
             server_id,
         )
@@ -88,10 +88,13 @@ def is_departing(node: Node) -> bool:
 
 
 def _wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
-    """The one of the two waits that takes longer; None when both are over."""
+    """The one of the two waits that takes longer; None when both are over. What is said to begin later begins now."""
     clocks = (
-        (waits.not_ready_for - (now - proof.not_ready_since), f"not Ready for {_seconds(waits.not_ready_for)}"),
-        (waits.age - (now - proof.created_at), f"older than {_seconds(waits.age)}"),
+        (
+            waits.not_ready_for - max(timedelta(0), now - proof.not_ready_since),
+            f"not Ready for {_seconds(waits.not_ready_for)}",
+        ),
+        (waits.age - max(timedelta(0), now - proof.created_at), f"older than {_seconds(waits.age)}"),
     )
     left, what = max(clocks)
     return Doubt(f"the Node has to be {what}", left.total_seconds()) if left > timedelta(0) else None

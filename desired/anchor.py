@@ -64,7 +64,7 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
     total = found = unknown = 0
     for node, server_id in cloud_nodes(snapshot, settings):
         ready = node.ready is Readiness.TRUE
-        if not ready or is_announced(node, snapshot.taken_at, settings.waits.given_up_after):
+        if not ready or is_announced(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
         match snapshot.servers.find(server_id):

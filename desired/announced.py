@@ -1,20 +1,23 @@
 """Whether somebody has announced that a Node goes away, so that its going surprises nobody (design section 6)."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED
-from desired.snapshot import Node, Readiness, Taint
+from desired.snapshot import Node, Readiness, Snapshot, Taint
 
 _ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
 
 
-def is_announced(node: Node, now: datetime, given_up_after: timedelta) -> bool:
+def is_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
     """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or not Ready for ``given_up_after``."""
-    return why_announced(node, now, given_up_after) is not None
+    return why_announced(node, snapshot, given_up_after) is not None
 
 
-def why_announced(node: Node, now: datetime, given_up_after: timedelta) -> str | None:
-    """How the Node's going was announced, in words; None when it was not."""
+def why_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:
+    """How the Node's going was announced, in words; None when it was not.
+
+    Silence announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
+    """
     if node.deleted_at is not None:
         return "it is being deleted"
     if node.unschedulable:
@@ -22,7 +25,8 @@ def why_announced(node: Node, now: datetime, given_up_after: timedelta) -> str |
     tainted = sorted(taint.key for taint in node.taints if is_announcing(taint))
     if tainted:
         return f"it has the taint {tainted[0]}"
-    if node.ready is not Readiness.TRUE and now - node.ready_since >= given_up_after:
+    is_given_up = node.ready is not Readiness.TRUE and node.ready_for(snapshot.taken_at) >= given_up_after
+    if is_given_up and not snapshot.clocks.differ:
         return f"it has not been Ready since {node.ready_since:%Y-%m-%d %H:%M} UTC"
     return None
 

@@ -27,14 +27,15 @@ class Approval:
     approved_at: datetime
     used_at: datetime | None = None
 
-    def counts(self, now: datetime) -> bool:
+    def counts(self, now: datetime, *, clocks_differ: bool = False) -> bool:
         """Whether it lets its hold pass at ``now``."""
-        return self.why_void(now) is None
+        return self.why_void(now, clocks_differ=clocks_differ) is None
 
-    def why_void(self, now: datetime) -> str | None:
+    def why_void(self, now: datetime, *, clocks_differ: bool = False) -> str | None:
         """Why it lets nothing pass at ``now``; None when it counts.
 
-        API servers behind one address are not of one second: a minute from the future still counts.
+        API servers behind one address are not of one second: a minute from the future still counts. While clocks differ
+        by more, nobody knows how old it is, and one that has expired could count again.
         """
         if self.used_at is not None:
             return f"was used at {self.used_at:%H:%M:%S} UTC"
@@ -42,6 +43,8 @@ class Approval:
             return f"has expired: it is of {self.approved_at:%Y-%m-%d %H:%M} UTC"
         if self.approved_at - now > CLOCK_SKEW:
             return f"is of the future, {self.approved_at:%Y-%m-%d %H:%M} UTC"
+        if clocks_differ:
+            return "does not count while the clocks differ, as its age is not known; --approve of one --once run does"
         return None
 
     def used(self, now: datetime) -> "Approval":

@@ -6,6 +6,7 @@ Measured on the state of the world and not on one plan, so that it means the sam
 from dataclasses import dataclass
 
 from desired.announced import is_announced
+from desired.clocks import LOOK_AGAIN_S
 from desired.names import LABEL_CONTROL_PLANE
 from desired.ownership import cloud_nodes
 from desired.section import Absent
@@ -38,11 +39,11 @@ class NodeLosses:
 def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
     """The losses of Hetzner Cloud, proven or not."""
     ours = list(cloud_nodes(snapshot, settings))
-    now, given_up_after = snapshot.taken_at, settings.waits.given_up_after
+    given_up_after = settings.waits.given_up_after
     lost = (
         node.key
         for node, server_id in ours
-        if isinstance(snapshot.servers.find(server_id), Absent) and not is_announced(node, now, given_up_after)
+        if isinstance(snapshot.servers.find(server_id), Absent) and not is_announced(node, snapshot, given_up_after)
     )
     unreadable = sum(server_id in snapshot.servers.unreadable for _, server_id in ours) + len(snapshot.nodes.unreadable)
     return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
@@ -51,10 +52,12 @@ def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
 def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> float | None:
     """Seconds until the next lost Node counts as announced, for it was not Ready for so long; None when all are Ready.
 
-    After that there is one less, and what is held may not be any more.
+    After that there is one less, and what is held may not be any more. Nobody knows when the clocks agree again.
     """
+    if snapshot.clocks.differ:
+        return LOOK_AGAIN_S
     silent = (node for node in snapshot.nodes if node.key in losses.lost and node.ready is not Readiness.TRUE)
-    left = (settings.waits.given_up_after - (snapshot.taken_at - node.ready_since) for node in silent)
+    left = (settings.waits.given_up_after - node.ready_for(snapshot.taken_at) for node in silent)
     return min((wait.total_seconds() for wait in left), default=None)
 
 

@@ -201,6 +201,8 @@ class NoteKind(StrEnum):
     """The cluster's pod CIDR is not given, or is another one than the Nodes'."""
     NO_POD_CIDR = "no-pod-cidr"
     """Nodes that have no pod CIDR yet."""
+    CLOCK_SKEW = "clock-skew"
+    """A clock that others disagree with."""
     ORPHAN = "orphan"
     """A load balancer of this cluster that no Service wants."""
     PARTIAL = "partial"

@@ -11,6 +11,7 @@ from desired.anchor import Anchor, AnchorState, witnesses
 from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
 from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
 from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Verdict
+from desired.clock_guards import clock_skew
 from desired.finding import Facts, Finding, Guard
 from desired.kinds import Verb
 from desired.other_controller import other_controller
@@ -126,6 +127,7 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "other-controller": other_controller,
         "project-anchor": project_anchor,
         "absence-proof": absence_proof,
+        "clock-skew": clock_skew,
         "node-blast-radius": node_blast_radius,
         "foreign-owner": foreign_owner,
         "adoption": adoption,

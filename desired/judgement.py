@@ -5,6 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.clock_guards import clock_notes
 from desired.finding import Facts, Finding
 from desired.guards import GUARDS, anchor_notes
 from desired.load_balancers.conditions import service_conditions
@@ -16,7 +17,7 @@ from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import DesiredState
 
-_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.OTHER_CONTROLLER})
+_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
@@ -54,11 +55,11 @@ def judge(
 
 
 def _notes(facts: Facts) -> tuple[Note, ...]:
-    """The plan's notes, those on other controllers, and the anchor's. What is not found in another project says nothing
-    of a Node: then the anchor speaks for all of them."""
+    """The plan's notes, those on other controllers and on clocks, and the anchor's. What is not found in another
+    project says nothing of a Node: then the anchor speaks for all of them."""
     anchor = anchor_notes(facts.anchor)
     notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
-    return (*notes, *controller_notes(facts.snapshot), *anchor)
+    return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor)
 
 
 def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:

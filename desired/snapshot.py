@@ -5,12 +5,13 @@ Only fields that some rule looks at are here. Everything is compared by value.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from types import MappingProxyType
 from typing import Any
 
+from desired.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.load_balancer import BalancerType, Certificate, CloudBalancer
 from desired.route import Member, Route
 from desired.section import Absent, Present, Section, Unknown
@@ -110,6 +111,10 @@ class Node:
         """Since when the Node is as Ready, or as little, as it is: its creation, when no condition says."""
         found = self._ready_condition()
         return (found.since if found else None) or self.created_at
+
+    def ready_for(self, now: datetime) -> timedelta:
+        """How long the Node has been as Ready as it is, at ``now``. What is said to begin later begins now."""
+        return max(timedelta(0), now - self.ready_since)
 
     def _ready_condition(self) -> Condition | None:
         return self.condition("Ready")
@@ -215,6 +220,8 @@ class Snapshot:
     """By key, what runs in the Lease's namespace, where another cloud controller may be; None: nobody looked."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → what the loop remembers against it; never a part of the plan."""
+    clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
+    """How far the other clocks were from that of ``taken_at``: they are never the same in two readings."""
 
     def node(self, key: str) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""

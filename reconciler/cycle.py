@@ -197,9 +197,10 @@ def _judge(looking: Looking, snapshot: Snapshot) -> Judged:
     approvals: Mapping[str, Approval] = {}
     if any(not hold.approved for hold in judged.holds):
         try:
+            now, differ = snapshot.taken_at, snapshot.clocks.differ
             found = observe_approvals(looking.eyes.kubernetes, looking.namespace)
-            approvals = {approval.hash: approval for approval in found if approval.counts(snapshot.taken_at)}
-            why = _notes_on_void(found, judged.holds, snapshot.taken_at)
+            approvals = {approval.hash: approval for approval in found if approval.counts(now, clocks_differ=differ)}
+            why = _notes_on_void(found, judged.holds, now, clocks_differ=differ)
         except ApiError as error:
             why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
@@ -222,13 +223,15 @@ def _known_keys(snapshot: Snapshot) -> Iterator[str]:
         yield from (f"service/{name}", f"load_balancer/{name}", f"certificate/{name}")
 
 
-def _notes_on_void(found: Collection[Approval], holds: Collection[Hold], now: datetime) -> tuple[Note, ...]:
+def _notes_on_void(
+    found: Collection[Approval], holds: Collection[Hold], now: datetime, *, clocks_differ: bool
+) -> tuple[Note, ...]:
     """A word on each approval of a hold that is there and does not count: somebody believes that it does."""
     held = {hold.hash for hold in holds}
     return tuple(
         Note("plan", NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
         for approval in found
-        if approval.hash in held and (why := approval.why_void(now)) is not None
+        if approval.hash in held and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
     )
 
 

@@ -4,6 +4,7 @@ In a dry run no object that is able to write is ever constructed, and both conne
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -79,7 +80,7 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
     cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
-    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader))
+    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader), wall=time.time)
     looking = _looking(eyes, config)
     if read_only:
         return Wired(looking)

@@ -14,6 +14,7 @@ import msgspec
 
 from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
+from actuators.clients.dates import Dates
 from actuators.clients.wording import one_line, without_credentials
 from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
@@ -92,6 +93,7 @@ class HetznerConnection:
         self._read_only = read_only
         self._gate = gate
         self.requests = RequestCount()
+        self.dates = Dates()
         self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
 
@@ -124,6 +126,7 @@ class HetznerConnection:
         if method != "GET":
             self._gate()  # only now: waiting for an allowance may have taken its time
         self.requests.add(method)
+        asked_at = self.dates.now
         try:
             response = observed(
                 self.observe(method, path),
@@ -156,6 +159,7 @@ class HetznerConnection:
         if is_refused or method != "GET":
             note_correlation(response.headers.get("X-Correlation-Id"))
         if not is_refused:
+            self.dates.note(response.headers.get("Date"), asked_at)  # a refusal may be a proxy's
             return response.content
         raise self._error(f"{method} {path.partition('?')[0]}", response)
 
@@ -248,6 +252,11 @@ class HetznerReader:
     def rate_limit(self) -> RateLimit | None:
         """The project's allowance as last seen; None before the first answer."""
         return self._connection.rate_limit
+
+    @property
+    def dates(self) -> Dates:
+        """What is known of Hetzner's clock."""
+        return self._connection.dates
 
     def get(self, path: str) -> bytes:
         """The body of one answer. Raises an ApiError."""

@@ -19,6 +19,7 @@ import msgspec
 
 from actuators.clients.addresses import is_loopback
 from actuators.clients.counting import RequestCount
+from actuators.clients.dates import Dates
 from actuators.clients.kubeconfig import load_kubeconfig
 from actuators.clients.own_writes import OwnWrites
 from actuators.clients.wording import one_line, without_credentials
@@ -95,6 +96,7 @@ class KubernetesConnection:
         self._refused = refused
         self.host = without_credentials(str(api_client.configuration.host))
         self.requests = RequestCount()
+        self.dates = Dates()
         self.observe: Observe = ignore
         self.own_writes = OwnWrites()
 
@@ -155,6 +157,7 @@ class KubernetesConnection:
         if method not in ("GET", "WATCH"):
             self._gate()  # only now: fetching credentials may have taken its time
         self.requests.add(method)
+        asked_at = self.dates.now
         try:
             response = observed(
                 self.observe(method, path),
@@ -173,6 +176,7 @@ class KubernetesConnection:
             raise self.silent(error) from error
         _log.debug("kubernetes %s %s %s", method, path, response.status)
         if response.status < 300:
+            self.dates.note(response.headers.get("Date"), asked_at)  # a refusal may be a proxy's
             return response
         if response.status == HTTPStatus.UNAUTHORIZED:
             self._refused()
@@ -204,6 +208,11 @@ class KubernetesReader:
     def requests(self) -> RequestCount:
         """Requests sent over this connection so far."""
         return self._connection.requests
+
+    @property
+    def dates(self) -> Dates:
+        """What is known of the API server's clock."""
+        return self._connection.dates
 
     @property
     def connection(self) -> KubernetesConnection:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from desired.blast_radius import cloud_losses
 from desired.change import Change, Hold, Verdict
+from desired.clock_guards import CLOCK_SKEW
 from desired.departing import departing_node
 from desired.diff import diff
 from desired.finding import Facts, Finding
@@ -35,8 +36,9 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
 }
 """Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not
 listed; other rules look at everything."""
-_REMEMBERED = frozenset({FLAPPING, BACK_OFF})
-"""Rules on what only the loop remembers: who explains has nothing to let pass."""
+_SILENT = frozenset({CLOCK_SKEW, FLAPPING, BACK_OFF})
+"""Rules that are listed only when they withhold something: on what only the loop remembers, where who explains has
+nothing to let pass, and on clocks, which are no matter of the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
 
 def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
     """Whether the rule had an eye on one of these changes."""
-    if rule in _REMEMBERED or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
+    if rule in _SILENT or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
         return False
     return any(map(_LOOKS_AT.get(rule, _anything), changes))
 

@@ -86,7 +86,7 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
         changes=changes,
         guards=guard_words(node.key, Facts(plan, snapshot, settings), part.holds),
         on_deletion=() if server_id is None or deletion else words_on_deletion(node, server_id, snapshot, settings),
-        announced=why_announced(node, snapshot.taken_at, settings.waits.given_up_after),
+        announced=why_announced(node, snapshot, settings.waits.given_up_after),
         anchor=anchor_of_cloud(snapshot, settings),
         losses=cloud_losses(snapshot, settings),
         notes=tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL),

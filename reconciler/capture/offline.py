@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from actuators.clients.counting import RequestCount
+from actuators.clients.dates import Dates
 from actuators.clients.hetzner import HetznerReader, RateLimit
 from actuators.clients.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
 from actuators.clients.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segment
@@ -64,6 +65,7 @@ class FiledCluster(KubernetesReader):
         self._gaps = captured.gaps
         self._headers = {"date": format_datetime(captured.taken_at.astimezone(UTC), usegmt=True)}
         self._requests = RequestCount()
+        self._dates = Dates()
 
     @property
     def host(self) -> str:
@@ -74,6 +76,11 @@ class FiledCluster(KubernetesReader):
     def requests(self) -> RequestCount:
         """None: nobody is asked."""
         return self._requests
+
+    @property
+    def dates(self) -> Dates:
+        """None: a file has no clock but the time at which it was written."""
+        return self._dates
 
     def get(self, path: str) -> Answer:
         """The answer of the API server that was captured, as of then. Raises the ApiError that it answered with,
@@ -101,11 +108,17 @@ class FiledProject(HetznerReader):
         self._objects = captured.objects
         self._gaps = captured.gaps
         self._requests = RequestCount()
+        self._dates = Dates()
 
     @property
     def requests(self) -> RequestCount:
         """None: nobody is asked."""
         return self._requests
+
+    @property
+    def dates(self) -> Dates:
+        """None: a file has no clock but the time at which it was written."""
+        return self._dates
 
     @property
     def rate_limit(self) -> RateLimit | None:

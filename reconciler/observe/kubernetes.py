@@ -48,5 +48,5 @@ def server_time(answer: Answer) -> datetime:
     """The API server's clock, to the second, in UTC. Raises Broken when the answer carries no ``Date``."""
     try:
         return parsedate_to_datetime(answer.headers["date"]).astimezone(UTC)
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, OverflowError) as error:
         raise Broken("the Kubernetes API server's answer has no usable Date header; is that a proxy?") from error

@@ -1,6 +1,6 @@
 """One reading of both clouds, side by side: the snapshot that a pass decides from, and what went wrong on the way."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import ApiError
+from desired.clocks import Clocks
 from desired.load_balancer import BalancerType
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
 from desired.route import Route
@@ -19,6 +20,7 @@ from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
 from reconciler.observe.catalogue import Catalogue
 from reconciler.observe.certificates import observe_certificates
+from reconciler.observe.clocks import compare_clocks
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
@@ -41,6 +43,18 @@ class Eyes:
     hetzner: HetznerReader
     confirmer: Confirmer
     catalogue: Catalogue = field(default_factory=Catalogue)
+    wall: Callable[[], float] | None = None
+    """This machine's clock, in seconds since the epoch; None where it says nothing of the world that is read."""
+
+    def begin(self) -> None:
+        """A reading begins: what clocks show is compared within it."""
+        self.kubernetes.dates.begin()
+        self.hetzner.dates.begin()
+
+    @property
+    def clocks(self) -> Clocks:
+        """How far the clocks are apart by the answers of this reading."""
+        return compare_clocks(self.kubernetes.dates, self.hetzner.dates, self.wall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,7 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
     """
     services: Section[str, Service] | None = None
     error: ApiError | None = None
+    eyes.begin()
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
         nodes = pool.submit(observe_nodes, eyes.kubernetes)
         uid = pool.submit(observe_cluster_uid, eyes.kubernetes)
@@ -83,6 +98,7 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
         routes=_of_interest(found.routes, settings),
         services=services,
         controllers=others.result() if others else None,
+        clocks=eyes.clocks,
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
     observation = Observation(eyes.confirmer.confirm(snapshot, settings), failures)
@@ -100,6 +116,7 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
     touched = frozenset(kind.partition(".")[0] for kind in kinds)
     node_section, services, error = old.nodes, old.services, before.failures.get("services")
     moments: list[datetime] = []
+    eyes.begin()
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
         nodes = pool.submit(observe_nodes, eyes.kubernetes) if "node" in touched else None
         network = pool.submit(observe_network, eyes.hetzner, settings.network) if "route" in touched else None
@@ -115,7 +132,7 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
         node_section = _without_latecomers(node_section, found_nodes)
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
-    snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at)
+    snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=eyes.clocks)
     failures = _failures(before.failures, {"services": error})
     if network is None:
         return _finish(eyes, settings, Observation(snapshot, failures), reads)

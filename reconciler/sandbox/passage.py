@@ -6,6 +6,8 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any, NoReturn
 
 import aiohttp
@@ -93,6 +95,15 @@ def end_to_end(headers: Mapping[str, str], but: set[str]) -> list[tuple[str, str
     named = {name.strip().lower() for value in connection for name in value.split(",")}
     left_out = _HOP_BY_HOP | named | but
     return [(name, value) for name, value in headers.items() if name.lower() not in left_out]
+
+
+def with_clock_ahead(headers: list[tuple[str, str]], seconds: float) -> list[tuple[str, str]]:
+    """The headers of a machine whose clock is so far ahead: its ``Date`` is later, or earlier when negative."""
+
+    def shifted(value: str) -> str:
+        return format_datetime(parsedate_to_datetime(value) + timedelta(seconds=seconds), usegmt=True)
+
+    return [(name, shifted(value) if name.lower() == "date" else value) for name, value in headers]
 
 
 async def until_client_leaves() -> NoReturn:

@@ -15,7 +15,7 @@ from aiohttp import web
 from yarl import URL
 
 from reconciler.sandbox.exchange import Journal
-from reconciler.sandbox.passage import Passage, end_to_end, until_client_leaves
+from reconciler.sandbox.passage import Passage, end_to_end, until_client_leaves, with_clock_ahead
 from reconciler.sandbox.serving import BackgroundLoop, listen
 from reconciler.sandbox.transport_faults import Fault, FaultList
 
@@ -137,7 +137,8 @@ class FaultProxy:
                     return await passage.reset()
                 case "cut_body":
                     return await passage.send_half(answer)
-            return await self._stream(passage, answer, silent=fault.kind == "half_open")
+            ahead_s = fault.seconds if fault.kind == "clock" else 0.0
+            return await self._stream(passage, answer, silent=fault.kind == "half_open", ahead_s=ahead_s)
 
     def _forward(self, passage: Passage) -> Any:
         if self._session is None:
@@ -152,9 +153,14 @@ class FaultProxy:
             allow_redirects=False,
         )
 
-    async def _stream(self, passage: Passage, answer: aiohttp.ClientResponse, *, silent: bool) -> web.StreamResponse:
+    async def _stream(
+        self, passage: Passage, answer: aiohttp.ClientResponse, *, silent: bool, ahead_s: float
+    ) -> web.StreamResponse:
+        headers = end_to_end(answer.headers, set())
         outgoing = web.StreamResponse(
-            status=answer.status, reason=answer.reason, headers=end_to_end(answer.headers, set())
+            status=answer.status,
+            reason=answer.reason,
+            headers=with_clock_ahead(headers, ahead_s) if ahead_s else headers,
         )
         await passage.send_headers(outgoing)
         try:

@@ -19,6 +19,7 @@ KINDS: dict[str, Mapping[str, type | tuple[type, ...]]] = {
     "executed_then_reset": {},
     "half_open": {},
     "cut_client": {},
+    "clock": {"seconds": (int, float)},
 }
 """Kind → its own members and their JSON types."""
 
@@ -31,7 +32,7 @@ _COMMON: Mapping[str, type | tuple[type, ...]] = {
     "count": int,
     "skip": int,
 }
-_REQUIRED = {"status": "code", "delay": "seconds", "cut_client": "client"}
+_REQUIRED = {"status": "code", "delay": "seconds", "clock": "seconds", "cut_client": "client"}
 _SILENT_FROM_NOW = {"half_open", "cut_client"}
 
 
@@ -109,7 +110,7 @@ class Fault:
             raise ValueError(f"code {self.code} is no final HTTP status")
         if self.count is not None and self.count < 1:
             raise ValueError(f"count is a positive number or null, not {self.count}")
-        if self.skip < 0 or self.seconds < 0:
+        if self.skip < 0 or (self.seconds < 0 and self.kind != "clock"):
             raise ValueError("skip and seconds cannot be negative")
         if not all(isinstance(value, str) for value in (self.headers or {}).values()):
             raise ValueError("headers are strings")

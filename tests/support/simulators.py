@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,10 @@ class Simulation:
         self.kubernetes_proxy.set_faults([{"kind": kind, **members}])
 
     def spoil_hetzner(self, kind: str, **members: Any) -> None:
-        """Add a fault of transport before Hetzner."""
+        """Add a fault of transport before Hetzner. What is answered in its place has the time of its clock."""
+        if kind == "status":
+            date = {"Date": format_datetime(self.clock.now(), usegmt=True)}
+            members["headers"] = {**date, **members.get("headers", {})}
         self.hetzner_proxy.set_faults([{"kind": kind, **members}])
 
     def sent_to_kubernetes(self, *methods: str) -> list[Exchange]:

@@ -1,12 +1,14 @@
 """Whether a Node's going was announced, and how: design section 6, ``node-blast-radius``."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from desired.announced import is_announced, why_announced
+from desired.clocks import Clocks
 from desired.snapshot import Node, Readiness, Taint
-from tests.builders import NOW, a_settled_node
+from tests.builders import NOW, a_settled_node, a_snapshot
 
 HALF_AN_HOUR = timedelta(minutes=30)
 SECOND = timedelta(seconds=1)
@@ -78,8 +80,8 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, age: timedelta
 )
 def test_why_announced(node: Node, expected: str | None) -> None:
     """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
-    assert why_announced(node, NOW, HALF_AN_HOUR) == expected
-    assert is_announced(node, NOW, HALF_AN_HOUR) is (expected is not None)
+    assert why_announced(node, a_snapshot([node]), HALF_AN_HOUR) == expected
+    assert is_announced(node, a_snapshot([node]), HALF_AN_HOUR) is (expected is not None)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +95,22 @@ def test_why_announced(node: Node, expected: str | None) -> None:
 )
 def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
     """How long a silent Node has to be silent is up to the operator."""
-    assert is_announced(node, NOW, given_up_after) is expected
+    assert is_announced(node, a_snapshot([node]), given_up_after) is expected
+
+
+@pytest.mark.parametrize(
+    ("clocks", "expected"),
+    [
+        pytest.param(Clocks(), True, id="no-other-clock"),
+        pytest.param(Clocks(hetzner=timedelta(seconds=60)), True, id="a-minute-apart"),
+        pytest.param(Clocks(hetzner=timedelta(seconds=-61)), False, id="kubernetes-is-ahead"),
+        pytest.param(Clocks(timedelta(0), timedelta(hours=1)), True, id="only-this-machine-is-off"),
+    ],
+)
+def test_silence_announces_nothing_while_clocks_differ(clocks: Clocks, expected: bool) -> None:
+    """How long a Node has been silent is what a clock says; a cordon is what a person says."""
+    silent_node, cordoned = silent(HALF_AN_HOUR), replace(silent(HALF_AN_HOUR), unschedulable=True)
+    snapshot = a_snapshot([silent_node], clocks=clocks)
+
+    assert is_announced(silent_node, snapshot, HALF_AN_HOUR) is expected
+    assert is_announced(cordoned, snapshot, HALF_AN_HOUR)

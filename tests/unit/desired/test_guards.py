@@ -334,6 +334,7 @@ def test_guards_by_name() -> None:
         "other-controller",
         "project-anchor",
         "absence-proof",
+        "clock-skew",
         "node-blast-radius",
         "foreign-owner",
         "adoption",

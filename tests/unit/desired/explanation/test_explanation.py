@@ -10,6 +10,7 @@ from desired.anchor import Anchor
 from desired.annotations.parsing import Origin
 from desired.blast_radius import NodeLosses
 from desired.change import NodeIdentity, Note, NoteKind, Verdict
+from desired.clock_guards import CLOCK_SKEW
 from desired.diff import compute_plan
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.node import Explanation, explain, why_no_node
@@ -107,7 +108,7 @@ def test_everything_that_can_be_said_has_a_case() -> None:
     assert {member.membership for found in OF_SERVICES for member in found.targets} >= set(Membership)
     assert {option.origin for found in OF_SERVICES for option in found.options} == set(Origin)
     assert {fact.rule for fact in facts} == set(Rule)
-    assert {word.rule for word in words} == GUARDS.keys() - {FLAPPING, BACK_OFF}  # what only a loop remembers
+    assert {word.rule for word in words} == GUARDS.keys() - {CLOCK_SKEW, FLAPPING, BACK_OFF}  # of clocks, and of a loop
     assert {word.verdict for word in words} == set(Verdict)
 
 

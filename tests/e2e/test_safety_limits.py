@@ -1,0 +1,38 @@
+"""What must not get out of hand: ages by a wrong clock, on a real API server."""
+
+from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
+from tests.support.lifecycle import ago, deletions, notes, set_ready
+from tests.support.objects import server, settled_node
+from tests.support.stage import Stage
+
+EIGHT = range(1, 9)
+FIVE = [f"web-{i}" for i in range(1, 6)]
+
+
+def _five_of_eight_are_silent(stage: Stage) -> None:
+    """Since five minutes; their servers are gone from the project, and nobody announced it."""
+    stage.servers(*(server(i, f"web-{i}") for i in EIGHT if i > 5))
+    stage.register(*(settled_node(f"web-{i}", i) for i in EIGHT))
+    set_ready(stage, *FIVE, ready="Unknown", since=ago(minutes=5))
+
+
+def test_an_api_server_an_hour_ahead_gives_up_no_node(stage: Stage) -> None:
+    """By its clock all five were silent for an hour, so that their loss would be past the blast radius."""
+    _five_of_eight_are_silent(stage)
+    stage.proxy.set_faults([{"kind": "clock", "seconds": 3600, "count": None}])
+
+    report = one_pass(stage, ONCE_AT_ANY_AGE)
+
+    assert (len(stage.nodes()), deletions(stage)) == (8, [])
+    assert ("plan", "clock-skew") in notes(report)
+    assert report["holds"][0]["rule"] == "node-blast-radius"
+
+
+def test_one_api_server_of_three_an_hour_ahead_gives_up_no_node(stage: Stage) -> None:
+    """Only the list of Nodes came from it: what else was asked came from the two others."""
+    _five_of_eight_are_silent(stage)
+    stage.proxy.set_faults([{"kind": "clock", "seconds": 3600, "count": 1, "path": "/api/v1/nodes$"}])
+
+    one_pass(stage, ONCE_AT_ANY_AGE)
+
+    assert (len(stage.nodes()), deletions(stage)) == (8, [])

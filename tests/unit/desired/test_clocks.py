@@ -1,0 +1,143 @@
+"""When clocks agree, whose is off when they do not, and what waits for them (guard ``clock-skew``)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from desired.blast_radius import cloud_losses, eases_in_s
+from desired.change import NoteKind, Verdict
+from desired.clock_guards import clock_notes, hangs_on_age
+from desired.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
+from desired.diff import compute_plan
+from desired.judgement import judge
+from desired.kinds import KINDS
+from desired.settings import Settings
+from desired.snapshot import Snapshot
+from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node
+
+HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+NONE = timedelta(0)
+AHEAD = Clocks(hetzner=-HOUR, process=-HOUR)
+"""Kubernetes' clock is an hour ahead of the two others."""
+
+
+@pytest.mark.parametrize(
+    ("clocks", "differ", "whose"),
+    [
+        pytest.param(Clocks(), False, None, id="no-other-clock-is-known"),
+        pytest.param(Clocks(60 * SECOND, -60 * SECOND, 60 * SECOND), False, None, id="all-within-a-minute"),
+        pytest.param(
+            AHEAD,
+            True,
+            "Kubernetes' clock is about 60 minutes ahead of Hetzner's and this machine's;",
+            id="kubernetes-ahead",
+        ),
+        pytest.param(
+            Clocks(HOUR, HOUR),
+            True,
+            "Kubernetes' clock is about 60 minutes behind Hetzner's and this machine's;",
+            id="behind",
+        ),
+        pytest.param(
+            Clocks(-HOUR), True, "Kubernetes' clock is about 60 minutes ahead of Hetzner's;", id="two-clocks-alone"
+        ),
+        pytest.param(
+            Clocks(-HOUR, NONE),
+            True,
+            "Hetzner's clock is about 60 minutes behind Kubernetes' and this machine's;",
+            id="this-machine-may-be-the-api-server",
+        ),
+        pytest.param(
+            Clocks(-HOUR, HOUR),
+            True,
+            "Kubernetes' clock is about 60 minutes ahead of Hetzner's, and this machine's agrees with neither;",
+            id="no-two-agree",
+        ),
+        pytest.param(
+            Clocks(None, -61 * SECOND),
+            True,
+            "Kubernetes' clock is about 1 minute ahead of this machine's, and Hetzner's is not known;",
+            id="hetzner-unknown",
+        ),
+        pytest.param(
+            Clocks(SECOND, 30 * HOUR),
+            False,
+            "this machine's clock is about 30 hours ahead of Kubernetes' and Hetzner's; nothing waits",
+            id="only-this-machine",
+        ),
+        pytest.param(
+            Clocks(NONE, NONE, 240 * HOUR),
+            True,
+            "answers of Kubernetes' API servers differ by about 10 days: one of them has a wrong clock;",
+            id="one-replica-of-several",
+        ),
+    ],
+)
+def test_whose_clock_is_off(clocks: Clocks, differ: bool, whose: str | None) -> None:
+    """The one that two others disagree with; ages wait when Kubernetes' is not one of two that agree."""
+    said = explain_clocks(clocks)
+
+    assert clocks.differ is differ
+    assert said is None if whose is None else said is not None and said.startswith(whose)
+    assert said is None or "NTP" in said
+
+
+def five_of_eight(clocks: Clocks) -> Snapshot:
+    """Five of eight Nodes are silent for an hour by the API server's clock, and their servers are gone."""
+    silent = [a_lost_node(f"lost-{i}", i, ready_since=NOW - HOUR) for i in range(1, 6)]
+    ready = [a_settled_node(f"ready-{i}", i) for i in range(6, 9)]
+    return replace(a_fleet(*silent, *ready, gone=range(1, 6)), clocks=clocks)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "verdict", "rule"),
+    [
+        pytest.param(Clocks(NONE, NONE), Verdict.ALLOWED, None, id="clocks-that-agree"),
+        pytest.param(Clocks(NONE, HOUR), Verdict.ALLOWED, None, id="only-this-machine-is-off"),
+        pytest.param(AHEAD, Verdict.HELD, "node-blast-radius", id="kubernetes-is-ahead"),
+    ],
+)
+def test_nodes_that_seem_given_up(clocks: Clocks, verdict: Verdict, rule: str | None) -> None:
+    """What was silent for long enough goes without a word; by a clock that others disagree with it is a loss."""
+    snapshot = five_of_eight(clocks)
+    judged = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
+    deletions = [change.ruling for change in judged.changes if change.kind == "node.delete"]
+
+    assert {(ruling.verdict, ruling.rule) for ruling in deletions} == {(verdict, rule)}
+    assert len(deletions) == 5
+
+
+def test_an_approval_does_not_set_a_clock() -> None:
+    """The blast radius can be approved; the clocks have to agree all the same, and are looked at again."""
+    snapshot = five_of_eight(AHEAD)
+    plan = compute_plan(snapshot, Settings())
+    (hold,) = judge(plan, snapshot, Settings()).holds
+    judged = judge(plan, snapshot, Settings(), [hold.hash])
+
+    rulings = {(c.ruling.verdict, c.ruling.rule, c.ruling.due_in_s) for c in judged.changes if c.kind == "node.delete"}
+    assert rulings == {(Verdict.WAITING, "clock-skew", LOOK_AGAIN_S)}
+    assert [note.kind for note in judged.notes] == [NoteKind.CLOCK_SKEW]
+
+
+def test_nobody_knows_when_the_hold_eases() -> None:
+    """By a clock that is an hour ahead it should have eased long ago, and a pass would follow the other."""
+    snapshot = five_of_eight(AHEAD)
+
+    assert eases_in_s(cloud_losses(snapshot, Settings()), snapshot, Settings()) == LOOK_AGAIN_S
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_what_hangs_on_an_age(kind: str) -> None:
+    """Nothing but deletions: additions go on whatever the time is."""
+    if kind == "node.delete":
+        assert hangs_on_age(a_change(kind=kind))
+    elif kind.startswith("node."):
+        assert not hangs_on_age(a_change(kind=kind))
+
+
+def test_a_note_is_there_although_nothing_waits() -> None:
+    """Who looks at an idle cluster learns of the clock before a Node is silent."""
+    assert [note.key for note in clock_notes(replace(a_fleet(), clocks=AHEAD))] == ["plan"]
+    assert clock_notes(a_fleet()) == ()
