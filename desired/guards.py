@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from desired.absence import doubt_about
+from desired.address_guards import address_blast_radius
 from desired.anchor import Anchor, AnchorState, witnesses
 from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
 from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
@@ -129,6 +130,7 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "absence-proof": absence_proof,
         "clock-skew": clock_skew,
         "node-blast-radius": node_blast_radius,
+        "address-blast-radius": address_blast_radius,
         "foreign-owner": foreign_owner,
         "adoption": adoption,
         "ip-loss": ip_loss,

@@ -4,6 +4,7 @@ server went."""
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from desired.address_guards import closes_to_pods, takes_addresses
 from desired.blast_radius import cloud_losses
 from desired.change import Change, Hold, Verdict
 from desired.clock_guards import CLOCK_SKEW
@@ -23,6 +24,7 @@ from desired.suspension import BACK_OFF, FLAPPING
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "absence-proof": lambda change: change.kind == "node.delete",
     "node-blast-radius": lambda change: change.kind == "node.delete",
+    "address-blast-radius": lambda change: takes_addresses(change) or closes_to_pods(change),
     "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},
     "adoption": lambda change: change.kind == "lb.adopt",
     "ip-loss": lambda change: change.kind == "lb.delete",
@@ -31,7 +33,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
         or (change.kind == "lb.network" and change.before is not None)
     ),
     "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
-    "route-blast-radius": lambda change: change.kind == "route.delete",
+    "route-blast-radius": lambda change: change.kind in {"route.delete", "route.replace"},
     "cluster-cidr": lambda change: change.kind == "route.delete",
 }
 """Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.in_process import one_pass
+from tests.support.balancer_cluster import private_ip
+from tests.support.in_process import ONCE, one_pass
 from tests.support.lifecycle import change_servers, notes
 from tests.support.objects import joining_node, server, settled_node
+from tests.support.routed_cluster import ROUTED, UNROUTED, all_say, move_server, settle
 from tests.support.stage import Stage, is_initialised
 
 
@@ -55,3 +57,50 @@ def test_an_address_that_two_servers_seem_to_have_is_given_to_no_further_node(st
     change_servers(stage, 2, public_net={"ipv4": {"ip": "192.0.2.77"}})
     assert one_pass(stage)["result"] == "no_changes"
     assert _published(stage, "ExternalIP") == {"web-1": [theirs], "web-2": ["192.0.2.77"]}
+
+
+ELSEWHERE = {"id": 8, "name": "staging", "ip_range": "10.9.0.0/16", "subnets": []}
+
+
+def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) -> None:
+    """HCLOUD_NETWORK names another network of the project: all is held, pass after pass, and once it is corrected
+    nothing is left of it."""
+    settle(stage, 8)
+    world = stage.project.world()["hetzner"]
+    stage.project.replace_world({**world, "networks": [*world["networks"], ELSEWHERE]})
+    kept = {f"web-{number}": [private_ip(number)] for number in range(1, 9)}
+    before = stage.nodes()
+
+    reports = [one_pass(stage, ONCE, HCLOUD_NETWORK="staging") for _ in range(2)]
+
+    assert _published(stage, "InternalIP") == kept
+    assert all_say(stage) == dict.fromkeys(kept, ROUTED)
+    for report in reports:
+        assert report["result"] == "refused"
+        assert {(hold["rule"], hold["value"], hold["limit"], len(hold["keys"])) for hold in report["holds"]} == {
+            ("address-blast-radius", "8", "2", 8)
+        }
+    assert (stage.writes(), stage.nodes()) == ([], before)
+    assert one_pass(stage)["result"] == "no_changes"
+
+
+def test_few_servers_may_leave_the_network_and_more_need_a_person(stage: Stage) -> None:
+    """Two of eight were taken out on purpose: their Nodes follow. A third one is counted with these, also in a later
+    pass, and follows when a person says so."""
+    settle(stage, 8)
+    for number in (1, 2):
+        move_server(stage, number)
+
+    first = one_pass(stage)
+    move_server(stage, 3)
+    second = one_pass(stage)
+
+    assert first["holds"] == []
+    assert {name for name, said in all_say(stage).items() if said == UNROUTED} == {"web-1", "web-2"}
+    assert [(hold["rule"], hold["value"], hold["limit"]) for hold in second["holds"]] == [
+        ("address-blast-radius", "3", "2")
+    ] * 2
+    approvals = [flag for hold in second["holds"] for flag in ("--approve", hold["hash"])]
+    stage.reconcile("--once", *approvals)
+    without = {name for name, ips in _published(stage, "InternalIP").items() if not ips}
+    assert without == {name for name, said in all_say(stage).items() if said == UNROUTED} == {"web-1", "web-2", "web-3"}

@@ -336,6 +336,7 @@ def test_guards_by_name() -> None:
         "absence-proof",
         "clock-skew",
         "node-blast-radius",
+        "address-blast-radius",
         "foreign-owner",
         "adoption",
         "ip-loss",
