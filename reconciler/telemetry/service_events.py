@@ -52,6 +52,9 @@ def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Even
             if line.change.kind in _DONE and isinstance(line.outcome, Applied):
                 reason, text = _DONE[line.change.kind]
                 yield Event(subject_of(service), EventType.NORMAL, reason, f"{text}: {line.change.reason}")
+            if line.change.kind == "lb.create" and line.change.consequences and isinstance(line.outcome, Applied):
+                lost = "; ".join(line.change.consequences)
+                yield Event(subject_of(service), EventType.WARNING, "LoadBalancerReplaced", f"Created it anew: {lost}")
         kinds = {line.change.kind for line in lines} - _GOING
         if kinds and service.key not in unfinished and all(isinstance(line.outcome, Applied) for line in lines):
             reason, text = (

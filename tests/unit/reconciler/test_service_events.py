@@ -73,6 +73,18 @@ def test_what_was_done(outcomes: list[tuple[str, Outcome]], events: list[tuple[s
     assert said(on_pass(tried(*outcomes), WORLD, Plan())) == events
 
 
+def test_a_load_balancer_that_is_created_anew() -> None:
+    """Whoever knows the old addresses by heart has to be told: DNS records, firewalls, other people."""
+    lost = "the Service was reachable as 203.0.113.5; it gets other addresses"
+    created = replace(tried(("lb.create", DONE))[0].change, consequences=(lost,))
+
+    assert said(on_pass([Line(created, DONE)], WORLD, Plan())) == [
+        ("Warning", "LoadBalancerReplaced", f"Created it anew: {lost}"),
+        ENSURED,
+    ]
+    assert said(on_pass([Line(created, BROKEN)], WORLD, Plan())) == []
+
+
 LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
 
 
@@ -173,6 +185,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.NO_POD_CIDR, None),
     (NoteKind.ORPHAN, None),
     (NoteKind.ANCHOR, None),
+    (NoteKind.CLOCK_SKEW, None),
 ]
 """Kind of a note on a Service → reason of its event."""
 
