@@ -1,16 +1,15 @@
-"""When a server counts as gone: the proof that the deletion of a Node hangs on (design section 6, ``absence-proof``).
+"""When a server counts as gone: the proof that each removal for it needs (design section 6, ``absence-proof``).
 
-A list that lacks a server is not enough: pages shift while others delete, caches lag, and a Node may be younger than
-what the list knows (nodes-and-routes W-1 to W-4).
+A list that lacks a server is not enough, whether a Node, a target or a route is to go with it: pages shift while others
+delete, caches lag, and a Node may be younger than what the list knows (nodes-and-routes W-1 to W-4). Which servers a
+change takes for gone is said in ``presumptions``.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from desired.announced import is_announced
-from desired.ownership import cloud_nodes
-from desired.section import Absent, Unknown
-from desired.settings import Controller, Settings, Waits
+from desired.section import Present, Unknown
+from desired.settings import Waits
 from desired.snapshot import Node, Readiness, Snapshot
 
 _NEXT_QUESTION_S = 5.0
@@ -42,44 +41,31 @@ def proof_of_absence(node: Node, server_id: int) -> AbsenceProof:
     return AbsenceProof(server_id, node.uid, node.created_at, node.ready_since)
 
 
-def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt | None:
-    """What keeps ``proof`` from being whole; None when nothing does.
+def doubt_about_server(server_id: int, snapshot: Snapshot) -> Doubt | None:
+    """What keeps a server from being proven gone; None when nothing does: a complete list lacks it, and a GET by its id
+    was answered with ``not_found``. The same for whatever goes with it.
 
-    A GET by id that was not made yet is due soon: only ten are made a pass.
+    A GET by id that was not made yet is due soon: only ten are made at a time.
     """
-    wait = _wait_for(proof, snapshot.taken_at, waits)
-    asked = snapshot.confirmations.get(proof.server_id)
+    match snapshot.servers.find(server_id):
+        case Present():
+            return Doubt(f"server {server_id} is there", None)
+        case Unknown(why):
+            return Doubt(f"it is not known whether server {server_id} is there: {why}", None)
+    asked = snapshot.confirmations.get(server_id)
     if isinstance(asked, Unknown):
-        return Doubt(f"the list of servers lacks {proof.server_id}, and asking for it alone failed: {asked.why}", None)
-    if wait is not None:
-        return wait
+        return Doubt(f"the list of servers lacks {server_id}, and asking for it alone failed: {asked.why}", None)
     if asked is None:
-        return Doubt(f"server {proof.server_id} has not been asked for by its id yet", _NEXT_QUESTION_S)
+        return Doubt(f"server {server_id} has not been asked for by its id yet", _NEXT_QUESTION_S)
     return None
 
 
-def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...]:
-    """Ids of servers to ask for one by one: those on whose absence alone the deletion of a Node hangs.
-
-    Those that ``--only`` names come first, then those that were announced, as these may go without a person's word;
-    among them the ones that were the first to stop being Ready.
-    """
-    if Controller.LIFECYCLE not in settings.controllers:
-        return ()
-    only, given_up_after = settings.only, settings.waits.given_up_after
-    wanted = (
-        (
-            node.key not in only,
-            not is_announced(node, snapshot, given_up_after),
-            node.ready_since,
-            server_id,
-        )
-        for node, server_id in cloud_nodes(snapshot, settings)
-        if is_departing(node)
-        and isinstance(snapshot.servers.find(server_id), Absent)
-        and _wait_for(proof_of_absence(node, server_id), snapshot.taken_at, settings.waits) is None
-    )
-    return tuple(dict.fromkeys(server_id for *_, server_id in sorted(wanted)))
+def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt | None:
+    """What keeps ``proof`` from being whole; None when nothing does: the server is gone, and its Node has been silent,
+    and is old, enough."""
+    wait = wait_for(proof, snapshot.taken_at, waits)
+    failed = isinstance(snapshot.confirmations.get(proof.server_id), Unknown)
+    return doubt_about_server(proof.server_id, snapshot) if wait is None or failed else wait
 
 
 def is_departing(node: Node) -> bool:
@@ -87,8 +73,9 @@ def is_departing(node: Node) -> bool:
     return node.ready is not Readiness.TRUE and node.deleted_at is None
 
 
-def _wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
-    """The one of the two waits that takes longer; None when both are over. What is said to begin later begins now."""
+def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
+    """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later begins
+    now."""
     clocks = (
         (
             waits.not_ready_for - max(timedelta(0), now - proof.not_ready_since),

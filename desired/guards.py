@@ -6,19 +6,20 @@ A guard looks at the whole plan and names what it withholds; it changes nothing.
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from desired.absence import doubt_about
 from desired.address_guards import address_blast_radius
 from desired.anchor import Anchor, AnchorState, witnesses
 from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
 from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
-from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Verdict
+from desired.change import Change, NodeIdentity, Note, NoteKind, Verdict
 from desired.clock_guards import clock_skew
 from desired.finding import Facts, Finding, Guard
 from desired.kinds import Verb
 from desired.other_controller import other_controller
 from desired.ownership import Provider, provider_of
 from desired.patience_guards import back_off, flapping
+from desired.presumptions import doubt_about_change
 from desired.route_guards import cluster_cidr, route_blast_radius
+from desired.routes.gateways import Gateways
 from desired.section import Unknown
 from desired.settings import Controller, Policy, Settings
 from desired.snapshot import Snapshot
@@ -72,14 +73,11 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
 
 
 def absence_proof(facts: Facts) -> Iterator[Finding]:
-    """The deletion of a Node waits until the absence of its server is proven in every way that there is."""
+    """Whatever goes because a server is gone, a Node, a target or a route, waits until that is proven in every way that
+    there is."""
+    gateways = Gateways(facts.snapshot)
     for change in facts.plan.changes:
-        if change.kind != "node.delete":
-            continue
-        if not isinstance(change.before, LostNode):
-            yield Finding("absence-proof", Verdict.WAITING, (change.key,), "nothing proves that its server is gone")
-            continue
-        doubt = doubt_about(change.before.proof, facts.snapshot, facts.settings.waits)
+        doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)
         if doubt is not None:
             yield Finding("absence-proof", Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s)
 

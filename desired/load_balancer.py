@@ -193,9 +193,15 @@ class Health(Enum):
     UNKNOWN = "unknown"
 
 
+NO_LIMIT: Final = 1_000_000
+"""What a type is taken to hold whose limit is not known: nothing is refused or removed for a number that cannot be, as
+Hetzner says itself what it does not take."""
+
+
 @dataclass(frozen=True, slots=True)
 class BalancerType:
-    """A type of load balancers, with what it holds and costs."""
+    """A type of load balancers, with what it holds and costs. A number of which the API says nothing that can be is
+    NO_LIMIT."""
 
     name: str
     max_services: int

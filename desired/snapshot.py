@@ -177,6 +177,9 @@ class Network:
     """Of every type, in the order of the API."""
     ip_range: IPv4Network | None = None
     """None when the API did not say."""
+    server_ids: frozenset[int] = frozenset()
+    """Servers that are in it by the network's own word, whether or not the list of servers has them; empty when it did
+    not say."""
 
 
 _NO_NETWORK: Present[Network | None] = Present(None)
@@ -199,7 +202,7 @@ class Snapshot:
     network: Present[Network | None] | Absent | Unknown = _NO_NETWORK
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
-    did find is unreadable in ``servers``: then the list cannot be right."""
+    did find makes ``servers`` incomplete: then the list cannot be right."""
     routes: Section[str, Route] | None = None
     """Those of the network, by their destination; None when there is no network. Its size is what counts towards the
     limit: what could not be read, as a destination of another family, is among ``unreadable``."""

@@ -99,8 +99,9 @@ def converge(looking: Looking, acting: Acting) -> Report:
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
                 break
-            kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=turn == ROUNDS - 1)
-            seen_again = observe_again(looking.eyes, observation, looking.settings, kinds)
+            is_last = turn == ROUNDS - 1
+            kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=is_last)
+            seen_again = observe_again(looking.eyes, observation, looking.settings, kinds, is_last=is_last)
             observation = _remembering(seen_again, suspensions, attempts.failed)
             judged = _judge(looking, observation.snapshot)
         seen = _report(looking, observation, judged.plan)

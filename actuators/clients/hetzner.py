@@ -171,9 +171,11 @@ class HetznerConnection:
 
     def _observe(self, headers: Mapping[str, str]) -> None:
         try:
-            self.rate_limit = RateLimit(int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"]))
+            limit, remaining = int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"])
         except (KeyError, ValueError):
             return  # a proxy's answer has no such headers; what was known stays known
+        if limit > 0 and remaining >= 0:  # no project has an allowance of nothing: that is no word on ours
+            self.rate_limit = RateLimit(limit, remaining)
 
     def _error(self, call: str, response: "requests.Response") -> ApiError:
         """The API's refusal in our terms (Hetzner Cloud API, error codes)."""

@@ -16,13 +16,14 @@ from desired.kinds import Verb
 from desired.matching import Gone
 from desired.other_controller import RULE as OTHER_CONTROLLER
 from desired.other_controller import other_controllers
+from desired.presumptions import servers_presumed_gone
+from desired.routes.gateways import Gateways
 from desired.settings import Settings
 from desired.snapshot import Condition, Node, Readiness, Snapshot
 from desired.state import DesiredState
 from desired.suspension import BACK_OFF, FLAPPING
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
-    "absence-proof": lambda change: change.kind == "node.delete",
     "node-blast-radius": lambda change: change.kind == "node.delete",
     "address-blast-radius": lambda change: takes_addresses(change) or closes_to_pods(change),
     "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},
@@ -97,6 +98,9 @@ def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
     """Whether the rule had an eye on one of these changes."""
     if rule in _SILENT or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
         return False
+    if rule == "absence-proof":
+        gateways = Gateways(facts.snapshot)
+        return any(servers_presumed_gone(change, facts.snapshot, gateways) for change in changes)
     return any(map(_LOOKS_AT.get(rule, _anything), changes))
 
 

@@ -51,13 +51,15 @@ def in_sequence(changes: Sequence[Change], present: CloudBalancer, size: Size) -
 
 
 def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: int) -> list[Change]:
-    """All of both: additions as long as there is headroom, then a removal before each; removals that are left, last."""
+    """All of both: additions as long as there is headroom, then a removal before each, on which it depends, as the API
+    would refuse it otherwise; removals that are left, last."""
     waiting = deque(removals)
     ordered = []
     for add in adds:
         if headroom <= 0 and waiting:
             ordered.append(waiting.popleft())
-            headroom += 1
+            ordered.append(_needing(add, ordered[-1:]))
+            continue
         ordered.append(add)
         headroom -= 1
     return [*ordered, *waiting]

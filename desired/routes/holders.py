@@ -102,13 +102,14 @@ def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or snapshot.routes is None:
         return False
-    known = _known_addresses(snapshot, network)
+    known = known_addresses(snapshot, network)
     return any(
         route.destination.subnet_of(settings.cluster_cidr) and route.gateway not in known for route in snapshot.routes
     )
 
 
-def _known_addresses(snapshot: Snapshot, network: Network) -> Collection[IPv4Address]:
+def known_addresses(snapshot: Snapshot, network: Network) -> Collection[IPv4Address]:
+    """The addresses of the network that a listed server or load balancer has, aliases included."""
     servers = snapshot.servers
     attachments = (each for server in servers for each in (*server.private_ips, *server.alias_ips))
     return {*_within(attachments, network.id), *_balancers(snapshot.load_balancers or (), network.id)}

@@ -134,6 +134,7 @@ NETWORK = only(
     "ip_range",
     subnets=each(only("type", "ip_range", "network_zone", "gateway")),
     routes=each(only("destination", "gateway")),
+    servers=each(value),
 )
 
 MEMBER = only("type", "id", "ip", alias_ips=each(value))

@@ -1,7 +1,7 @@
 """A cluster and its project, read once and masked: what an observation asks for, whatever the settings are.
 
 Costs one GET for each page of a list, one for the cluster's identity and one for approvals, and up to ten for servers
-that the list lacks though a Node's deletion may hang on them.
+that the list lacks though a removal may hang on them.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 import msgspec
@@ -19,8 +19,8 @@ from actuators.clients.hetzner_lists import Decoded, read_list
 from actuators.clients.kubernetes import KubernetesReader, segment
 from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, NotFound
-from desired.absence import servers_to_confirm
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.presumptions import missing_servers, servers_to_confirm
 from desired.section import Present
 from desired.settings import Settings, Waits
 from reconciler import __version__
@@ -28,7 +28,7 @@ from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.world_file import Captured, Cluster, Gap, Objects, Project, World
-from reconciler.observe.confirm import MOST_PER_PASS
+from reconciler.observe.confirm import MOST_AT_ONCE
 from reconciler.observe.kubernetes import server_time
 from reconciler.observe.world import observe_world
 
@@ -111,7 +111,9 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         captured.lists[path] = members.objects
         if members.gap is not None:
             captured.gaps[path] = members.gap
-    for server_id in servers_to_confirm(snapshot, settings)[:MOST_PER_PASS]:
+        snapshot = observe_world(eyes_of(world), settings).snapshot
+    asked = dict.fromkeys((*servers_to_confirm(snapshot, settings), *missing_servers(snapshot)))
+    for server_id in islice(asked, MOST_AT_ONCE):
         path = f"/servers/{server_id}"
         try:
             captured.objects[path] = _raw(_decoded(project.get(path), path).get("server"), masks.SERVER)

@@ -1,5 +1,6 @@
 """Types of load balancers: as each load balancer says its own, and all of them, read at most once an hour."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,10 +10,11 @@ import msgspec
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.errors import ApiError
-from desired.load_balancer import BalancerType
+from desired.load_balancer import NO_LIMIT, BalancerType
 from desired.section import Section, Unknown
 from reconciler.observe.hetzner_pages import PagesOf
 
+_PRICE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,20})?", re.ASCII)
 MAX_AGE = timedelta(hours=1)
 """How long the catalogue is believed, in the time of snapshots."""
 
@@ -38,9 +40,9 @@ class TypeShape(msgspec.Struct, gc=False):
 
     id: int
     name: str
-    max_services: int
-    max_targets: int
-    max_assigned_certificates: int
+    max_services: float
+    max_targets: float
+    max_assigned_certificates: float
     deprecation: _Deprecation | None = None
     deprecated: Moment | None = None
     """What ``deprecation`` was until July 2026."""
@@ -51,16 +53,28 @@ def type_of(found: TypeShape) -> BalancerType:
     """The type as the core knows it."""
     return BalancerType(
         name=found.name,
-        max_services=found.max_services,
-        max_targets=found.max_targets,
-        max_certificates=found.max_assigned_certificates,
+        max_services=_limit(found.max_services),
+        max_targets=_limit(found.max_targets),
+        max_certificates=_limit(found.max_assigned_certificates),
         unavailable_after=found.deprecation.unavailable_after if found.deprecation else found.deprecated,
         monthly_prices={
-            price.location: price.price_monthly.gross
+            price.location: gross
             for price in found.prices or ()
-            if price.location and price.price_monthly and price.price_monthly.gross
+            if price.location and (gross := _price(price.price_monthly)) is not None
         },
     )
+
+
+def _limit(said: float) -> int:
+    """How much of something a type takes; NO_LIMIT for a number that cannot be: none at all, less than that, a part of
+    one, or more than anybody sells."""
+    return int(said) if 1 <= said < NO_LIMIT and said.is_integer() else NO_LIMIT
+
+
+def _price(amount: _Amount | None) -> str | None:
+    """What a month costs; None for what nobody may ask for, as less than nothing."""
+    gross = amount.gross if amount else None
+    return gross if gross is not None and _PRICE.fullmatch(gross) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ from datetime import datetime, timedelta
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.errors import ApiError, NotFound
-from desired.absence import servers_to_confirm
+from desired.presumptions import servers_to_confirm
 from desired.section import Absent, Unknown
 from desired.settings import Settings
 from desired.snapshot import Server, Snapshot
 from reconciler.observe.hetzner import observe_server
 
-MOST_PER_PASS = 10
-"""Questions a pass at most, whatever the number of Nodes without a server."""
+MOST_AT_ONCE = 10
+"""Questions a round at most, whatever the number of servers that are missing: a pass with three rounds removes what
+hangs on thirty, and the loop goes on after five seconds."""
 _FIRST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=1)
 _LONGEST_DOUBT = timedelta(minutes=10)
@@ -43,8 +44,9 @@ class Confirmer:
         self._reader = reader
         self._asked: dict[int, _Asked] = {}
 
-    def confirm(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """``snapshot`` with what is known by id of the servers that deletions of Nodes hang on.
+    def confirm(self, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
+        """``snapshot`` with what is known by id of the servers on whose absence removals hang; ``most`` of them are
+        asked for, none when it is 0.
 
         When a server is found although the list lacks it, the list was not whole: nothing is concluded from what else
         it lacks. Never raises an ApiError.
@@ -55,7 +57,7 @@ class Confirmer:
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
-        for server_id, answer in self._ask(todo[:MOST_PER_PASS]).items():
+        for server_id, answer in self._ask(todo[:most]).items():
             self._asked[server_id] = self._remember(server_id, answer, now)
         return self._noted(snapshot)
 

@@ -29,6 +29,8 @@ class _Network(msgspec.Struct):
     ip_range: str | None = None
     subnets: list[_Subnet] | None = None
     """Only what load balancers ask for hangs on these two: without them the network is the network."""
+    servers: object = None
+    """Ids: evidence for what the list of servers lacks, and for nothing else."""
     routes: object = None
     """Decoded one by one: Nodes need the network, whatever its routes are."""
 
@@ -105,7 +107,11 @@ def _decode(body: bytes, shape: type[_NetworkAnswer | _NetworkList]) -> _Found |
 def _network(found: _Network) -> Network:
     subnets = (_ipv4_range(subnet.ip_range) for subnet in found.subnets or ())
     return Network(
-        found.id, found.name, tuple(subnet for subnet in subnets if subnet is not None), _ipv4_range(found.ip_range)
+        found.id,
+        found.name,
+        tuple(subnet for subnet in subnets if subnet is not None),
+        _ipv4_range(found.ip_range),
+        frozenset(key for key in found.servers if type(key) is int) if isinstance(found.servers, list) else frozenset(),
     )
 
 

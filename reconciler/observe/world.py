@@ -21,7 +21,7 @@ from desired.snapshot import Snapshot
 from reconciler.observe.catalogue import Catalogue
 from reconciler.observe.certificates import observe_certificates
 from reconciler.observe.clocks import compare_clocks
-from reconciler.observe.confirm import Confirmer
+from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import observe_cluster_uid
@@ -101,18 +101,21 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
         clocks=eyes.clocks,
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
-    observation = Observation(eyes.confirmer.confirm(snapshot, settings), failures)
-    return _with_members(eyes, settings, _finish(eyes, settings, observation, reads))
+    return _looked_closer(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads))
 
 
-def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
+def observe_again(
+    eyes: Eyes, before: Observation, settings: Settings, kinds: frozenset[str], *, is_last: bool = False
+) -> Observation:
     """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
+
+    After the last round of a pass, ``is_last``, no further server is asked for by its id: nothing would come of it.
 
     Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
     them. Nor are servers read anew: what is changed in a network is in the network; nor are other controllers looked
     for. The time is that of the newest reading of the cluster.
     """
-    old = before.snapshot
+    old, most = before.snapshot, 0 if is_last else MOST_AT_ONCE
     touched = frozenset(kind.partition(".")[0] for kind in kinds)
     node_section, services, error = old.nodes, old.services, before.failures.get("services")
     moments: list[datetime] = []
@@ -135,12 +138,12 @@ def observe_again(eyes: Eyes, before: Observation, settings: Settings, kinds: fr
     snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=eyes.clocks)
     failures = _failures(before.failures, {"services": error})
     if network is None:
-        return _finish(eyes, settings, Observation(snapshot, failures), reads)
+        return _confirmed(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads), most)
     found_network = network.result()
     routes = _of_interest(found_network.routes, settings)
     snapshot = replace(snapshot, network=found_network.network, routes=routes)
     observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
-    return _with_members(eyes, settings, _finish(eyes, settings, observation, reads))
+    return _looked_closer(eyes, settings, _finish(eyes, settings, observation, reads), most)
 
 
 def _services(eyes: Eyes) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
@@ -191,6 +194,17 @@ def _finish(eyes: Eyes, settings: Settings, observation: Observation, reads: Map
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
     types, error = _types(eyes, settings, snapshot, failures.get("load_balancers"))
     return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
+
+
+def _looked_closer(eyes: Eyes, settings: Settings, observation: Observation, most: int = MOST_AT_ONCE) -> Observation:
+    """``observation`` with what only hangs on what it lacks: first who is in the network, then servers by their ids."""
+    return _confirmed(eyes, settings, _with_members(eyes, settings, observation), most)
+
+
+def _confirmed(eyes: Eyes, settings: Settings, observation: Observation, most: int) -> Observation:
+    """``observation`` with what is known by id of servers that the list lacks. Nobody is asked for twice in a pass, and
+    what there was no room for at first is asked for after each round."""
+    return replace(observation, snapshot=eyes.confirmer.confirm(observation.snapshot, settings, most))
 
 
 def _with_members(eyes: Eyes, settings: Settings, observation: Observation) -> Observation:

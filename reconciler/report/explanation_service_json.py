@@ -9,7 +9,7 @@ from desired.explanation.listeners import ListenerFact
 from desired.explanation.members import MemberFact
 from desired.explanation.options import OptionFact
 from desired.explanation.service import ServiceExplanation
-from desired.load_balancer import CloudBalancer
+from desired.load_balancer import NO_LIMIT, CloudBalancer
 from desired.plain import plain
 from reconciler.report.explanation_members import anchor_as_json, fact_as_json, word_as_json
 from reconciler.report.json_report import change_as_json, note_as_json
@@ -85,10 +85,15 @@ def _balancer(balancer: CloudBalancer | None) -> Mapping[str, Any] | None:
         "private": [{"network": place.network_id, "ip": plain(place.ip)} for place in balancer.attachments],
         "protected": balancer.is_protected,
         "ports": len(spec.listeners),
-        "max_ports": kind.max_services,
+        "max_ports": _limit(kind.max_services),
         "targets": len(balancer.targets),
-        "max_targets": kind.max_targets,
+        "max_targets": _limit(kind.max_targets),
     }
+
+
+def _limit(number: int) -> int | None:
+    """How much of something a type takes; null when that is not known."""
+    return None if number == NO_LIMIT else number
 
 
 def _listener(fact: ListenerFact) -> Mapping[str, Any]:

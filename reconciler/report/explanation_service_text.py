@@ -13,7 +13,7 @@ from desired.explanation.options import OptionFact
 from desired.explanation.pending import Wait
 from desired.explanation.service import ServiceExplanation
 from desired.explanation.service_stage import ServiceStage
-from desired.load_balancer import CloudBalancer, Health
+from desired.load_balancer import NO_LIMIT, CloudBalancer, Health
 from desired.names import LABEL_SERVICE_UID
 from reconciler.report.explanation_lines import Row, anchor_line, facts, mark, note_lines, section, sides, table, words
 from reconciler.report.text_report import TextLine, Tone, change_lines, shown_due, shown_value
@@ -80,8 +80,13 @@ def _balancer(found: FoundBalancer) -> Iterator[TextLine]:
 def _described(balancer: CloudBalancer) -> str:
     spec, kind = balancer.spec, balancer.type
     where = f" in {spec.location}" if spec.location else ""
-    ports = f"{len(spec.listeners)} of {kind.max_services} ports"
-    return f"{spec.name}, {kind.name}{where}, {ports}, {len(balancer.targets)} of {kind.max_targets} targets"
+    ports = f"{_out_of(len(spec.listeners), kind.max_services)} ports"
+    return f"{spec.name}, {kind.name}{where}, {ports}, {_out_of(len(balancer.targets), kind.max_targets)} targets"
+
+
+def _out_of(number: int, limit: int) -> str:
+    """``1 of 5``, or ``1`` where the limit is not known."""
+    return str(number) if limit == NO_LIMIT else f"{number} of {limit}"
 
 
 def _addresses(balancer: CloudBalancer) -> Iterator[str]:

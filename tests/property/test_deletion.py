@@ -7,10 +7,11 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.absence import doubt_about, servers_to_confirm
+from desired.absence import doubt_about
 from desired.change import Change, LostNode
 from desired.diff import compute_plan
 from desired.judgement import judge
+from desired.presumptions import servers_to_confirm
 from desired.section import Absent, Present, Section, Unknown
 from desired.settings import Controller, Policy, Settings
 from desired.snapshot import Node, Readiness, Snapshot

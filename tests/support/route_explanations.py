@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from desired.route import ROUTED, UNROUTED, NetworkCondition
-from desired.section import Section, Unknown
+from desired.section import Absent, Section, Unknown
 from desired.settings import Settings
 from desired.snapshot import AddressType, Condition, NodeAddress, Snapshot
 from tests.builders import UNINITIALIZED, a_lost_node
@@ -60,9 +60,10 @@ def _held() -> Snapshot:
 
 
 def _dead() -> Snapshot:
-    """Its server is gone, and its kubelet silent: the route leads nowhere."""
+    """Its server is proven gone, and its kubelet silent: the route leads nowhere."""
     node = a_lost_node(pod_cidrs=(pods_of(),), conditions=(*a_lost_node().conditions, _condition(ROUTED)))
-    return a_routed_world([node, WEB_2], [SERVER_2], [a_route(1), a_route(2, 2)], members=[])
+    routes = [a_route(1), a_route(2, 2)]
+    return a_routed_world([node, WEB_2], [SERVER_2], routes, members=[], confirmations={1: Absent()})
 
 
 def _joining() -> Snapshot:

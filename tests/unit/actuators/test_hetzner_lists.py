@@ -94,14 +94,73 @@ def test_counts_that_do_not_add_up(simulate: Callable[..., Simulation], answers:
     assert isinstance(section.find(99), Unknown)
 
 
-def test_ids_count_once(simulate: Callable[..., Simulation]) -> None:
-    """An object that slid from one page to the next is seen twice and counted once."""
+SHIFTED = (page([1, 2], last_page=2, total=3), page([2, 3], last_page=2, total=3))
+SETTLED = (page([1, 2], last_page=2, total=3), page([3], last_page=2, total=3))
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        pytest.param([*SHIFTED, *SETTLED], None, id="an object on two pages, once"),
+        pytest.param([*SHIFTED, *SHIFTED], f"2 is on two pages: {CHANGED}", id="an object on two pages, for good"),
+        pytest.param([*SETTLED], None, id="pages that fit"),
+    ],
+)
+def test_pages_that_shifted(simulate: Callable[..., Simulation], answers: list[Any], why: str | None) -> None:
+    """The count is right, and an object slid from one page to the next: another one may have slid past. The list is
+    read once more, and is incomplete if that does not settle it."""
     sim = simulate()
 
-    section, _ = read(sim, page([1, 2], last_page=2, total=3), page([2, 3], last_page=2, total=3))
+    section, error = read(sim, *answers)
 
-    assert section.complete
-    assert list(section.items) == [1, 2, 3]
+    assert error is None
+    assert (list(section.items), section.why_incomplete) == ([1, 2, 3], why)
+    assert len(sim.sent_to_hetzner()) == len(answers)
+
+
+def test_a_page_that_is_not_full(simulate: Callable[..., Simulation]) -> None:
+    """The count is right, and a page before the last one has less than the first."""
+    sim = simulate()
+    for number, ids in enumerate(([1, 2], [3], [4, 5]), 1):
+        body = page(ids, last_page=3, total=5)
+        sim.spoil_hetzner("status", code=200, body=body, query=f"page={number}&", count=None)
+
+    section, error = read_list(sim.hetzner_reader(), "/things", decode)
+
+    assert error is None
+    assert section.why_incomplete == f"a page is not full, and more follow: {CHANGED}"
+    assert len(sim.sent_to_hetzner()) == 6
+
+
+@pytest.mark.parametrize(
+    ("last_page", "total", "why"),
+    [
+        pytest.param(1, -1, "the API says that there are -1 objects, which cannot be", id="fewer objects than none"),
+        pytest.param(0, 2, None, id="no page at all, as of an empty list"),
+        pytest.param(-1, 2, "the API says that there are -1 pages of 2 objects, 2 on the first", id="fewer than none"),
+        pytest.param(10**9, 2, f"the API says that there are {10**9} pages of 2 objects, 2 on the first", id="absurd"),
+        pytest.param(
+            10**9, None, f"the API says that there are {10**9} pages of None objects, 2 on the first", id="and no total"
+        ),
+        pytest.param(
+            10**9, 10**12, f"the API says that there are {10**9} pages of {10**12} objects, 2 on the first", id="both"
+        ),
+        pytest.param(7, 2, "the API says that there are 7 pages of 2 objects, 2 on the first", id="more than needed"),
+    ],
+)
+def test_impossible_numbers_of_a_list(
+    simulate: Callable[..., Simulation], last_page: int, total: int | None, why: str | None
+) -> None:
+    """Numbers that cannot be are unknown: nobody reads as many pages, nothing is taken for the whole list, and what
+    arrived is there."""
+    sim = simulate()
+
+    section, error = read(sim, *[page([1, 2], last_page=last_page, total=total)] * 2)
+
+    assert error is None
+    assert (section.why_incomplete, list(section.items)) == (why, [1, 2])
+    assert section.expected in (None, total)
+    assert len(sim.sent_to_hetzner()) == (1 if why is None else 2)
 
 
 def test_a_second_reading_settles_it(simulate: Callable[..., Simulation]) -> None:
@@ -205,15 +264,16 @@ def test_an_unreadable_object_is_isolated(simulate: Callable[..., Simulation]) -
     assert isinstance(section.find(4), Absent)
 
 
-def test_a_later_page_makes_an_object_readable(simulate: Callable[..., Simulation]) -> None:
-    """An object that is unreadable on one page and readable on the next is there, once."""
+def test_a_second_reading_makes_an_object_readable(simulate: Callable[..., Simulation]) -> None:
+    """An object that is unreadable on one page and readable on the next is on two pages: the next reading tells."""
 
     def second_is_bad(body: bytes) -> Decoded[int]:
         ids = [thing["id"] for thing in json.loads(body)["things"]]
         return Decoded({}, {2: "bad"}) if ids == [2, 9] else Decoded({thing: thing for thing in ids}, {})
 
     sim = simulate()
-    for answer in (page([2, 9], last_page=2, total=1), page([2], last_page=2, total=1)):
+    shifted = (page([2, 9], last_page=2, total=2), page([2], last_page=2, total=2))
+    for answer in (*shifted, page([2], total=1)):
         sim.spoil_hetzner("status", code=200, body=answer)
 
     section, _ = read_list(sim.hetzner_reader(), "/things", second_is_bad)

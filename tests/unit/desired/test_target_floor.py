@@ -1,6 +1,6 @@
 """The rule ``target-floor``, through whole plans: design section 6."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
@@ -18,7 +18,7 @@ from desired.load_balancer import (
     ServerTarget,
 )
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.section import Present, Section
+from desired.section import Absent, Present, Section
 from desired.selector import parse_selector
 from desired.settings import Settings
 from desired.snapshot import Node, Readiness, Snapshot, Taint
@@ -276,8 +276,9 @@ GONE = [a_lost_node(f"n-{number}", number) for number in (1, 2, 3)]
 def test_dead_targets_are_never_held(
     nodes: list[Node], servers: range, expected: tuple[tuple[str, ...], str, str] | None
 ) -> None:
-    """What leads to no server goes, were it all of them."""
-    snapshot = world_of(nodes, balancing(max(servers, default=3)), servers)
+    """What leads to no server goes once that is proven, were it all of them."""
+    gone: Mapping[int, Absent] = dict.fromkeys((1, 2, 3), Absent())
+    snapshot = replace(world_of(nodes, balancing(max(servers, default=3)), servers), confirmations=gone)
 
     assert floor_of(snapshot) == expected
     assert set(removals(1, 2, 3)) <= {change.key for change in judged(snapshot).allowed}

@@ -15,7 +15,7 @@ from desired.diff import compute_plan
 from desired.section import Absent, Unknown
 from desired.settings import Settings
 from desired.snapshot import Snapshot
-from reconciler.observe.confirm import MOST_PER_PASS, Confirmer
+from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
 from tests.builders import NOW, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot, incomplete
 from tests.support.objects import server
 from tests.support.simulators import Simulation
@@ -74,14 +74,14 @@ def test_ten_a_pass(sim: Simulation) -> None:
 
     passes = [(confirm(snapshot, Settings()).confirmations, asked(sim)) for _ in range(4)]
 
-    assert MOST_PER_PASS == 10
+    assert MOST_AT_ONCE == 10
     assert [ids for _, ids in passes] == [{25, *range(1, 10)}, set(range(10, 20)), set(range(20, 25)), set()]
     assert [len(known) for known, _ in passes] == [10, 20, 25, 25]
 
 
 def test_side_by_side() -> None:
     """The questions of a pass take as long as the slowest of them, not as all."""
-    together = threading.Barrier(MOST_PER_PASS, timeout=5.0)
+    together = threading.Barrier(MOST_AT_ONCE, timeout=5.0)
 
     class _Patient:
         """A reader that answers none of ten questions before it has heard them all."""

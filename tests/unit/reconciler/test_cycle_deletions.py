@@ -164,23 +164,23 @@ def test_a_hold_that_resolves_itself(lose: Lose) -> None:
     assert left(run) == []
 
 
-def test_twelve_announced_nodes(lose: Lose) -> None:
-    """Ten are asked for in a pass, and go; the rest are due in a moment, and go in the next one."""
-    run = lose([silent(number, unschedulable=True) for number in range(1, 13)])
+def test_thirty_two_announced_nodes(lose: Lose) -> None:
+    """Ten are asked for in a round, and go; what three rounds have left is due in a moment, for the next pass."""
+    run = lose([silent(number, unschedulable=True) for number in range(1, 33)])
 
     first = run.converge()
 
     assert verdicts(first) == [
-        ("node/web-11", Verdict.WAITING, "absence-proof"),
-        ("node/web-12", Verdict.WAITING, "absence-proof"),
+        ("node/web-31", Verdict.WAITING, "absence-proof"),
+        ("node/web-32", Verdict.WAITING, "absence-proof"),
     ]
-    assert left(run) == ["web-11", "web-12"]
-    assert asked(run) == sorted(["servers", *(f"servers/{number}" for number in range(1, 11) for _ in "ab")])
+    assert left(run) == ["web-31", "web-32"]
+    assert asked(run) == sorted(["servers", *(f"servers/{number}" for number in range(1, 31) for _ in "ab")])
     assert Pace(60.0, draw=lambda: 0.0).pause_s(first, 0) == 5.0
 
     assert run.converge().result is Result.NO_CHANGES
     assert left(run) == []
-    assert asked(run) == ["servers", "servers/11", "servers/11", "servers/12", "servers/12"]
+    assert asked(run) == ["servers", "servers/31", "servers/31", "servers/32", "servers/32"]
 
 
 def test_the_node_that_is_meant(lose: Lose) -> None:

@@ -342,7 +342,12 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
         pytest.param(
             a_service(),
             [a_balancer(**BY_HAND, targets=TWO)],
-            {"foreign-owner": Verdict.ALLOWED, "adoption": Verdict.HELD, "target-floor": Verdict.ALLOWED},
+            {
+                "absence-proof": Verdict.WAITING,
+                "foreign-owner": Verdict.ALLOWED,
+                "adoption": Verdict.HELD,
+                "target-floor": Verdict.ALLOWED,
+            },
             id="to-be-adopted-with-a-loss",
         ),
         pytest.param(
