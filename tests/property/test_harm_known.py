@@ -1,6 +1,39 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
-from tests.support.harm_stage import GUEST_IP, NAT, a_stage, pods
+from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, RACK_IP, SHOP, a_stage, pods
+
+
+def test_a_load_balancer_in_use_is_not_taken_over_by_its_name() -> None:
+    """A stranger's load balancer has what the Service asks for, but for one setting: nothing is removed by its
+    adoption, and still it is the stranger's."""
+    stage = a_stage(services=())
+    stage.drop(SHOP, GUEST)
+    for number in range(1, 6):
+        stage.lead(SHOP, {"type": "server", "server": {"id": number}})
+    stage.make_service("web", {"name": "shop"})
+    stage.run()
+
+
+def test_what_was_adopted_from_nobody_is_not_deleted_with_its_service() -> None:
+    """An empty load balancer was adopted by its name, and its Service goes."""
+    stage = a_stage(services=())
+    stage.make_service("web", {"name": "empty"})
+    stage.run()
+    assert stage.balancer("web")["id"] == EMPTY
+    stage.delete_service("web")
+    stage.run()
+
+
+def test_an_adopted_load_balancer_that_a_person_let_go_of_is_not_deleted_either() -> None:
+    """A person approved the adoption of one in use; the deletion of the Service is another matter."""
+    stage = a_stage(services=())
+    stage.make_service("web", {"name": "shop"})
+    stage.run()
+    assert stage.approve()
+    stage.run()
+    stage.run()
+    stage.delete_service("web")
+    stage.run()
 
 
 def test_a_route_to_a_strangers_server_is_not_led_back() -> None:
@@ -19,9 +52,58 @@ def test_a_route_to_a_strangers_server_is_not_led_to_a_node_that_joins() -> None
     stage.run()
 
 
+def test_moving_a_load_balancer_in_its_network_is_no_outage() -> None:
+    """All its targets are reached by their private addresses, and the Service asks for another address."""
+    stage = a_stage(services=(("web", {"use-private-ip": "true"}),))
+    stage.annotate("web", {"private-ipv4": FREE_IP})
+    stage.run()
+
+
+def test_moving_a_load_balancer_in_its_network_keeps_what_others_led_it_to() -> None:
+    """Somebody added a private address to a load balancer whose other targets are reached by their public ones."""
+    stage = a_stage()
+    balancer = stage.balancer("web")["id"]
+    stage.lead(balancer, {"type": "ip", "ip": {"ip": RACK_IP}})
+    assert len(stage.balancer("web")["targets"]) == 6
+    stage.annotate("web", {"private-ipv4": FREE_IP})
+    stage.run()
+
+
 def test_losing_the_private_addresses_of_targets_is_no_outage() -> None:
     """The annotation that asks for private addresses is gone: one by one they become public."""
     stage = a_stage(services=(("web", {"use-private-ip": "true"}),))
     stage.annotate("web", {"use-private-ip": None})
     stage.run()
     assert stage.balancer("web")["id"] != NAT
+
+
+def test_a_clock_that_is_an_hour_ahead_gives_no_node_up() -> None:
+    """Eight Nodes; the servers of five are deleted while their kubelets fell silent a minute ago, past what may go at
+    once. One API server says that it is an hour later: then they would count as given up."""
+    stage = a_stage(nodes=8)
+    for number in range(4, 9):
+        stage.kill(number)
+    stage.advance(60)
+    report = stage.run("a", "clock")
+    assert len(stage.nodes()) == 8
+    assert report.holds or any(line.change.kind == "node.delete" for line in report.lines)
+
+
+def test_a_mistyped_network_takes_the_addresses_of_no_more_than_a_few() -> None:
+    """``HCLOUD_NETWORK`` names another network of the project."""
+    stage = a_stage(nodes=8)
+    stage.run("a", "network")
+
+
+def test_servers_whose_names_were_swapped_keep_their_nodes_names() -> None:
+    """Each Node goes on to publish its own name."""
+    stage = a_stage()
+    stage.swap(2, 3)
+    stage.run()
+
+
+def test_a_load_balancer_that_only_listens_is_in_use_as_well() -> None:
+    """It leads nowhere yet, and its listener would be led to the Service."""
+    stage = a_stage(services=())
+    stage.make_service("web", {"name": "idle"})
+    stage.run()

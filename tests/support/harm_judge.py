@@ -235,9 +235,9 @@ def _lost_targets(deed: Deed) -> Iterator[str]:
             and server in deed.before.servers[project]
         }
         lost = set(serving) - target_servers(now)
-        # A list of Nodes that lacks one is a wish of an earlier time: a target comes back, and most of them stay.
+        # A list of Nodes that lacks one is a wish of an earlier time: a target comes back, and as many serve as half.
         unseen = {server for server in lost if serving[server] not in deed.shown["nodes"]}
-        if deed.cluster.name == owner and len(lost) * 2 <= len(serving):
+        if deed.cluster.name == owner and len(target_servers(now)) * 2 >= len(serving):
             lost -= unseen
         for server in sorted(lost):
             if not _lets_target(deed, root, f"server:{server}"):

@@ -61,6 +61,11 @@ class Lens:
         """What a list of this kind lacked in this run: ids, or uids."""
         return self._hidden.get(kind, frozenset())
 
+    @property
+    def writes(self) -> int:
+        """How often something was to be changed in this run."""
+        return self.asked.total() - self.asked["GET"]
+
     def handle(self, request: Request) -> Response:
         """An answer, true or not."""
         self.asked[request.method] += 1

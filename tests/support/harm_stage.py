@@ -58,8 +58,9 @@ NAT, GUEST = 80, 81
 NAT_IP, GUEST_IP = "10.0.0.250", "10.0.0.251"
 FREE_IP, RACK_IP = "10.0.0.230", "10.1.0.5"
 """Addresses that nobody has, and that a machine in a rack has."""
-SHOP, EMPTY, THEIRS = 90, 91, 92
-"""Load balancers of strangers: one in use, one that Terraform made for a Service, one of another cluster."""
+SHOP, EMPTY, THEIRS, IDLE = 90, 91, 92, 93
+"""Load balancers of strangers: one in use, one that Terraform made for a Service, one of another cluster, and one that
+listens and leads nowhere yet."""
 FIRST = {"a": 1, "b": 31}
 """Cluster → number of its first Node, which its server and its pods have as well."""
 NAMESPACE = "kube-system"
@@ -78,6 +79,8 @@ class Start:
     """How many Nodes the other cluster has; 0: there is none."""
     twins: bool = False
     """Whether the other project has servers of the same names."""
+    copied: bool = False
+    """Whether a copy of cluster ``a`` was restored five minutes ago."""
 
     @property
     def settings(self) -> Settings:
@@ -162,6 +165,7 @@ def _home(start: Start) -> Raw:
         "load_balancers": [
             {"id": SHOP, "name": "shop", "services": [listener], "targets": [{"server": {"id": GUEST}}]},
             {"id": EMPTY, "name": "empty", "labels": {"made-by": "terraform"}},
+            {"id": IDLE, "name": "idle", "services": [listener]},
             {
                 "id": THEIRS,
                 "name": "theirs",
@@ -207,11 +211,12 @@ class Stage:
     """Cluster → what its controller said last."""
     _loops: dict[str, Run] = field(default_factory=dict)
     _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
+    _of_loops: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _let: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Cluster → hash of what a person approved → its keys."""
     _numbers: int = 100
     _past: dict[str, Seen] = field(default_factory=dict)
-    _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS})
+    _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS, IDLE})
 
     # What controllers do.
 
@@ -226,6 +231,8 @@ class Stage:
         hetzner.after_write = lambda _: self._count(fewest)
         report = product.converge()
         self.reports[cluster] = report
+        if hetzner.writes or kubernetes.writes:
+            self.truth.changed()
         after = self.truth.seen()
         used = after.approvals_used(cluster) - before.approvals_used(cluster)
         deed = Deed(
@@ -238,7 +245,7 @@ class Stage:
             self._people,
             fewest,
             hetzner.asked["GET"],
-            hetzner.asked.total() - hetzner.asked["GET"],
+            hetzner.writes,
         )
         found = harm(deed)
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
@@ -251,6 +258,7 @@ class Stage:
             return False
         hold = report.holds[which % len(report.holds)]
         writer = self._direct(cluster, self.truth.clusters[cluster].kubernetes).kubernetes_writer()
+        self.truth.changed()
         approve(writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
         self._let.setdefault(cluster, {})[hold.hash] = hold.keys
         return True
@@ -276,13 +284,14 @@ class Stage:
         if known is None:
             lenses = self._new_lenses(cluster)
             known = Run(self._direct(cluster, lenses[1], lenses[0]), self.settings)  # type: ignore[arg-type]
-            self._lenses[cluster] = lenses
             if loop:
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
                 self._loops[cluster] = known
-                self._kept[cluster] = lenses
-        elif loop:
-            self._lenses[cluster] = self._kept[cluster]
+        else:
+            lenses = self._of_loops[cluster]
+        self._lenses[cluster] = lenses
+        if loop:
+            self._of_loops[cluster] = lenses
         known.settings = replace(self.settings, network="8") if "network" in lies else self.settings
         line = known.sim.kubernetes_line  # type: ignore[attr-defined]
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
@@ -290,8 +299,6 @@ class Stage:
         hetzner.begin(lies, truth.projects[ELSEWHERE] if "token" in lies else None)
         kubernetes.begin(lies)
         return known
-
-    _kept: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
 
     def _new_lenses(self, cluster: str) -> tuple[Lens, Lens]:
         found = self.truth.clusters[cluster]
@@ -540,8 +547,7 @@ class Stage:
         return [name for name, found in self.truth.clusters.items() if not found.is_copy]
 
     def _nodes(self, cluster: str) -> Mapping[str, Raw]:
-        listed = self.truth.clusters[cluster].kubernetes.world()["kubernetes"].get("nodes", [])
-        return {each["metadata"]["name"]: each for each in listed}
+        return self.truth.seen().nodes[cluster]
 
     def _say(self, cluster: str, name: str, ready: str, **status: Any) -> None:
         others = [
@@ -552,11 +558,18 @@ class Stage:
         self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
 
 
+_FOR_A_PERSON = frozenset(
+    {"ambiguous", "foreign", "limit", "malformed", "unroutable", "unsupported", "unusable-target"}
+)
+"""Kinds of notes on what nobody but a person mends."""
+
+
 def _owed(report: Report) -> set[str]:
     """Keys of what waits for a person: what is held or refused, and what a note says that nobody else can mend."""
-    return {key for hold in report.holds for key in hold.keys} | {
-        line.change.key for line in report.lines if line.change.ruling.verdict in ("held", "refused")
-    }
+    held = {key for hold in report.holds for key in hold.keys}
+    ruled = {line.change.key for line in report.lines if line.change.ruling.verdict in ("held", "refused")}
+    noted = {note.key for note in report.notes if note.kind in _FOR_A_PERSON}
+    return held | ruled | noted | {key.replace("service/", "load_balancer/") for key in noted}
 
 
 def _is_owed(key: str, owed: Collection[str]) -> bool:
@@ -594,10 +607,14 @@ def a_stage(start: Start | None = None, **changes: Any) -> Stage:
     services = tuple((name, tuple(sorted(options.items()))) for name, options in start.services)
     seen = _converged(start.nodes, services, replace(start, services=(), nodes=0))
     stage = _raw_stage(start)
+    stage.truth.changed()
     for name, world in seen.projects.items():
         stage.truth.projects[name].replace_world(world)
     for name, world in seen.clusters.items():
         stage.truth.clusters[name].kubernetes.replace_world(world)
     stage.first = seen
     stage.advance(600)
+    if start.copied:
+        stage.restore()
+        stage.advance(300)
     return stage

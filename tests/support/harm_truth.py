@@ -5,7 +5,7 @@ Nothing in here comes from the product: wishes are read from raw objects once mo
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Network, ip_network
 from typing import Any
@@ -190,15 +190,30 @@ class Truth:
     projects: dict[str, HetznerSimulator]
     clusters: dict[str, Cluster]
 
+    _known: dict[str, Raw] = field(default_factory=dict)
+    """What was looked at and is as it was: looking costs as much as what it looks for."""
+
     def seen(self) -> Seen:
         """Everything as it is."""
+        known = self._known
+        for name, project in self.projects.items():
+            if f"project {name}" not in known:
+                known[f"project {name}"] = project.world()["hetzner"]
+        for name, cluster in self.clusters.items():
+            if f"cluster {name}" not in known:
+                known[f"cluster {name}"] = cluster.kubernetes.world()["kubernetes"]
         return Seen(
-            {name: found.world()["hetzner"] for name, found in self.projects.items()},
-            {name: found.kubernetes.world()["kubernetes"] for name, found in self.clusters.items()},
+            {name: known[f"project {name}"] for name in self.projects},
+            {name: known[f"cluster {name}"] for name in self.clusters},
         )
+
+    def changed(self) -> None:
+        """Somebody has changed something since anybody looked."""
+        self._known.clear()
 
     def cluster(self, name: str, method: str, path: str, body: Any = None) -> Raw | None:
         """What a person with all rights gets of a cluster; None when that is refused."""
+        self._known.pop(f"cluster {name}", None)
         kind = {"PATCH": "application/merge-patch+json"}.get(method, "application/json")
         headers = {"Authorization": f"Bearer {KubernetesSimulator.TOKEN}", "Content-Type": kind}
         answer = self.clusters[name].kubernetes.handle(Request.of(method, path, body, headers))
@@ -206,6 +221,7 @@ class Truth:
 
     def project(self, name: str, method: str, path: str, body: Any = None) -> Raw | None:
         """What a person with a token gets of a project; None when that is refused."""
+        self._known.pop(f"project {name}", None)
         headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
         answer = self.projects[name].handle(Request.of(method, f"/v1{path}", body, headers))
         return (answer.body or {}) if answer.status < 300 else None
