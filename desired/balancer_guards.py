@@ -10,6 +10,7 @@ from desired.load_balancers.identity import owner_of
 from desired.load_balancers.matching import Adoptable, Contested, Foreign
 from desired.load_balancers.moving import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.switching import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
 from desired.load_balancers.targets import Membership, removal_reason
 from desired.load_balancers.wanted import wants_balancer
 from desired.section import Absent, Unknown, Unmanaged
@@ -146,6 +147,53 @@ def _floor_of_a_move(
         )
         keys = tuple(sorted(change.key for change in (*moves, *back)))
         yield Finding("target-floor", Verdict.HELD, keys, why, str(len(returning)), "0")
+
+
+def target_health(facts: Facts) -> Iterator[Finding]:
+    """Targets that are switched to their other addresses go in batches that double, each once the load balancer has
+    reported the one before it healthy. What does not answer in time goes back, and a person may approve the rest.
+
+    What would take away the way back waits until the last batch answers: the public interface, and the network.
+    """
+    for wish, changes in _serving(facts, "lb.target", "lb.identity"):
+        present = wish.present
+        if present is None or wish.wanted is None or isinstance(wish.wanted.targets, Unmanaged):
+            continue
+        switch = switch_of(present, changes, facts.snapshot, to_private=wish.options.use_private_ip)
+        if switch.phase is Phase.FREE:
+            continue
+        named = f"load balancer {present.id} {present.spec.name}"
+        way = f"by {'private' if switch.to_private else 'public'} address"
+        label = [change.key for change in changes if change.key.endswith(f"/{SWITCH}")]
+        waiting = [change.key for change in switch.waiting]
+        closing = [change.key for change in changes if _takes_away_the_way_back(change)]
+        if switch.phase in (Phase.FAILS, Phase.FAILED):
+            held = (*waiting, *(label if switch.phase is Phase.FAILED else ()))
+            first = f"{len(switch.back)} targets that were" if len(switch.back) > 1 else "a target that was"
+            gone = f"{first} switched did not answer {way} in {patience_s(present.spec.listeners.values())} s"
+            why = (
+                f"{named}: {gone}, and gets traffic by the other one again. Look at firewalls (of Hetzner and on the"
+                " servers), node ports, externalTrafficPolicy, the annotation health-check-node-port and the servers'"
+                " private network; approve it to switch all that are left at once, or it is tried again with one"
+                f" after {RETRY_AFTER.total_seconds() / 3600:g} hours"
+            )
+            yield Finding(
+                "target-health", Verdict.HELD, tuple(sorted(held)), why, str(switch.answering), "1", switch.due_in_s
+            )
+        else:
+            held = (*waiting, *(label if switch.phase is Phase.LOOKING and not waiting else ()))
+            looked = "waits for the next look at it" if switch.batch else "is looked at before others follow"
+            why = f"{named}: what is switched to answer {way} {looked} ({switch.answering} of its targets answer so)"
+            yield Finding("target-health", Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s)
+        why = f"{named}: the switch of its targets has not ended, and may have to go back"
+        yield Finding("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
+
+
+def _takes_away_the_way_back(change: Change) -> bool:
+    """Whether it ends one of the ways in which targets are reached."""
+    if change.kind == "lb.public_interface":
+        return change.after is False
+    return change.kind == "lb.network" and change.after is None
 
 
 def certificate_issuance(facts: Facts) -> Iterator[Finding]:

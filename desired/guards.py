@@ -8,7 +8,14 @@ from types import MappingProxyType
 
 from desired.address_guards import address_blast_radius
 from desired.anchor import Anchor, AnchorState, witnesses
-from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
+from desired.balancer_guards import (
+    adoption,
+    certificate_issuance,
+    foreign_owner,
+    ip_loss,
+    target_floor,
+    target_health,
+)
 from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
 from desired.change import Change, NodeIdentity, Note, NoteKind, Verdict
 from desired.clock_guards import clock_skew
@@ -133,6 +140,7 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "adoption": adoption,
         "ip-loss": ip_loss,
         "target-floor": target_floor,
+        "target-health": target_health,
         "certificate-issuance": certificate_issuance,
         "route-blast-radius": route_blast_radius,
         "cluster-cidr": cluster_cidr,

@@ -143,14 +143,14 @@ def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 _PREPARES: Mapping[str, frozenset[str]] = {
     "service.claim": frozenset({"lb.create", "lb.adopt"}),
     "certificate.create": frozenset({"lb.listener"}),
-    "lb.identity": frozenset({"lb.network"}),
+    "lb.identity": frozenset({"lb.network", "lb.target"}),
 }
 """Kind of a change that is made for the sake of others → their kinds."""
 
 
 def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Withhold what only prepares changes that are withheld: no finalizer is claimed for a load balancer that may not
-    be created, no certificate is asked for that no port may use, and no move remembered that may not be."""
+    be created, no certificate is asked for that no port may use, and no label says what may not be done."""
     prepared: dict[str, list[Change]] = {}
     for change in changes:
         for key in change.depends_on:

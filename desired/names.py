@@ -51,6 +51,8 @@ LABEL_ADOPTED = "hcloud-reconciler/adopted"
 """On Hetzner's side, ``true``: a Service took the load balancer over when it was nobody's. It outlives that Service."""
 LABEL_RETURNING = "hcloud-reconciler/returning-"
 """On Hetzner's side, followed by a number: which targets of others a load balancer gets back once it has moved."""
+LABEL_SWITCH = "hcloud-reconciler/switch"
+"""On Hetzner's side: how far the targets of a load balancer are switched to their other addresses."""
 LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment (CERT-2)."""
 

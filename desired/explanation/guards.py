@@ -13,6 +13,7 @@ from desired.diff import diff
 from desired.finding import Facts, Finding
 from desired.guards import GUARDS
 from desired.kinds import Verb
+from desired.load_balancers.switching import SWITCH
 from desired.matching import Gone
 from desired.other_controller import RULE as OTHER_CONTROLLER
 from desired.other_controller import other_controllers
@@ -32,6 +33,9 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "target-floor": lambda change: (
         (change.kind == "lb.target" and change.verb is Verb.REMOVE)
         or (change.kind == "lb.network" and change.before is not None)
+    ),
+    "target-health": lambda change: (
+        (change.kind == "lb.target" and change.verb is Verb.MODIFY) or change.key.endswith(f"/{SWITCH}")
     ),
     "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
     "route-blast-radius": lambda change: change.kind in {"route.delete", "route.replace"},

@@ -45,7 +45,8 @@ def serving_changes(wish: Serving, snapshot: Snapshot) -> tuple[Change, ...]:
         replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
     )
     status = _status(wish, present, tuple(a.key for a in adopt))
-    return (*claims, *issue, *in_sequence([*adopt, *parts], present, wish.size), *status)
+    way = wish.options.use_private_ip
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, wish.size, to_private=way), *status)
 
 
 def leaving_changes(wish: Leaving) -> tuple[Change, ...]:

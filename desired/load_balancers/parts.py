@@ -27,7 +27,9 @@ from desired.load_balancers.moving import (
     unknown_to_nodes,
 )
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.switching import SWITCH, Phase, switch_of
 from desired.load_balancers.targets import removal_reason
+from desired.names import LABEL_SWITCH
 from desired.section import Unmanaged
 from desired.snapshot import Snapshot
 
@@ -39,6 +41,7 @@ def changed_parts(
     networks = tuple(_networks(wish, wanted, present))
     public = tuple(_public_interface(wish, wanted, present))
     targets = tuple(_targets(wish, wanted, present, snapshot, (*networks, *public)))
+    targets, progress = _step_by_step(wish, wanted, present, snapshot, targets)
     moved = tuple(_moved(wish, wanted, present, snapshot, networks, targets))
     memory = tuple(_memory(wish, wanted, present, networks, moved))
     targets = (*targets, *moved)
@@ -47,7 +50,7 @@ def changed_parts(
     yield from _type(wish, wanted, present, (*listeners, *targets))
     yield from listeners
     yield from targets
-    yield from memory
+    yield from (*memory, *progress)
     for change in networks:
         # What is reached through a network is lost with it: who leaves it does so before, if a guard lets it (LB-7),
         # and what others have added is written down before.
@@ -263,6 +266,45 @@ def _targets(
                 f"{name} gets traffic {how}",
                 depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
             )
+
+
+def _step_by_step(
+    wish: Serving, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, targets: tuple[Change, ...]
+) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """The changes of targets, with those that take back what does not answer by its new address; and the change of the
+    label that says how far the switch is, before each batch. Which of them may be made now, says ``target-health``."""
+    if isinstance(wanted.targets, Unmanaged):
+        return targets, ()
+    switch = switch_of(present, targets, snapshot, to_private=wish.options.use_private_ip)
+    ends = switch.phase in (Phase.FREE, Phase.FAILED) or (switch.phase is Phase.LOOKING and not switch.waiting)
+    name, there = present.spec.name, present.spec.labels.get(LABEL_SWITCH)
+    before = {} if there is None else {LABEL_SWITCH: there}
+    after = {} if ends or switch.label is None else {LABEL_SWITCH: switch.label}
+    label: tuple[Change, ...] = ()
+    if before != after:
+        why = "no switch of targets is under way any more" if ends else "says how far the switch of the targets is"
+        label = (_change(wish, SWITCH, "lb.identity", Identity(name, before), Identity(name, after), why),)
+    needed = tuple(change.key for change in label)
+    waits = {change.key for change in (*switch.batch, *switch.waiting)} if switch.phase is not Phase.FAILS else set()
+    ordered = (
+        replace(change, depends_on=(*change.depends_on, *needed)) if change.key in waits else change
+        for change in targets
+    )
+    planned = {change.key for change in targets}
+    back = (
+        _change(
+            wish,
+            target.suffix,
+            "lb.target",
+            target,
+            ServerTarget(target.server_id, not target.use_private_ip),
+            f"server {target.server_id} does not answer by its {'private' if target.use_private_ip else 'public'}"
+            " address, and gets traffic by the other one again",
+            depends_on=needed if switch.phase is Phase.FAILS else (),
+        )
+        for target in switch.back
+    )
+    return (*ordered, *(change for change in back if change.key not in planned)), label
 
 
 def _moved(

@@ -12,10 +12,14 @@ from desired.change import Change
 from desired.kinds import Verb
 from desired.load_balancer import Attachment, CloudBalancer, Listener, ServerTarget, Target, is_private
 from desired.load_balancers.sizing import Size
+from desired.load_balancers.switching import turn_of
 
 
-def in_sequence(changes: Sequence[Change], present: CloudBalancer, size: Size) -> tuple[Change, ...]:
-    """The changes of parts of ``present`` in their order, each of which follows the one before it."""
+def in_sequence(
+    changes: Sequence[Change], present: CloudBalancer, size: Size, *, to_private: bool | None = None
+) -> tuple[Change, ...]:
+    """The changes of parts of ``present`` in their order, each of which follows the one before it. ``to_private`` is
+    by which address servers are to be reached, None where nobody says: what is switched to the other one goes back."""
     larger = size.type is not None and size.type.max_targets >= present.type.max_targets
     room = size.type if larger and size.type is not None else present.type
     by_kind: dict[str, list[Change]] = {}
@@ -39,10 +43,10 @@ def in_sequence(changes: Sequence[Change], present: CloudBalancer, size: Size) -
         *of("lb.rdns"),
         *(change for change in public if change.after),
         *(types if larger else ()),
-        *_targets(early, headroom, hangs_on_others=hangs_on_others),
+        *_targets(early, headroom, present, to_private, hangs_on_others=hangs_on_others),
         *sorted(networks, key=_removals_first),
         *_listeners(of("lb.listener"), room.max_services - len(present.spec.listeners)),
-        *_targets(late, headroom + len(gone), hangs_on_others=hangs_on_others),
+        *_targets(late, headroom + len(gone), present, to_private, hangs_on_others=hangs_on_others),
         *(change for change in public if not change.after),
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
@@ -95,14 +99,23 @@ def _is_private(side: object) -> bool:
     return isinstance(side, Target) and is_private(side)
 
 
-def _targets(changes: Sequence[Change], headroom: int, *, hangs_on_others: bool) -> list[Change]:
+def _targets(
+    changes: Sequence[Change],
+    headroom: int,
+    present: CloudBalancer,
+    to_private: bool | None,
+    *,
+    hangs_on_others: bool,
+) -> list[Change]:
     """Dead ones make room first, then come the new ones, then addresses are switched one by one: the next only when all
-    before it went well, so that at most one is out, in however many passes. Where traffic hangs on those that come,
-    those that go wait for them likewise."""
-    adds, flips, removals = _by_verb(changes)
+    before it went well, so that at most one is out, in however many passes. What goes back to the address that it had
+    waits for nobody. Where traffic hangs on those that come, those that go wait for them likewise."""
+    adds, switched, removals = _by_verb(changes)
+    back = [c for c in switched if to_private is not None and _is_private(c.after) is not to_private]
+    flips = sorted((c for c in switched if c not in back), key=lambda change: turn_of(change, present))
     dead = [change for change in removals if not change.consequences]
     living = [change for change in removals if change.consequences]
-    mixed = interleaved(adds, [*dead, *living], headroom)
+    mixed = [*back, *interleaved(adds, [*dead, *living], headroom)]
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
     one_by_one = [_needing(flip, flips[place - 1 : place] if place else adds) for place, flip in enumerate(flips)]
     ordered = [*mixed[:last_add], *one_by_one, *mixed[last_add:]]

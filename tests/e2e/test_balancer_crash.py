@@ -51,6 +51,7 @@ class ServiceOperation(Operation):
 
 
 _SERVED = a_service("web", 80, 443)
+_LABEL = "PUT /v1/load_balancers/[0-9]+"
 _EXCHANGED = (_hetzner("remove_target"), _hetzner("add_target"))
 OPERATIONS = {
     "create": ServiceOperation(
@@ -71,8 +72,8 @@ OPERATIONS = {
         lambda stage: annotate(stage, type="lb21"), (_hetzner("change_type"),), begins_with=_SERVED
     ),
     "switch to private IP": ServiceOperation(
-        lambda stage: annotate(stage, use_private_ip="true", disable_public_network="true"),
-        (*_EXCHANGED * 3, _hetzner("disable_public_interface"), STATUS),
+        lambda stage: annotate(stage, use_private_ip="true"),
+        (_LABEL, *_EXCHANGED, _LABEL, *_EXCHANGED * 2, _LABEL),
         begins_with=_SERVED,
     ),
     "add and remove a port": ServiceOperation(

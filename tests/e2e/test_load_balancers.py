@@ -36,13 +36,18 @@ FOREIGN_CONDITION = {
     "reason": "Audit",
     "message": "somebody else's",
 }
+STATUS = "service/default/web/status"
 EVERYWHERE = {1: "public", 2: "public", 3: "public"}
 
 
 def _converge(stage: Stage) -> None:
-    """A pass that leaves nothing to do, and a second one that writes nothing at all."""
+    """A pass that leaves nothing to do, and a second one that writes nothing at all. Where targets are looked at before
+    the public interface goes no round is left for the status: it follows in the next pass."""
     stage.forget()
     report = one_pass(stage)
+    left = [change["key"] for change in report["changes"] if (change["outcome"] or {}).get("state") == "pending"]
+    if left == [STATUS]:
+        report = one_pass(stage)
     asked = asked_of_hetzner(stage)
     assert report["result"] == "no_changes", report
     written = len(stage.writes())
@@ -119,7 +124,9 @@ def _node_2_is_excluded(stage: Stage) -> None:
     patch(stage, "web-2", {"metadata": {"labels": label}})
 
 
-_SWITCH = ["POST remove_target", "POST add_target"] * 3
+_ONE = ["POST remove_target", "POST add_target"]
+_SWITCH = ["PUT 1", *_ONE, "PUT 1", *_ONE * 2, "PUT 1"]
+"""One target first, then the two others; the label says how far that is."""
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,25 @@
 """What serves goes on to serve while a load balancer moves, on a real API server: nothing that somebody has added is
 lost by it, and nothing is emptied without a person's word."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from desired.names import LABEL_RETURNING
+from desired.load_balancers.switching import trial_of
+from desired.names import LABEL_RETURNING, LABEL_SWITCH
 from tests.support.balancer_cluster import (
     IN_NETWORK,
     NETWORK,
     a_service,
     annotate,
+    asked_of_hetzner,
     balancers,
     have_nodes,
     have_services,
+    private_ip,
 )
 from tests.support.balancer_cluster import change_balancer as somebody_changes
 from tests.support.in_process import ONCE, one_pass
@@ -107,9 +112,8 @@ def test_a_network_that_is_not_configured_any_more_costs_others_nothing(shared: 
     """Their targets cannot be reached without it: that it is left is for a person to approve."""
     report = one_pass(shared, HCLOUD_NETWORK="")
 
-    (hold,) = report["holds"]
-    assert (report["result"], hold["rule"]) == ("refused", "target-floor")
-    assert targets(shared) == PUBLIC | FOREIGN
+    (hold,) = holds_of(report, "target-floor")
+    assert (report["result"], targets(shared)) == ("refused", PUBLIC | FOREIGN)
     assert len(private_address(shared)) == 1
 
     one_pass(shared, ONCE | {"--approve": hold["hash"]}, HCLOUD_NETWORK="")
@@ -127,8 +131,8 @@ def test_a_move_that_empties_a_load_balancer_is_held(balanced: Stage) -> None:
     annotate(balanced, private_ipv4="10.0.0.99")
     report = one_pass(balanced)
 
-    (hold,) = report["holds"]
-    assert (report["result"], hold["rule"], hold["value"]) == ("refused", "target-floor", "0")
+    (hold,) = holds_of(report, "target-floor")
+    assert (report["result"], hold["value"]) == ("refused", "0")
     assert (private_address(balanced), targets(balanced)) == (before, PRIVATE)
 
     approved = one_pass(balanced, ONCE | {"--approve": hold["hash"]})
@@ -150,3 +154,92 @@ def test_a_move_of_what_serves_nobody_is_not_held(balanced: Stage) -> None:
     report = one_pass(balanced)
 
     assert (report["holds"], private_address(balanced), targets(balanced)) == ([], ["10.0.0.99"], PRIVATE)
+
+
+NO_ANSWER = {"kind": "no_answer", "ranges": ["10.0.0.0/16"]}
+"""A firewall drops what comes to the servers through the network."""
+LIMIT = timedelta(seconds=(3 + 2) * 15 + 10)
+"""Two health checks more than a listener is set to need, as the API sets it."""
+
+
+def time_passes(stage: Stage, how_much: timedelta) -> None:
+    """What the label of the only load balancer says was so much longer ago."""
+    labels = dict(balancers(stage)[0]["labels"])
+    trial = trial_of(labels)
+    assert trial is not None
+    somebody_changes(stage, labels=labels | {LABEL_SWITCH: str(replace(trial, since=trial.since - how_much))})
+
+
+def switch(stage: Stage) -> str | None:
+    """What the label of the only load balancer says of a switch."""
+    label: str | None = balancers(stage)[0]["labels"].get(LABEL_SWITCH)
+    return label
+
+
+def holds_of(report: Mapping[str, Any], rule: str) -> list[Any]:
+    """The holds of one rule."""
+    return [hold for hold in report["holds"] if hold["rule"] == rule]
+
+
+def test_one_target_goes_first_and_back_when_a_firewall_drops_it(balanced: Stage) -> None:
+    """Public to private addresses, behind a firewall: one target is switched, does not answer in time, and goes back.
+    The others never stopped to serve; they are held, and an approval switches all of them."""
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    balanced.project.set_faults([NO_ANSWER])
+    annotate(balanced, use_private_ip="true", disable_public_network="true")
+
+    first = one_pass(balanced)
+    assert targets(balanced) == {"server 1 private", "server 2", "server 3"}
+    assert (first["result"], first["summary"]["waiting"]) == ("changes", 3)
+    early = one_pass(balanced)
+    assert (early["result"], targets(balanced)) == ("changes", {"server 1 private", "server 2", "server 3"})
+
+    time_passes(balanced, LIMIT)
+    failed = one_pass(balanced)
+    (hold,) = holds_of(failed, "target-health")
+    assert (failed["result"], targets(balanced)) == ("refused", PUBLIC)
+    assert "firewalls" in hold["why"]
+
+    balanced.forget()
+    again = one_pass(balanced)
+    assert (holds_of(again, "target-health")[0]["hash"], asked_of_hetzner(balanced)) == (hold["hash"], [])
+    assert (targets(balanced), balancers(balanced)[0]["public_net"]["enabled"]) == (PUBLIC, True)
+
+    approved = one_pass(balanced, ONCE | {"--approve": hold["hash"]})
+    assert (approved["result"], targets(balanced), switch(balanced)) == ("no_changes", PRIVATE, None)
+
+
+def test_targets_follow_in_batches_that_double(a_stage: Callable[..., Stage]) -> None:
+    """One, two, four: each batch only once the load balancer has reported the one before it healthy, and a run that
+    begins anew finds out how far it is."""
+    stage = a_stage(action_s=0.0)
+    stage.environment |= IN_NETWORK
+    have_nodes(stage, 8)
+    have_services(stage, a_service())
+    one_pass(stage)
+    annotate(stage, use_private_ip="true")
+
+    switched = []
+    for _ in range(4):
+        private = {target for target in targets(stage) if target.endswith(" private")}
+        late = [private_ip(number) for number in range(1, 9) if f"server {number} private" not in private]
+        stage.project.clear_faults()
+        stage.project.set_faults([NO_ANSWER | {"ranges": late, "status": "unknown"}])
+        one_pass(stage)
+        switched.append(sum(target.endswith(" private") for target in targets(stage)))
+        assert one_pass(stage)["summary"]["applied"] == 0
+
+    stage.project.clear_faults()
+    assert switched == [1, 3, 7, 8]
+    assert (one_pass(stage)["result"], switch(stage)) == ("no_changes", None)
+
+
+def test_what_nobody_was_served_by_is_switched_at_once(balanced: Stage) -> None:
+    """Nothing answered before: there is nothing that could be looked at, and nothing to lose."""
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    balanced.project.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"]}])
+    annotate(balanced, use_private_ip="true")
+
+    assert (one_pass(balanced)["result"], targets(balanced)) == ("no_changes", PRIVATE)

@@ -75,7 +75,7 @@ class Actions:
         self._clock = clock
         self._options = options
         self._store = store
-        self._faults = faults
+        self.faults = faults
         self._jitter = random.Random(options.seed)  # noqa: S311 (repeatable on purpose)
         self._actions: dict[int, Action] = {}
         self._due: list[tuple[float, int]] = []
@@ -108,8 +108,8 @@ class Actions:
             effect=effect,
             on_failure=on_failure,
             on_error=on_error,
-            fails_with=self._faults.action_fails(command),
-            vanished=self._faults.action_vanishes(command),
+            fails_with=self.faults.action_fails(command),
+            vanished=self.faults.action_vanishes(command),
         )
         self._actions[action.id] = action
         heapq.heappush(self._due, (action.due, action.id))
@@ -128,7 +128,7 @@ class Actions:
             self._finish(self._actions[action_id], due)
 
     def _finish(self, action: Action, at: float) -> None:
-        late_s = max(self._options.visible_late_s, self._faults.visible_late_s())
+        late_s = max(self._options.visible_late_s, self.faults.visible_late_s())
         action.status, action.finished = "success", at
         try:
             if action.fails_with:

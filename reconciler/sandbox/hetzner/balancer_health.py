@@ -7,6 +7,7 @@ Known differences: nothing is really checked. A running server answers on every 
 the first check of a new target or service is done at once.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from reconciler.sandbox.hetzner.balancer_backends import found_servers, has_public_address, private_address
@@ -24,9 +25,13 @@ DETAILS = (
 _UNKNOWN = frozenset({"initializing", "unknown"})
 
 
-def shown_targets(view: View, balancer: Object) -> list[Object]:
+Silence = Callable[[str], str | None]
+"""What health checks say of an address where nothing answers; None where something does."""
+
+
+def shown_targets(view: View, balancer: Object, silence: Silence) -> list[Object]:
     """The targets as readers see them: selectors with the servers they find, and everything with its health."""
-    return [_shown(view, balancer, target) for target in balancer["targets"]]
+    return [_shown(view, balancer, target, silence) for target in balancer["targets"]]
 
 
 def said_otherwise(view: View, balancer: Object, target: Object) -> Object:
@@ -38,9 +43,9 @@ def said_otherwise(view: View, balancer: Object, target: Object) -> Object:
     return {**target, "health_status": [health for health in given if _without_port(health) != follows]}
 
 
-def _shown(view: View, balancer: Object, target: Object) -> Object:
+def _shown(view: View, balancer: Object, target: Object, silence: Silence) -> Object:
     if target["type"] != "label_selector":
-        return {**target, "health_status": _health(view, balancer, target, target["health_status"])}
+        return {**target, "health_status": _health(view, balancer, target, target["health_status"], silence)}
     said = {found["server"]["id"]: found["health_status"] for found in target["targets"]}
     found = []
     for server, address in found_servers(view, balancer, target):
@@ -49,14 +54,17 @@ def _shown(view: View, balancer: Object, target: Object) -> Object:
             "server": {"id": server["id"], "ip": address},
             "use_private_ip": target["use_private_ip"],
         }
-        health = _health(view, balancer, resolved, said.get(server["id"], []))
+        health = _health(view, balancer, resolved, said.get(server["id"], []), silence)
         found.append({**resolved, "health_status": health})
     return {**target, "targets": found}
 
 
-def _health(view: View, balancer: Object, target: Object, said: list[Object]) -> list[Object]:
+def _health(view: View, balancer: Object, target: Object, said: list[Object], silence: Silence) -> list[Object]:
     by_port = {health["listen_port"]: health for health in said}
     follows = _following(view, balancer, target)
+    silent = silence(target[target["type"]]["ip"])
+    if silent is not None and follows["status"] == "healthy":
+        follows = {"status": silent, **({"detail": "layer4_timeout"} if silent == "unhealthy" else {})}
     ports = [service["listen_port"] for service in balancer["services"]]
     return [dict(by_port.get(port, {"listen_port": port, **follows})) for port in ports]
 

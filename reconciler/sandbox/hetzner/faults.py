@@ -14,11 +14,14 @@ kind                parameters                      what happens, ``count`` time
                     optional                        no ``ids``, were not there; a GET by id finds them
 ``list_truncated``  ``path`` of a list,             a page of the list is made as if it ended after so many objects,
                     ``entries``                     and ``total_entries`` counts them all
+``no_answer``       ``ranges``, ``status`` optional health checks of targets in these ranges get no answer until it is
+                                                    cleared: ``unhealthy``, or ``unknown``
 ==================  ==============================  ===============================================================
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from reconciler.sandbox.hetzner.errors import known
@@ -34,6 +37,7 @@ _OPTIONAL: dict[str, frozenset[str]] = {
     "list_shrinks": frozenset(),
     "list_lacks": frozenset({"ids"}),
     "list_truncated": frozenset(),
+    "no_answer": frozenset({"status"}),
 }
 _REQUIRED: dict[str, frozenset[str]] = {
     "stale_read": frozenset({"path"}),
@@ -41,7 +45,9 @@ _REQUIRED: dict[str, frozenset[str]] = {
     "list_shrinks": frozenset({"path"}),
     "list_lacks": frozenset({"path"}),
     "list_truncated": frozenset({"path", "entries"}),
+    "no_answer": frozenset({"ranges"}),
 }
+_SILENT = ("unhealthy", "unknown")
 
 
 @dataclass(slots=True)
@@ -100,6 +106,15 @@ class Faults:
         truncated = self._take("list_truncated", lambda p: p["path"] == path)
         return objects[: truncated["entries"]] if truncated is not None else objects, len(objects)
 
+    def silence_of(self, address: str) -> str | None:
+        """What health checks say of this address, as nothing answers there; None when something does. It does not count
+        down."""
+        for fault in self._faults:
+            ranges = fault.parameters.get("ranges", ()) if fault.kind == "no_answer" else ()
+            if any(ip_address(address) in ip_network(silent) for silent in ranges):
+                return str(fault.parameters.get("status", _SILENT[0]))
+        return None
+
     def _take(self, kind: str, applies: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
         for fault in self._faults:
             if fault.kind == kind and applies(fault.parameters):
@@ -154,9 +169,18 @@ def _are_ids(value: Any) -> bool:
     return isinstance(value, list) and all(_is_whole(item, least=1) for item in value)
 
 
+def _are_ranges(value: Any) -> bool:
+    try:
+        return isinstance(value, list) and bool([ip_network(item) for item in value])
+    except (TypeError, ValueError):
+        return False
+
+
 _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "seconds": (_is_number, "a number"),
     "ids": (_are_ids, "a list of whole numbers from 1"),
+    "ranges": (_are_ranges, "a list of networks like '10.0.0.0/8'"),
+    "status": (lambda value: value in _SILENT, " or ".join(_SILENT)),
     "entries": (lambda value: _is_whole(value, least=0), "a whole number from 0"),
 }
 """Parameter → whether a value of it is one, and what would be."""

@@ -26,7 +26,8 @@ class Renderer:
     def render(self, kind: Kind, stored: Object) -> Object:
         """One object, safe for the caller to change."""
         if kind == "load_balancers":
-            return fresh_copy({**stored, "targets": shown_targets(self._view, stored)})
+            silence = self._actions.faults.silence_of if self._actions else _answered
+            return fresh_copy({**stored, "targets": shown_targets(self._view, stored, silence)})
         rendered = fresh_copy(stored)
         if kind == "servers":
             busy = self._actions is not None and self._actions.is_busy(("server", stored["id"]))
@@ -47,6 +48,10 @@ class Renderer:
                 for target_id in target_servers(self._view, balancer):
                     self._balancers_of[target_id].append(balancer["id"])
         return list(self._balancers_of.get(server_id, ()))
+
+
+def _answered(_address: str) -> None:
+    """A world file has no faults: something answers everywhere."""
 
 
 def attached(view: View, kind: Kind, network_id: int) -> Iterator[tuple[Object, Object]]:

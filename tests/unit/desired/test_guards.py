@@ -341,6 +341,7 @@ def test_guards_by_name() -> None:
         "adoption",
         "ip-loss",
         "target-floor",
+        "target-health",
         "certificate-issuance",
         "route-blast-radius",
         "cluster-cidr",

@@ -151,3 +151,20 @@ def test_refused_worlds(target: dict[str, Any], words: tuple[str, ...]) -> None:
         api_with(target)
 
     assert [word for word in words if word not in str(refused.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(None, TIMEOUT), ("unhealthy", TIMEOUT), ("unknown", {"status": "unknown"})]
+)
+def test_where_nothing_answers(status: str | None, expected: dict[str, Any]) -> None:
+    """A firewall that drops what comes by private address: public ones answer, and a world file knows of no fault."""
+    private, public = api_with(BY_ID | {"use_private_ip": True}), api_with(BY_ID)
+    for api in (private, public):
+        fault = {"kind": "no_answer", "ranges": ["10.0.0.0/8"], **({"status": status} if status else {})}
+        api.simulator.set_faults([fault])
+    assert health(private) == health(private) == {80: expected, 443: expected}
+    assert health(public)[80] == {"status": "healthy"}
+    world = private.simulator.world()["hetzner"]["load_balancers"][0]["targets"][0]
+    assert {one["status"] for one in world["health_status"]} == {"healthy"}
+    private.simulator.clear_faults()
+    assert health(private)[80] == {"status": "healthy"}
