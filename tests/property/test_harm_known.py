@@ -3,6 +3,29 @@
 from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, RACK_IP, SHOP, a_stage, pods
 
 
+def test_an_empty_list_of_servers_empties_no_load_balancer() -> None:
+    """The Nodes have been silent for some seconds, and one list of servers is empty."""
+    stage = a_stage()
+    stage.silence(minutes=0.2)
+    stage.run("a", "servers:all")
+
+
+def test_a_list_that_lacks_a_server_takes_no_target_from_a_silent_node() -> None:
+    """A Node that has just joined falls silent, and the list lacks its server."""
+    stage = a_stage()
+    last = stage.join()
+    stage.run()
+    stage.silence("a", last, minutes=1)
+    stage.run("a", "servers:one")
+
+
+def test_an_empty_list_of_servers_and_members_takes_no_route() -> None:
+    """The same of routes: neither the servers nor the members of the network are in the lists."""
+    stage = a_stage(services=())
+    stage.silence(minutes=0.2)
+    stage.run("a", "servers:all", "members:all")
+
+
 def test_a_load_balancer_in_use_is_not_taken_over_by_its_name() -> None:
     """A stranger's load balancer has what the Service asks for, but for one setting: nothing is removed by its
     adoption, and still it is the stranger's."""

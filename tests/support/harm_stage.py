@@ -268,8 +268,12 @@ class Stage:
         self.truth.clock.advance(seconds)
 
     def settle(self) -> None:
-        """The lies have ended, and what was copied is switched off: hours of passes. Raises AssertionError for harm,
-        and when something is not as it should be though nothing is held."""
+        """The lies have ended, the kubelets report again, and what was copied is switched off: hours of passes.
+
+        Raises AssertionError for harm, and when something is not as it should be though nothing is held.
+        """
+        for name in self._real():
+            self.wake(name)
         for pause_s in (70.0, 31 * 60.0, 65 * 60.0, 70.0, 70.0):
             self.advance(pause_s)
             for name, cluster in self.truth.clusters.items():
