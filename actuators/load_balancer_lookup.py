@@ -24,7 +24,8 @@ from desired.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.load_balancers.identity import owner_of, wanted_name
+from desired.load_balancers.identity import former_of, owner_of, wanted_name
+from desired.load_balancers.matching import left_behind
 from desired.names import LABEL_SERVICE_UID
 from desired.section import Present
 from desired.service import Service
@@ -141,9 +142,13 @@ def service_of(change: Change, snapshot: Snapshot) -> Service:
 def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     """The load balancer that the change is about, as it was observed.
 
-    It has the label of the Service; or the name that the Service asks for, when it is adopted in this round (ID-2).
-    Raises KeyError for a change that was planned from another world.
+    It has the label of the Service; or, when it is adopted in this round, the name that the Service asks for (ID-2), or
+    the label of a Service of its namespace and name that went. What has no Service is named by its id. Raises KeyError
+    for a change that was planned from another world.
     """
+    nobodys = next((found for found in snapshot.load_balancers or () if found.key == change.owner), None)
+    if nobodys is not None:
+        return nobodys
     service = service_of(change, snapshot)
     name = wanted_name(service, read_options(service.claim.annotations, Defaults())[0])
     labelled, named = [], []
@@ -157,6 +162,9 @@ def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     for found in (labelled, named):
         if len(found) == 1:
             return found[0]
+    back = left_behind(snapshot).get(former_of(service))
+    if back is not None:
+        return back
     raise KeyError(f"load balancer of {change.owner}")
 
 

@@ -23,8 +23,16 @@ from actuators.load_balancer_lookup import (
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from desired.load_balancers.identity import owner_of
 from desired.load_balancers.matching import is_in_use
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import Present
 from desired.snapshot import Snapshot
 
@@ -60,12 +68,13 @@ def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
 
 
 def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
-    """Let the load balancer go with its addresses: it is the Service's no more, and its labels say since when.
+    """Let the load balancer go with its addresses: it is the Service's no more, and its labels say since when, or whose
+    it was and after when it is deleted.
 
     Raises Conflict when its owner is not that of ``before``.
     """
     match change.before, change.after:
-        case Owner() as before, Owner(service_uid=None, released=str()) as after:
+        case Owner() as before, Owner(service_uid=None) as after if after.released or after.delete_after:
             balancer = balancer_of(change, snapshot)
         case _:
             raise misplanned(change)
@@ -76,14 +85,25 @@ def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
 def delete(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """Delete the load balancer and wait until it is gone; one that is gone already is done.
 
-    Raises Conflict when it is not the Service's own any more, or is protected against deletion by now (ID-10).
+    Raises Conflict when it is not the Service's own any more, or is protected against deletion by now (ID-10); for one
+    that was let go before, when it is not let go in the same way any more.
     """
     match change.before, change.after:
         case LoadBalancer(), None:
             balancer = balancer_of(change, snapshot)
         case _:
             raise misplanned(change)
-    delete_now(hands, balancer, lambda now: _require_own(now, change, balancer, snapshot))
+    if change.owner == balancer.key:
+        delete_now(hands, balancer, lambda now: require_as_observed(now, balancer))
+    else:
+        delete_now(hands, balancer, lambda now: _require_own(now, change, balancer, snapshot))
+
+
+def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
+    """Raises Conflict when other labels say whose it is than did when it was observed, or after when it goes."""
+    before = owner_of(balancer.spec.labels)
+    if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
+        raise Conflict(f"{name_of(balancer)} has other owner labels by now")
 
 
 def delete_now(hands: Hands, balancer: CloudBalancer, check: Callable[[BalancerNow], None]) -> None:
@@ -133,6 +153,8 @@ def _labels(present: Mapping[str, str], owner: Owner) -> dict[str, str]:
         LABEL_SERVICE_UID: owner.service_uid,
         LABEL_RELEASED: owner.released,
         LABEL_ADOPTED: owner.adopted,
+        LABEL_FORMER: owner.former,
+        LABEL_DELETE_AFTER: owner.delete_after,
     }
     others = {key: value for key, value in present.items() if key not in ours}
     ours[LABEL_CLUSTER_UID] = owner.cluster_uid

@@ -12,6 +12,7 @@ from desired.load_balancers.moving import gap_of, is_dead, labels_for, spoken, u
 from desired.load_balancers.serving import Serving
 from desired.load_balancers.switching import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
 from desired.load_balancers.targets import Membership, removal_reason
+from desired.load_balancers.undo import shown_time
 from desired.load_balancers.wanted import wants_balancer
 from desired.section import Absent, Unknown, Unmanaged
 from desired.settings import Controller
@@ -39,7 +40,7 @@ def adoption(facts: Facts) -> Iterator[Finding]:
     be told the adoption waits: afterwards nobody would be asked.
     """
     for wish, changes in _serving(facts, "lb.adopt"):
-        if not isinstance(wish.match, Adoptable):
+        if not isinstance(wish.match, Adoptable) or wish.match.returns:
             continue
         adopt = next(change for change in changes if change.kind == "lb.adopt")
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
@@ -63,6 +64,22 @@ def adoption(facts: Facts) -> Iterator[Finding]:
         if gap is not None:
             why = f"it cannot be told yet what {named} would lose: {gap}"
             yield Finding("incomplete-snapshot", Verdict.WAITING, (adopt.key,), why)
+
+
+def undo_window(facts: Facts) -> Iterator[Finding]:
+    """What was let go with its Service stays until its time has come, and while a Service may be one that wants it
+    back."""
+    services = facts.snapshot.services
+    unread = min(services.unreadable.values(), default=None) if services is not None else None
+    for parting in facts.desired.partings:
+        keys = tuple(change.key for change in facts.by_owner.get(parting.balancer.key, ()))
+        left_s = (parting.due_at - facts.snapshot.taken_at).total_seconds()
+        if left_s > 0:
+            why = f"a Service of the same namespace and name gets it back until {shown_time(parting.due_at)}"
+            yield Finding("undo-window", Verdict.WAITING, keys, why, due_in_s=left_s)
+        elif unread is not None:
+            why = f"a Service that may want it back could not be read: {unread}"
+            yield Finding("undo-window", Verdict.WAITING, keys, why)
 
 
 def ip_loss(facts: Facts) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from desired.change import Change, Note, NoteKind, Verdict
 from desired.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.finding import Facts, Finding
+from desired.load_balancer import Owner
 from desired.snapshot import Snapshot
 
 CLOCK_SKEW = "clock-skew"
@@ -21,8 +22,10 @@ def clock_skew(facts: Facts) -> Iterator[Finding]:
 
 
 def hangs_on_age(change: Change) -> bool:
-    """Whether a wrong clock alone could let this change pass."""
-    return change.kind in _BY_AGE
+    """Whether a wrong clock alone could let this change pass, or is what it writes down."""
+    ends_a_window = change.owner.startswith("load_balancer/")
+    begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None
+    return change.kind in _BY_AGE or ends_a_window or begins_one
 
 
 def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:

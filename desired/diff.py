@@ -10,7 +10,7 @@ from desired.joining import JoiningNode, current_identity
 from desired.kinds import Verb
 from desired.labels import OWNED_LABELS, owned_labels
 from desired.load_balancer import ServerTarget
-from desired.load_balancers.differences import leaving_changes, serving_changes
+from desired.load_balancers.differences import leaving_changes, parting_change, serving_changes
 from desired.load_balancers.serving import Serving
 from desired.nodes import DesiredNode
 from desired.routes.differences import condition_changes, route_changes
@@ -31,6 +31,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     ]
     for wish in desired.services.values():
         changes += serving_changes(wish, snapshot) if isinstance(wish, Serving) else leaving_changes(wish)
+    changes += [parting_change(parting, snapshot) for parting in desired.partings]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
     return Plan(_after_their_targets(changes), desired.notes)

@@ -15,6 +15,7 @@ from desired.balancer_guards import (
     ip_loss,
     target_floor,
     target_health,
+    undo_window,
 )
 from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, last_of_control_plane
 from desired.change import Change, NodeIdentity, Note, NoteKind, Verdict
@@ -138,6 +139,7 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "address-blast-radius": address_blast_radius,
         "foreign-owner": foreign_owner,
         "adoption": adoption,
+        "undo-window": undo_window,
         "ip-loss": ip_loss,
         "target-floor": target_floor,
         "target-health": target_health,

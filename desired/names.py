@@ -53,6 +53,11 @@ LABEL_RETURNING = "hcloud-reconciler/returning-"
 """On Hetzner's side, followed by a number: which targets of others a load balancer gets back once it has moved."""
 LABEL_SWITCH = "hcloud-reconciler/switch"
 """On Hetzner's side: how far the targets of a load balancer are switched to their other addresses."""
+LABEL_DELETE_AFTER = "hcloud-reconciler/delete-after"
+"""On Hetzner's side: when a load balancer whose Service is gone may be deleted, ``20261122T101500Z``."""
+LABEL_FORMER = "hcloud-reconciler/service"
+"""On Hetzner's side, beside it: ``NAMESPACE.NAME`` of that Service, a digest where that is longer than a label's
+value."""
 LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment (CERT-2)."""
 

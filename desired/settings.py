@@ -70,6 +70,8 @@ class Settings:
     waits: Waits = field(default_factory=Waits)
     balancer_defaults: Defaults = field(default_factory=Defaults)
     """``HCLOUD_LOAD_BALANCERS_*``: what holds for Services whose annotations say nothing."""
+    undo_window: timedelta = timedelta(0)
+    """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     reset_unset: bool = False
     """``--load-balancers-reset-unset``: what nobody asks for gets the API's default instead of keeping its value."""
     only: tuple[str, ...] = ()

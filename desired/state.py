@@ -7,6 +7,7 @@ from desired.change import Note, NoteKind
 from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.services import desired_services
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.undo import Parting
 from desired.nodes import DesiredNode, desired_nodes
 from desired.routes.network import DesiredRoutes, desired_routes
 from desired.section import Present
@@ -21,6 +22,8 @@ class DesiredState:
     nodes: Mapping[str, DesiredNode]
     services: Mapping[str, Serving | Leaving] = field(default_factory=dict)
     """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to let go of one."""
+    partings: tuple[Parting, ...] = ()
+    """Load balancers in their undo window, and past it, that no Service wants back."""
     routes: DesiredRoutes = field(default_factory=DesiredRoutes)
     notes: tuple[Note, ...] = ()
 
@@ -32,9 +35,9 @@ def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
-    services, of_services = desired_services(snapshot, settings, nodes)
+    services, partings, of_services = desired_services(snapshot, settings, nodes)
     routes, of_routes = desired_routes(snapshot, settings, nodes)
-    return DesiredState(nodes, services, routes, (*notes, *of_services, *of_routes))
+    return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *of_routes))
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:

@@ -169,6 +169,7 @@ def _config(
         keep_internal_ips=flags["--keep-internal-ips"],
         waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
         balancer_defaults=defaults_of(variables),
+        undo_window=flags["--load-balancer-undo"],
         reset_unset=flags["--load-balancers-reset-unset"],
         only=flags["--only"],
     )

@@ -126,6 +126,7 @@ def run_controller(
 
     Raises ConfigurationError when probes cannot be served.
     """
+    hands.leader.when_lost(wired.looking.eyes.left.forget)
     hands.leader.when_lost(lambda: wake.call("the lead was lost"))
     pacing = Pacing(config)
     health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)

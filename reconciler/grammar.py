@@ -9,6 +9,7 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 
 from desired import bounds
+from desired.annotations.table import LONGEST_UNDO_S
 from desired.approval import is_hash
 from desired.bounds import shown_text
 from desired.grammar import parse_cidr, parse_duration
@@ -54,6 +55,14 @@ def parse_wait(text: str) -> timedelta:
 def parse_positive_wait(text: str) -> timedelta:
     """A duration that is more than zero."""
     return timedelta(seconds=parse_positive_duration(text))
+
+
+def parse_undo(text: str) -> timedelta:
+    """How long a load balancer outlives its Service: what the annotation may say as well."""
+    wait = parse_wait(text)
+    if wait > timedelta(seconds=LONGEST_UNDO_S):
+        raise ValueError(f"expect a duration of {LONGEST_UNDO_S // 3600}h at most")
+    return wait
 
 
 def parse_label_prefix(text: str) -> str:

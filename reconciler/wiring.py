@@ -42,6 +42,7 @@ from reconciler.leadership.elector import Elector
 from reconciler.leadership.leadership import Leadership
 from reconciler.leadership.unelected import Unelected
 from reconciler.observe.confirm import Confirmer
+from reconciler.observe.left_behind import LeftBehind
 from reconciler.observe.world import Eyes
 from reconciler.permissions import missing_permissions
 from reconciler.rounds import Acting, Progress
@@ -80,7 +81,8 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
     cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
-    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader), wall=time.time)
+    left = LeftBehind(looks_first=config.mode is Mode.LOOP)
+    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, wall=time.time)
     looking = _looking(eyes, config)
     if read_only:
         return Wired(looking)

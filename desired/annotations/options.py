@@ -67,6 +67,8 @@ class Options:
     health_check_http_validate_certificate: bool | Unmanaged = UNMANAGED
     http_status_codes: tuple[str, ...] | Unmanaged = UNMANAGED
     deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
+    undo_window: int | Unmanaged = UNMANAGED
+    """In seconds; 0 asks for none, whatever the operator's flag says."""
 
     @property
     def checks_health(self) -> bool:

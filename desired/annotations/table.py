@@ -37,6 +37,9 @@ PREFIX = "load-balancer.hetzner.cloud/"
 OWN_PREFIX = "hcloud-reconciler/"
 """Of what only this product knows."""
 
+LONGEST_UNDO_S = 7 * 24 * 3600
+"""A week. What is longer is a load balancer that somebody wants to keep, which the deletion policy is for."""
+
 _LB = "HCLOUD_LOAD_BALANCERS_"
 _KEPT = "the load balancer keeps it"
 _PORTS = "all ports change"
@@ -253,6 +256,16 @@ _ROWS = (
         "what happens at deletion",
         "deleted with the Service, if it was made for it",
         "design 5",
+        empty_unsets=True,
+        prefix=OWN_PREFIX,
+    ),
+    Annotation(
+        "undo-window",
+        seconds(0, LONGEST_UNDO_S),
+        "`--load-balancer-undo` decides",
+        "what happens at deletion",
+        "`--load-balancer-undo` decides",
+        "D26",
         empty_unsets=True,
         prefix=OWN_PREFIX,
     ),

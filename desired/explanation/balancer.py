@@ -12,7 +12,14 @@ from desired.load_balancers.identity import owner_of, wanted_name
 from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
 from desired.load_balancers.serving import Serving
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import Present
 from desired.service import Service
 from desired.snapshot import Snapshot
@@ -49,7 +56,8 @@ def explain_balancer(
     seen = balancer or other
     if seen is None:
         return FoundBalancer(asked, why=_why_none(wish, asked))
-    by = "label" if owner_of(seen.spec.labels).service_uid == service.uid else "name"
+    is_labelled = owner_of(seen.spec.labels).service_uid == service.uid or _returns(wish)
+    by = "label" if is_labelled else "name"
     why = _why_none(wish, asked) if balancer is None else ""
     return FoundBalancer(asked, by, balancer, other, why, tuple(_labels(service, seen, changes, snapshot)))
 
@@ -106,6 +114,8 @@ def _labels(
         (LABEL_CLUSTER_UID, before.cluster_uid, after.cluster_uid, lambda uid: _say_cluster(uid, snapshot)),
         (LABEL_RELEASED, before.released, after.released, _say_released),
         (LABEL_ADOPTED, before.adopted, after.adopted, _say_adopted),
+        (LABEL_FORMER, before.former, after.former, _say_former),
+        (LABEL_DELETE_AFTER, before.delete_after, after.delete_after, _say_delete_after),
     )
     for key, value, wanted, say in rows:
         if value == wanted is None and key not in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID):
@@ -149,6 +159,18 @@ def _say_cluster(uid: str | None, snapshot: Snapshot) -> str:
 
 def _say_released(at: str | None) -> str:
     return "nothing" if at is None else "the time at which it was let go, with its addresses"
+
+
+def _returns(wish: Serving | Leaving | None) -> bool:
+    return wish is not None and isinstance(wish.match, Adoptable) and wish.match.returns
+
+
+def _say_former(former: str | None) -> str:
+    return "nothing" if former is None else "whose it was, and who gets it back"
+
+
+def _say_delete_after(at: str | None) -> str:
+    return "nothing" if at is None else "the time after which it is deleted"
 
 
 def _say_adopted(mark: str | None) -> str:

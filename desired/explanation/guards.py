@@ -29,6 +29,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "address-blast-radius": lambda change: takes_addresses(change) or closes_to_pods(change),
     "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},
     "adoption": lambda change: change.kind == "lb.adopt",
+    "undo-window": lambda _change: False,
     "ip-loss": lambda change: change.kind == "lb.delete",
     "target-floor": lambda change: (
         (change.kind == "lb.target" and change.verb is Verb.REMOVE)

@@ -23,7 +23,10 @@ from desired.explanation.published import explain_conditions_of, explain_status
 from desired.explanation.service_stage import ServiceStage, stage_of_service, why_in_stage, why_undecided
 from desired.finding import Facts
 from desired.judgement import conditions_of, restrict
+from desired.load_balancers.identity import former_by_name, owner_of
+from desired.load_balancers.matching import left_behind
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.undo import due_of, shown_time
 from desired.service import Service
 from desired.settings import Controller, Settings
 from desired.snapshot import Snapshot
@@ -107,4 +110,9 @@ def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
     hint = f"; nearest: {', '.join(near)}" if near else ""
     if not services.complete:
         return f"Service {name!r} is not among the {len(services)} that were read: {services.why_incomplete}{hint}"
+    left = left_behind(snapshot).get(former_by_name(namespace, short))
+    due_at = None if left is None else due_of(owner_of(left.spec.labels))
+    if left is not None:
+        end = "" if due_at is None else f", and is deleted after {shown_time(due_at)}"
+        hint = f"; load balancer {left.id} {left.spec.name} goes back to it when it is created again{end}"
     return f"the cluster has no Service {name!r}{hint}"

@@ -9,6 +9,7 @@ from desired.explanation.fate import fate, planned
 from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.undo import shown_time
 from desired.service import TYPE_LOAD_BALANCER, Service
 
 
@@ -86,6 +87,9 @@ def why_in_stage(service: Service, wish: Serving | Leaving | None, changes: Coll
     match wish.match:
         case Owned(balancer):
             return f"is served by load balancer {balancer.id}; {planned(changes)}"
+        case Adoptable(balancer, returns=True):
+            adoption = fate(_of_kind(changes, "lb.adopt"), "the next pass gives it back", "that")
+            return f"had load balancer {balancer.id} when it was deleted last; {adoption}"
         case Adoptable(balancer):
             adoption = fate(_of_kind(changes, "lb.adopt"), "the next pass takes it over", "that")
             return f"asks for the name of load balancer {balancer.id}, which no Service that lives has; {adoption}"
@@ -122,6 +126,10 @@ def _why_leaving(wish: Leaving, changes: Collection[Change]) -> str:
     going = "is being deleted" if service.deleted_at else f"is of type {service.type} now"
     if isinstance(match, Undecided):
         return f"{going}, and its load balancer cannot be told: {match.why}"
+    if wish.delete_at is not None and wish.present is not None:
+        letting = fate(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
+        until = shown_time(wish.delete_at)
+        return f"{going}; load balancer {wish.present.id} is let go first, and deleted after {until}; {letting}"
     if wish.retained is not None and wish.present is not None:
         letting = fate(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
         return f"{going}; load balancer {wish.present.id} stays, as {wish.why_retained}; {letting}"

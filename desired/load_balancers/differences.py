@@ -8,12 +8,13 @@ from desired.change import Change, Claimed
 from desired.kinds import Verb
 from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
 from desired.load_balancers.identity import labels_of, owner_of
-from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.leaving import Leaving, for_good
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.parts import changed_parts, waits_for_certificate
 from desired.load_balancers.published import desired_ingress, same_ingress
 from desired.load_balancers.sequence import in_sequence
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.undo import Parting, shown_former, shown_time
 from desired.names import FINALIZER_BALANCER
 from desired.section import UNMANAGED, Unmanaged
 from desired.snapshot import Snapshot
@@ -56,16 +57,22 @@ def leaving_changes(wish: Leaving) -> tuple[Change, ...]:
     service, present = wish.service, wish.present
     first: tuple[Change, ...] = ()
     why = "the Service is being deleted" if service.deleted_at else "the Service no longer wants a load balancer"
+    named = "" if present is None else f"load balancer {present.id} {present.spec.name}"
     if present is not None and wish.retained is not None:
+        until = None if wish.delete_at is None else shown_time(wish.delete_at)
         change = Change(
             key=f"{service.balancer_key}/retain",
             kind="lb.retain",
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
             after=wish.retained,
-            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was let go",
+            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was let go"
+            if until is None
+            else f"{why}: its load balancer is let go now, and deleted after {until}",
             owner=service.key,
-            consequences=(f"load balancer {present.id} {present.spec.name} stays, and is paid for",),
+            consequences=(f"{named} stays, and is paid for",)
+            if until is None
+            else (f"{named} is deleted after {until}, unless Service {service.id} comes back before",),
         )
         first = (change,)
     elif present is not None:
@@ -91,6 +98,35 @@ def leaving_changes(wish: Leaving) -> tuple[Change, ...]:
         depends_on=tuple(change.key for change in first),
     )
     return (*first, release)
+
+
+def parting_change(parting: Parting, snapshot: Snapshot) -> Change:
+    """The end of a load balancer that no Service wants back: it is deleted, or stays for good where somebody has
+    protected it meanwhile. When it is due is for a guard to say (``undo-window``)."""
+    balancer = parting.balancer
+    owner = owner_of(balancer.spec.labels)
+    why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(parting.due_at)} at the latest"
+    if balancer.is_protected:
+        return Change(
+            key=f"{balancer.key}/retain",
+            kind="lb.retain",
+            verb=Verb.MODIFY,
+            before=owner,
+            after=for_good(owner, snapshot.taken_at),
+            reason=f"{why}; it is protected against deletion, and stays",
+            owner=balancer.key,
+            consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
+        )
+    return Change(
+        key=balancer.key,
+        kind="lb.delete",
+        verb=Verb.REMOVE,
+        before=balancer.spec,
+        after=None,
+        reason=why,
+        owner=balancer.key,
+        consequences=_lost_addresses(balancer),
+    )
 
 
 def _lost_addresses(present: CloudBalancer) -> tuple[str, ...]:
@@ -197,12 +233,18 @@ def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: 
         verb=Verb.MODIFY,
         before=before,
         after=after,
-        reason=f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
-        + ("; it was not made for it, and will outlive it" if stays else ""),
+        reason=_why_adopted(wish, present, stays=stays),
         owner=wish.service.key,
         depends_on=prepared,
     )
     return (change,)
+
+
+def _why_adopted(wish: Serving, present: CloudBalancer, *, stays: bool) -> str:
+    if isinstance(wish.match, Adoptable) and wish.match.returns:
+        return f"load balancer {present.id} was let go when a Service {wish.service.id} went, and goes back to it"
+    why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
+    return f"{why}; it was not made for it, and will outlive it" if stays else why
 
 
 def _consequence_of(change: Change) -> str:

@@ -1,14 +1,24 @@
 """Names and labels by which a load balancer is known."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 
 from desired.annotations.options import Options
 from desired.load_balancer import Owner
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import Present, Unknown, Unmanaged
 from desired.service import Service
 
 _LONGEST = 32
+_LONGEST_LABEL = 63
+"""Characters that the value of a label may have (Hetzner Cloud API, labels)."""
 
 
 def default_name(service_uid: str) -> str:
@@ -28,7 +38,21 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
         labels.get(LABEL_SERVICE_UID),
         labels.get(LABEL_RELEASED),
         adopted=labels.get(LABEL_ADOPTED),
+        former=labels.get(LABEL_FORMER),
+        delete_after=labels.get(LABEL_DELETE_AFTER),
     )
+
+
+def former_of(service: Service) -> str:
+    """The Service by its namespace and name, as the value of a label: ``NAMESPACE.NAME``, as neither has a dot; where
+    that is too long a digest, which has none."""
+    return former_by_name(service.namespace, service.name)
+
+
+def former_by_name(namespace: str, service: str) -> str:
+    """The same for a Service that is only known by its names."""
+    name = f"{namespace}.{service}"
+    return name if len(name) <= _LONGEST_LABEL else f"sha256-{sha256(name.encode()).hexdigest()[:40]}"
 
 
 def labels_of(service: Service, cluster_uid: Present[str] | Unknown) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ Nothing here looks at an annotation but the deletion policy: what is asked for n
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults
@@ -12,10 +13,12 @@ from desired.annotations.table import BY_FIELD
 from desired.bounds import shown_text
 from desired.change import Note, NoteKind
 from desired.load_balancer import CloudBalancer, Owner
-from desired.load_balancers.identity import owner_of
+from desired.load_balancers.identity import former_of, owner_of
 from desired.load_balancers.matching import BalancerMatch, Missing, Owned, Undecided
+from desired.load_balancers.undo import stamped, why_window_is_unclear, window_of
 from desired.section import Present
 from desired.service import Service
+from desired.settings import Settings
 from desired.snapshot import Snapshot
 
 
@@ -26,8 +29,12 @@ class Leaving:
     service: Service
     match: BalancerMatch
     retained: Owner | None = None
-    """What its labels become when it is kept; None when it is deleted, or not there."""
+    """What its labels become when it is kept, for good or for a while; None when it is deleted, or not there."""
     why_retained: str = ""
+    """Why it is kept for good; "" when it is not."""
+    delete_at: datetime | None = None
+    """After when it is deleted, unless a Service of this namespace and name comes back; None when it is not kept, or
+    kept for good."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -41,27 +48,36 @@ class Leaving:
         return isinstance(self.match, Owned | Missing)
 
 
-def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot) -> Leaving:
+def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> Leaving:
     """What should become of the Service's load balancer, which ``match`` has found by its label (ID-4)."""
     if isinstance(match, Owned):
-        why = _why_retained(service, match.balancer)
-        if why is None:
-            return Leaving(service, match)
-        cluster = snapshot.cluster_uid
-        owner = owner_of(match.balancer.spec.labels)
-        retained = replace(
-            owner,
-            cluster_uid=cluster.value if isinstance(cluster, Present) else owner.cluster_uid,
-            service_uid=None,
-            adopted=None,
-            released=f"{snapshot.taken_at:%Y%m%dT%H%M%SZ}",
-        )
-        return Leaving(service, match, retained, why)
+        why, cluster = _why_retained(service, match.balancer), snapshot.cluster_uid
+        owner = replace(owner_of(match.balancer.spec.labels), service_uid=None)
+        if isinstance(cluster, Present):
+            owner = replace(owner, cluster_uid=cluster.value)
+        if why is not None:
+            return Leaving(service, match, for_good(owner, snapshot.taken_at), why)
+        window, problem = window_of(service, settings), why_window_is_unclear(service)
+        notes = () if problem is None else (Note(service.key, NoteKind.MALFORMED, _instead(problem, window)),)
+        if not window:
+            return Leaving(service, match, notes=notes)
+        due_at = snapshot.taken_at + window
+        for_a_while = replace(owner, former=former_of(service), delete_after=stamped(due_at), released=None)
+        return Leaving(service, match, for_a_while, delete_at=due_at, notes=notes)
     if not isinstance(match, Undecided):
         return Leaving(service, match)
     kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
     text = f"its load balancer cannot be let go: {match.why}"
     return Leaving(service, match, notes=(Note(service.key, kind, text),))
+
+
+def for_good(owner: Owner, now: datetime) -> Owner:
+    """What the labels become of a load balancer that stays."""
+    return replace(owner, service_uid=None, adopted=None, former=None, delete_after=None, released=stamped(now))
+
+
+def _instead(problem: str, window: timedelta) -> str:
+    return f"{problem}; its load balancer is deleted {window.total_seconds():g}s after the Service"
 
 
 def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:

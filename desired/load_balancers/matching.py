@@ -6,17 +6,21 @@ name a Service that lives, or another cluster (W-9, D7, D8).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
 from desired.bounds import Several, several
 from desired.load_balancer import CloudBalancer
-from desired.load_balancers.identity import default_name, owner_of, wanted_name
+from desired.load_balancers.identity import default_name, former_of, owner_of, wanted_name
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.section import Present, Section, Unknown
 from desired.service import Service
 from desired.settings import Settings
 from desired.snapshot import Snapshot
+
+_NONE: Mapping[str, CloudBalancer] = MappingProxyType({})
+_NOBODY: Mapping[str, Service] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Adoptable:
     is_nobodys: bool = False
     """Whether no Service owned it that anything tells of: no label names one, and its name is not the default one of
     the Service that asks for it, which nothing else would have."""
+    returns: bool = False
+    """Whether it was let go when a Service of this namespace and name went, and is given back."""
 
     @property
     def outlives_its_service(self) -> bool:
@@ -87,6 +93,21 @@ def is_in_use(balancer: CloudBalancer) -> bool:
     return bool(balancer.spec.listeners or balancer.targets)
 
 
+def may_come_back(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
+    """Whether it was let go for a while: of this cluster for certain, nobody's now, and not let go for good."""
+    owner = owner_of(balancer.spec.labels)
+    is_ours = owner.cluster_uid is not None and Present(owner.cluster_uid) == snapshot.cluster_uid
+    return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
+
+
+def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
+    """The label that names a Service which has gone → the load balancer that was let go then, and that a Service of
+    this namespace and name gets back; of several the one that was let go last."""
+    found = [balancer for balancer in snapshot.load_balancers or () if may_come_back(balancer, snapshot)]
+    found.sort(key=lambda balancer: (owner_of(balancer.spec.labels).delete_after or "", balancer.id))
+    return {owner_of(balancer.spec.labels).former or "": balancer for balancer in found}
+
+
 def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
     """Id of each Service that wants a load balancer, or has to let go of one → which one that is."""
     services = tuple(snapshot.services or ())
@@ -95,11 +116,13 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
     names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
     asking = _asking(names)
     by_uid = _by_service(balancers or ())
+    left = left_behind(snapshot)
+    heirs = {former_of(service): service for service in wanting.values() if service.uid not in by_uid} if left else {}
     matches: dict[str, BalancerMatch] = {}
     for service in services:
         if service.id in wanting:
             name = names[service.id]
-            found = _match(service, name, by_uid, snapshot)
+            found = _match(service, name, by_uid, snapshot, left, heirs)
             rivals = None if name is None else asking[name].besides(service.id)
             matches[service.id] = _contested(found, name, rivals) if rivals else found
         elif needs_cleanup(service):
@@ -108,9 +131,15 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
 
 
 def _match(
-    service: Service, name: str | None, by_uid: Mapping[str, list[CloudBalancer]], snapshot: Snapshot
+    service: Service,
+    name: str | None,
+    by_uid: Mapping[str, list[CloudBalancer]],
+    snapshot: Snapshot,
+    left: Mapping[str, CloudBalancer] = _NONE,
+    heirs: Mapping[str, Service] = _NOBODY,
 ) -> BalancerMatch:
-    """``name`` is None where only the label counts: at deletion (ID-4), or while the name cannot be read."""
+    """``left`` is what was let go for a while, ``heirs`` who would get that back.
+    ``name`` is None where only the label counts: at deletion (ID-4), or while the name cannot be read."""
     balancers = snapshot.load_balancers
     if balancers is None:
         return Undecided("the load balancers were not read")
@@ -131,16 +160,29 @@ def _match(
         return Missing()
     if labelled:
         return Foreign(labelled[0], _other_cluster(labelled[0]))
-    return _by_name(service, name, balancers, snapshot)
+    named = _by_name(service, name, balancers, snapshot, heirs)
+    back = left.get(former_of(service)) if left else None
+    # Who names another one wants that: what was let go then goes at its time.
+    is_free = isinstance(named, Missing) or (isinstance(named, Adoptable) and named.balancer == back)
+    return Adoptable(back, returns=True) if back is not None and is_free else named
 
 
-def _by_name(service: Service, name: str, balancers: Section[int, CloudBalancer], snapshot: Snapshot) -> BalancerMatch:
+def _by_name(
+    service: Service,
+    name: str,
+    balancers: Section[int, CloudBalancer],
+    snapshot: Snapshot,
+    heirs: Mapping[str, Service],
+) -> BalancerMatch:
     found = next((balancer for balancer in balancers if balancer.spec.name == name), None)
     if found is None:
         return Missing()
     owner = owner_of(found.spec.labels)
     if not _of_this_cluster(found, snapshot):
         return Foreign(found, _other_cluster(found))
+    heir = heirs.get(owner.former or "") if may_come_back(found, snapshot) else None
+    if heir is not None and heir.id != service.id:
+        return Foreign(found, f"load balancer {found.id} {name!r} goes back to Service {heir.id}")
     services = snapshot.services
     for other in services or ():
         if other.uid == owner.service_uid:

@@ -3,14 +3,17 @@ so (design section 5)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
-from desired.load_balancer import CloudBalancer
+from desired.load_balancer import CloudBalancer, Owner
 from desired.load_balancers.identity import owner_of, wanted_name
-from desired.load_balancers.matching import BalancerMatch, Missing, Undecided
+from desired.load_balancers.matching import BalancerMatch, Missing, Undecided, may_come_back
+from desired.load_balancers.undo import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
+from desired.names import LABEL_DELETE_AFTER
 from desired.section import Present
 from desired.service import Service
 from desired.snapshot import Snapshot
@@ -24,6 +27,8 @@ class Orphan:
     why: str
     service: str | None = None
     """Id of the Service that its label names, when that lives; None when it names none, or one that is gone."""
+    delete_at: datetime | None = None
+    """After when a pass deletes it by itself; None when none does."""
 
     @property
     def kept(self) -> str | None:
@@ -75,10 +80,25 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
             found.append(Orphan(balancer, f"Service {service} wants no load balancer", service))
         elif owner.service_uid is not None:
             found.append(Orphan(balancer, f"its Service, with the UID {owner.service_uid}, is gone"))
+        elif may_come_back(balancer, snapshot):
+            found.append(_left_behind(balancer, owner))
         else:
             since = f" on {owner.released}" if owner.released else ""
             found.append(Orphan(balancer, f"it was let go{since}, and no Service has asked for it by its name"))
     return tuple(found)
+
+
+def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
+    """One that was let go for a while."""
+    whose, due_at = shown_former(owner), due_of(owner)
+    if due_at is None:
+        text = "is gone" if owner.delete_after is None else f"is {owner.delete_after!r}, which is no time of ours"
+        why = f"{whose} has gone, and label {LABEL_DELETE_AFTER} {text}: it is never deleted by itself"
+        return Orphan(balancer, why)
+    if balancer.is_protected:
+        return Orphan(balancer, f"{whose} has gone, and may have it back", delete_at=None)
+    why = f"{whose} has gone: it is deleted after {shown_time(due_at)}, unless it comes back"
+    return Orphan(balancer, why, delete_at=due_at)
 
 
 def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:

@@ -12,6 +12,7 @@ from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.orphans import orphans
 from desired.load_balancers.serving import Serving, serve
 from desired.load_balancers.targets import Roster, a_roster, node_targets
+from desired.load_balancers.undo import Parting, partings
 from desired.load_balancers.wanted import wants_balancer
 from desired.nodes import DesiredNode
 from desired.section import Unmanaged
@@ -22,13 +23,14 @@ from desired.snapshot import Snapshot
 
 def desired_services(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
-) -> tuple[Mapping[str, Serving | Leaving], tuple[Note, ...]]:
-    """Id of each Service that is looked after → what it should have; and notes on what is left alone.
+) -> tuple[Mapping[str, Serving | Leaving], tuple[Parting, ...], tuple[Note, ...]]:
+    """Id of each Service that is looked after → what it should have; what was let go and has nobody any more; and notes
+    on what is left alone.
 
     ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
     """
     if snapshot.services is None:
-        return {}, ()
+        return {}, (), ()
     desired: dict[str, Serving | Leaving] = {}
     unreadable = snapshot.services.unreadable
     notes = [Note(f"service/{key}", NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
@@ -48,15 +50,19 @@ def desired_services(
         wish = (
             serve(service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id))
             if wants_balancer(service)
-            else let_go(service, match, snapshot)
+            else let_go(service, match, snapshot, settings)
         )
         desired[key] = wish
         notes += wish.notes
+    parting = partings(snapshot, matches)
+    planned = {each.balancer.id for each in parting}
     for orphan in orphans(snapshot, matches):
         balancer = orphan.balancer
+        if balancer.id in planned:
+            continue
         text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; see reconcile orphans"
         notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
-    return desired, tuple(notes)
+    return desired, parting, tuple(notes)
 
 
 def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:

@@ -133,8 +133,9 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
 def _delete(
     chosen: Sequence[Orphan], hands: Hands, stop: threading.Event, *, only_named: bool
 ) -> Mapping[int, Outcome]:
-    """Id → how the deletion ended, one after another. What is kept is left out unless it was asked for by its id."""
-    going = [orphan for orphan in chosen if orphan.kept is None]
+    """Id → how the deletion ended, one after another. What is kept, or goes by itself, is left out
+    unless it was asked for by its id."""
+    going = [orphan for orphan in chosen if orphan.kept is None and (only_named or orphan.delete_at is None)]
     if is_terminal(sys.stderr):
         for orphan in going:
             say(f"deleting {shown_orphan(orphan)}")

@@ -12,7 +12,7 @@ from typing import Any
 from desired.grammar import parse_bool
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.selector import parse_selector
-from desired.settings import Controller, Policy, Waits
+from desired.settings import Controller, Policy, Settings, Waits
 from reconciler.grammar import (
     parse_address,
     parse_cidrs,
@@ -25,6 +25,7 @@ from reconciler.grammar import (
     parse_port,
     parse_positive_duration,
     parse_positive_wait,
+    parse_undo,
     parse_wait,
 )
 
@@ -150,6 +151,14 @@ _ROWS = (
         parse_positive_wait,
         Waits().given_up_after,
         "not Ready for so long, a Node counts as announced to go; default 30m",
+        "D",
+        _PLANS,
+    ),
+    Flag(
+        "--load-balancer-undo",
+        parse_undo,
+        Settings().undo_window,
+        "how long a load balancer waits for its deleted Service; default 0s",
         "D",
         _PLANS,
     ),

@@ -25,6 +25,7 @@ from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import observe_cluster_uid
+from reconciler.observe.left_behind import LeftBehind
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.members import observe_members
 from reconciler.observe.networks import observe_network
@@ -43,6 +44,7 @@ class Eyes:
     hetzner: HetznerReader
     confirmer: Confirmer
     catalogue: Catalogue = field(default_factory=Catalogue)
+    left: LeftBehind = field(default_factory=LeftBehind)
     wall: Callable[[], float] | None = None
     """This machine's clock, in seconds since the epoch; None where it says nothing of the world that is read."""
 
@@ -167,7 +169,8 @@ def _begin(
     """Part → its reading: of what some Service needs, and of what was read ``before`` and changes have touched."""
     found, defaults = tuple(services or ()), settings.balancer_defaults
     reads: dict[str, Future[Any]] = {}
-    needs_balancers = any(map(matters, found))
+    may_be_left = services is not None and (bool(settings.undo_window) or eyes.left.may_be)
+    needs_balancers = may_be_left or any(map(matters, found))
     if _is_due(before.load_balancers if before else None, is_needed=needs_balancers, is_touched="lb" in touched):
         reads["load_balancers"] = pool.submit(observe_load_balancers, eyes.hetzner)
     used = any(uses_certificates(service, defaults) for service in found)
@@ -191,6 +194,7 @@ def _finish(eyes: Eyes, settings: Settings, observation: Observation, reads: Map
     results = {part: read.result() for part, read in reads.items()}
     sections: dict[str, Any] = {part: section for part, (section, _) in results.items()}
     snapshot = replace(observation.snapshot, **sections)
+    eyes.left.saw(snapshot)
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
     types, error = _types(eyes, settings, snapshot, failures.get("load_balancers"))
     return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))

@@ -100,7 +100,7 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
 
 
 def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
-    deletable = [orphan for orphan in report.orphans if orphan.kept is None]
+    deletable = [orphan for orphan in report.orphans if orphan.kept is None and orphan.delete_at is None]
     if deletable:
         yield TextLine(f"To delete what may go: {f'reconcile orphans --delete {report.flags}'.rstrip()}")
     gone = " ".join(str(orphan.balancer.id) for orphan in deletable if not was_let_go(orphan))
@@ -125,6 +125,8 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
             yield TextLine(f"      not deleted: {why}", tone)
         case _ if orphan.kept is not None:
             yield TextLine(f"      stays: {orphan.kept}", Tone.WARNING)
+        case _ if orphan.delete_at is not None:
+            yield TextLine(f"      goes by itself: to delete it now: reconcile orphans --delete {orphan.balancer.id}")
         case _ if was_let_go(orphan):
             yield TextLine(
                 "      was let go on purpose: --delete takes it, and its addresses, all the same", Tone.WARNING
@@ -208,6 +210,7 @@ def _as_json(orphan: Orphan, report: OrphanReport) -> Mapping[str, Any]:
         "why": orphan.why,
         "service_uid": owner.service_uid,
         "released": owner.released,
+        "delete_after": orphan.delete_at.isoformat() if orphan.delete_at else None,
         "monthly_gross": None if price is None else str(price.quantize(_CENT)),
         "protected": balancer.is_protected,
         "kept": orphan.kept,

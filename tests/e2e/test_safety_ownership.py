@@ -5,21 +5,34 @@ from typing import Any
 
 import pytest
 
-from desired.names import LABEL_ADOPTED, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
+from reconciler.cycle import converge
 from tests.support.balancer_cluster import (
     a_service,
     annotate,
     asked_of_hetzner,
     balancers,
+    change_balancer,
     delete_service,
+    finalizers,
     have_balancers,
     have_services,
     ingress,
+    patch_service,
+    read_of_hetzner,
     seen,
     service_in,
     services,
 )
-from tests.support.in_process import ONCE, one_pass
+from tests.support.in_process import ONCE, one_pass, wired
+from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
 
 THEIR_PORT = {"protocol": "tcp", "listen_port": 80, "destination_port": 31999}
@@ -104,3 +117,174 @@ def test_an_empty_load_balancer_made_by_terraform_is_adopted_without_a_word(bala
     delete_service(balanced)
     one_pass(balanced)
     assert (services(balanced), balancers(balanced)) == ({}, [])
+
+
+UNDO = {**ONCE, "--load-balancer-undo": "10m"}
+LONG_AGO = "20200101T000000Z"
+
+
+@pytest.fixture
+def served(balanced: Stage) -> Stage:
+    """The Service ``web`` has its load balancer."""
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    balanced.forget()
+    return balanced
+
+
+def labels(stage: Stage) -> dict[str, str]:
+    """Of the only load balancer."""
+    (found,) = balancers(stage)
+    return dict(found["labels"])
+
+
+def listed(stage: Stage) -> list[str]:
+    """The lists of load balancers that were asked for."""
+    return [path for path in read_of_hetzner(stage) if path.startswith("load_balancers")]
+
+
+def relabel(stage: Stage, **changes: str | None) -> None:
+    """A foreign hand changes labels of the only load balancer; None takes one off."""
+    keys = {"delete_after": LABEL_DELETE_AFTER, "service": LABEL_SERVICE_UID, "cluster": LABEL_CLUSTER_UID}
+    wanted = labels(stage) | {keys[name]: value for name, value in changes.items()}
+    change_balancer(stage, labels={key: value for key, value in wanted.items() if value is not None})
+
+
+def test_a_service_deleted_by_mistake_comes_back_with_its_addresses(served: Stage) -> None:
+    """It goes at once, its load balancer waits for it, in the plan with its time; under another UID it gets that back,
+    and whatever changed meanwhile, ports included, is put right without a word."""
+    (before,) = balancers(served)
+    published = ingress(service_in(served))
+    delete_service(served)
+
+    report = one_pass(served, UNDO)
+
+    assert (services(served), asked_of_hetzner(served), report["result"]) == ({}, ["PUT 1"], "changes")
+    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER}
+    assert labels(served)[LABEL_FORMER] == "default.web"
+    (waits,) = [change for change in report["changes"] if change["outcome"] is None]
+    said = {name: waits[name] for name in ("key", "kind", "verdict", "rule")}
+    assert list(said.values()) == ["load_balancer/#1", "lb.delete", "waiting", "undo-window"]
+    assert 0 < waits["due_in_s"] <= 600
+
+    have_services(served, a_service("web", 443))
+    assert one_pass(served, UNDO)["result"] == "no_changes"
+    (after,) = balancers(served)
+    uid = service_in(served)["metadata"]["uid"]
+    assert (after["id"], after["public_net"], after["private_net"]) == (1, before["public_net"], before["private_net"])
+    assert labels(served) == {LABEL_CLUSTER_UID: labels(served)[LABEL_CLUSTER_UID], LABEL_SERVICE_UID: uid}
+    assert (ingress(service_in(served)), list(seen(after)["ports"])) == (published, [443])
+    served.forget()
+    assert (one_pass(served, UNDO)["changes"], asked_of_hetzner(served)) == ([], [])
+
+
+def test_when_the_window_is_over_it_is_deleted(served: Stage) -> None:
+    """By the first pass that finds its time past, also where no Service is left that would have the load balancers
+    listed; and not before, however many passes there are."""
+    annotate(served, undo_window="1h")
+    delete_service(served)
+    one_pass(served)
+    served.forget()
+    for _ in range(2):
+        assert one_pass(served, UNDO)["result"] == "changes"
+    assert asked_of_hetzner(served) == []
+
+    relabel(served, delete_after=LONG_AGO)
+    assert one_pass(served)["changes"] == []  # without the flag and a Service nobody asks for load balancers
+    assert [found["id"] for found in balancers(served)] == [1]
+    assert (one_pass(served, UNDO)["result"], balancers(served)) == ("no_changes", [])
+
+
+def test_a_running_controller_finds_at_its_start_what_another_let_go(served: Stage) -> None:
+    """The window was one Service's alone, which was the last: a controller without the flag lists load balancers once,
+    and goes on as long as one waits; then no more than today."""
+    annotate(served, undo_window="1h")
+    delete_service(served)
+    one_pass(served)
+    with wired(served, {}, ImpatientStop()) as built:
+        assert built.hands is not None
+        for _ in range(2):
+            served.forget()
+            (line,) = converge(built.looking, built.hands.acting).lines
+            assert line.change.ruling.rule == "undo-window"
+            assert len(listed(served)) == 1
+        relabel(served, delete_after=LONG_AGO)
+        converge(built.looking, built.hands.acting)
+        assert balancers(served) == []
+        served.forget()
+        assert converge(built.looking, built.hands.acting).lines == ()
+        assert listed(served) == []
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param({"delete_after": "yesterday"}, id="no time"),
+        pytest.param({"delete_after": "20209999T000000Z"}, id="no date"),
+        pytest.param({"delete_after": None}, id="taken off"),
+        pytest.param({"delete_after": LONG_AGO, "cluster": "another"}, id="of another cluster"),
+        pytest.param({"delete_after": LONG_AGO, "cluster": None}, id="of no cluster"),
+        pytest.param({"delete_after": LONG_AGO, "service": "somebody"}, id="of a Service that is not known"),
+    ],
+)
+def test_labels_that_were_forged_delete_nothing(served: Stage, forged: dict[str, str | None]) -> None:
+    """Only what has exactly our labels is deleted for them."""
+    delete_service(served)
+    one_pass(served, UNDO)
+    relabel(served, **forged)
+    served.forget()
+
+    report = one_pass(served, UNDO)
+
+    assert (report["changes"], asked_of_hetzner(served), len(balancers(served))) == ([], [], 1)
+
+
+def test_a_living_service_keeps_what_somebody_marks_to_be_deleted(served: Stage) -> None:
+    """The label counts for nothing where a Service owns the load balancer."""
+    relabel(served, delete_after=LONG_AGO)
+
+    assert (one_pass(served, UNDO)["result"], asked_of_hetzner(served)) == ("no_changes", [])
+
+
+def test_who_wants_it_kept_keeps_it_whatever_the_window_says(served: Stage) -> None:
+    """Deletion protection that comes within the window makes it stay for good, once its time has come."""
+    delete_service(served)
+    one_pass(served, UNDO)
+    change_balancer(served, protection={"delete": True})
+    assert one_pass(served, UNDO)["result"] == "changes"
+    relabel(served, delete_after=LONG_AGO)
+
+    one_pass(served, UNDO)
+
+    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_RELEASED}
+
+
+def test_a_change_of_type_is_undone_as_well(served: Stage) -> None:
+    """There and back with passes between: the Service gets back what it had."""
+    published = ingress(service_in(served))
+    patch_service(served, {"spec": {"type": "ClusterIP"}})
+    one_pass(served, UNDO)
+    assert (finalizers(service_in(served)), ingress(service_in(served))) == (set(), [])
+
+    patch_service(served, {"spec": {"type": "LoadBalancer"}})
+    one_pass(served, UNDO)
+
+    assert ([found["id"] for found in balancers(served)], ingress(service_in(served))) == ([1], published)
+
+
+def test_ten_services_deleted_and_created_again_need_nobody(balanced: Stage) -> None:
+    """A namespace that a GitOps controller prunes and applies anew: each Service has its own addresses back."""
+    wanted = [a_service(f"shop-{number}") for number in range(10)]
+    have_services(balanced, *wanted)
+    one_pass(balanced, UNDO)
+    before = {name: ingress(service) for name, service in services(balanced).items()}
+    for name in before:
+        delete_service(balanced, name)
+    one_pass(balanced, UNDO)
+    assert (services(balanced), len(balancers(balanced))) == ({}, 10)
+
+    have_services(balanced, *wanted)
+    report = one_pass(balanced, UNDO)
+
+    assert (report["result"], held(report), len(balancers(balanced))) == ("no_changes", {}, 10)
+    assert {name: ingress(service) for name, service in services(balanced).items()} == before

@@ -339,6 +339,7 @@ def test_guards_by_name() -> None:
         "address-blast-radius",
         "foreign-owner",
         "adoption",
+        "undo-window",
         "ip-loss",
         "target-floor",
         "target-health",

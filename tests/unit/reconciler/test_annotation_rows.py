@@ -271,6 +271,7 @@ ROWS: Mapping[str, Row] = {
         "200", "2??,404", _listener("health_check", "http", "status_codes"), (["200"], ["2??", "404"], ["2??", "404"]),
         "abc", HTTP_CHECK,
     ),
+    "undo_window": Row("10m", "1h", _balancer("name"), (DEFAULT_NAME,) * 3, "soon"),
     "deletion_policy": Row("retain", "delete", _balancer("name"), (DEFAULT_NAME,) * 3, "keep"),
 }  # fmt: skip
 

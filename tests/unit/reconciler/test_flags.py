@@ -58,6 +58,7 @@ def test_defaults() -> None:
         "--delete-not-ready-for": timedelta(seconds=20),
         "--delete-min-age": timedelta(seconds=120),
         "--given-up-after": timedelta(minutes=30),
+        "--load-balancer-undo": timedelta(0),
         "--load-balancers-reset-unset": False,
         "--request-timeout": 15.0,
         "--leader-elect": True,
@@ -191,6 +192,7 @@ PLAN_FLAGS: list[tuple[str, str, str, Any]] = [
     ("--delete-not-ready-for", "RECONCILER_DELETE_NOT_READY_FOR", "5s", timedelta(seconds=5)),
     ("--delete-min-age", "RECONCILER_DELETE_MIN_AGE", "5s", timedelta(seconds=5)),
     ("--given-up-after", "RECONCILER_GIVEN_UP_AFTER", "5s", timedelta(seconds=5)),
+    ("--load-balancer-undo", "RECONCILER_LOAD_BALANCER_UNDO", "10m", timedelta(minutes=10)),
     ("--load-balancers-reset-unset", "RECONCILER_LOAD_BALANCERS_RESET_UNSET", "true", True),
 ]
 """Flag of the rules, its variable, a text, and what that means."""

@@ -38,7 +38,13 @@ def service(name: str, uid: str, kind: str = "LoadBalancer", **annotations: str)
 
 def balancer(number: int, name: str, protected: bool = False, **labels: str) -> dict[str, Any]:
     """A load balancer with these labels, by short names."""
-    keys = {"cluster": CLUSTER, "service": SERVICE, "released": RELEASED}
+    keys = {
+        "cluster": CLUSTER,
+        "service": SERVICE,
+        "released": RELEASED,
+        "former": "hcloud-reconciler/service",
+        "delete_after": "hcloud-reconciler/delete-after",
+    }
     return {
         "id": number,
         "name": name,
@@ -150,6 +156,7 @@ def test_what_is_said_of_one(orphans: Orphans) -> None:
         "age_s": 12 * 24 * 3600,
         "service_uid": GONE,
         "released": None,
+        "delete_after": None,
         "monthly_gross": orphan["monthly_gross"],
         "protected": False,
         "kept": None,
@@ -302,6 +309,27 @@ def test_only_some_are_deleted(orphans: Orphans, world: Simulation) -> None:
     """With ids only these go."""
     assert orphans("--delete", "43").code == 0
     assert balancers(world) == EVERYTHING - {43}
+
+
+WAITING = balancer(60, "was-web", cluster=CLUSTER_UID, former="default.gone", delete_after="20990101T000000Z")
+
+
+def test_one_in_its_undo_window(orphans: Orphans, world: Simulation) -> None:
+    """It is listed with its time and goes by itself: at once only where its id says so."""
+    there = world.hetzner.world()["hetzner"]
+    world.hetzner.replace_world({**there, "load_balancers": [*there["load_balancers"], WAITING]})
+
+    found = listed(orphans)[60]
+    assert found["delete_after"] == "2099-01-01T00:00:00+00:00"
+    assert found["why"] == (
+        "Service default/gone has gone: it is deleted after 2099-01-01 00:00:00 UTC, unless it comes back"
+    )
+    assert "goes by itself: to delete it now: reconcile orphans --delete 60" in orphans("60").stdout
+
+    orphans("--delete")
+    assert 60 in balancers(world)
+    assert orphans("--delete", "60").code == 0
+    assert 60 not in balancers(world)
 
 
 @pytest.mark.parametrize(

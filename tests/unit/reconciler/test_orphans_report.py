@@ -147,6 +147,7 @@ def test_json() -> None:
         "why": GONE.why,
         "service_uid": DEAD,
         "released": None,
+        "delete_after": None,
         "monthly_gross": "5.39",
         "protected": False,
         "kept": None,

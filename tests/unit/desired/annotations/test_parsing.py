@@ -74,6 +74,7 @@ ROWS: Mapping[str, Row] = {
     "health_check_http_validate_certificate": Row("true", True, "no", ERROR),
     "http_status_codes": Row("2??", ("2??",), "fine", ERROR),
     "deletion_policy": Row("Retain", DeletionPolicy.RETAIN, "keep", UNSET),
+    "undo_window": Row("10m", 600, "soon", UNSET),
 }
 """Field → what its annotation does."""
 

@@ -21,7 +21,7 @@ from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_claim, a_served_
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.balancer_rules import balancer_covers
 
-POLICY = BY_FIELD["deletion_policy"].full_key
+POLICY, UNDO = (BY_FIELD[field].full_key for field in ("deletion_policy", "undo_window"))
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
 BALANCER, RETAIN, RELEASE = (
     "load_balancer/default/web",
@@ -144,7 +144,7 @@ def test_what_is_kept(policy: str | None, is_protected: bool, why: str | None) -
     balancer = a_balancer(is_protected=is_protected)
     service = leaving(policy)
 
-    wish = let_go(service, Owned(balancer), a_world([service], [balancer]))
+    wish = let_go(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
     assert (wish.why_retained, wish.retained is not None) == (why or "", why is not None)
     assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
@@ -166,7 +166,7 @@ def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: st
     balancer = a_balancer(is_protected=is_protected, spec={"labels": labels})
     service = leaving(policy)
 
-    wish = let_go(service, Owned(balancer), a_world([service], [balancer]))
+    wish = let_go(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
     assert wish.why_retained == (why or "")
     assert wish.retained == (Owner(CLUSTER_UID, None) if why else None)
@@ -188,7 +188,7 @@ def test_labels_of_what_is_kept(cluster_uid: str | None, known: bool, expected: 
     world = a_world([service], [balancer])
     snapshot = world if known else replace(world, cluster_uid=Unknown("403"))
 
-    owner = let_go(service, Owned(balancer), snapshot).retained
+    owner = let_go(service, Owned(balancer), snapshot, LOCATED).retained
 
     assert owner == Owner(expected, None)
     assert owner is not None
@@ -208,7 +208,7 @@ def test_how_it_is_kept() -> None:
     assert {change.ruling.verdict for change in found.values()} == {Verdict.ALLOWED}
 
 
-NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key != POLICY}
+NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key not in (POLICY, UNDO)}
 
 
 @balancer_covers("ST-6", "W-15")
@@ -294,7 +294,7 @@ def test_policies(policy: Policy, retain: str | None, waiting: set[str]) -> None
 )
 def test_what_is_settled(match: Any, present: CloudBalancer | None, is_settled: bool) -> None:
     """Only its own load balancer goes, and the Service only when it is known that there is no other."""
-    wish: Leaving = let_go(leaving(), match, a_world())
+    wish: Leaving = let_go(leaving(), match, a_world(), LOCATED)
 
     assert (wish.present, wish.is_settled) == (present, is_settled)
 

@@ -54,7 +54,7 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
     """SVC-1 to SVC-3, SVC-7, W-12: each Service in its one way, or not at all."""
     world = a_world([a_service(**service)], [])
-    desired, _ = desired_services(world, LOCATED, desired_nodes(world, LOCATED)[0])
+    desired, _, _ = desired_services(world, LOCATED, desired_nodes(world, LOCATED)[0])
     assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])
     if kind is None:
         assert compute_plan(world, LOCATED).changes == ()
@@ -63,7 +63,7 @@ def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None
 def test_services_are_not_looked_after() -> None:
     """With the part for Services switched off nothing was read of them, and nothing is said of load balancers."""
     world = replace(a_world([], [a_balancer(service_uid="gone")]), services=None)
-    assert desired_services(world, LOCATED, {}) == ({}, ())
+    assert desired_services(world, LOCATED, {}) == ({}, (), ())
     assert compute_plan(a_snapshot(), LOCATED).changes == ()
 
 
