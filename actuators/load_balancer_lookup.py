@@ -208,6 +208,21 @@ def remaining(reader: HetznerReader, balancer: CloudBalancer) -> BalancerNow:
         raise gone(balancer) from error
 
 
+def own_now(reader: HetznerReader, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
+    """The same, for a load balancer of which a part is about to be written, or written once more: whoever looks at it
+    before that looks whose it is as well. Raises Conflict when it is not the Service's own any more."""
+    now = balancer_now(reader, balancer)
+    require_own(now, change, balancer, snapshot)
+    return now
+
+
+def require_own(now: BalancerNow, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:
+    """Raises Conflict when the load balancer is not that of the Service that the change serves."""
+    service = service_of(change, snapshot)
+    if now.owner.service_uid != service.uid or is_of_another_cluster(now.owner, snapshot):
+        raise Conflict(f"{name_of(balancer)} does not have the labels of Service {service.id} any more")
+
+
 def gone(balancer: CloudBalancer) -> Conflict:
     """The error for a load balancer that is not there any more."""
     return Conflict(f"{name_of(balancer)} is gone")

@@ -1,13 +1,13 @@
 """The place of a load balancer in a private network (LB-3, LB-4)."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from actuators.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from actuators.hands import Hands
 from actuators.hetzner_bodies import attachment_body
-from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_of, name_of, path_of
+from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_of, name_of, own_now, path_of
 from actuators.load_balancer_targets import put_back, remove_target
 from actuators.misplanned import misplanned
 from desired.change import Change
@@ -29,11 +29,12 @@ def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """
     match change.before, change.after:
         case None, Attachment() as after:
-            _attach(hands, balancer_of(change, snapshot), after)
+            balancer = balancer_of(change, snapshot)
+            _attach(hands, balancer, after, lambda: own_now(hands.reader, change, balancer, snapshot))
         case Attachment() as before, None:
-            _leave(hands, _as_it_is(hands, balancer_of(change, snapshot)), before, snapshot)
+            _leave(hands, _as_it_is(hands, change, snapshot), before, snapshot)
         case Attachment() as before, Attachment() as after if before.network_id == after.network_id:
-            _move(hands, _as_it_is(hands, balancer_of(change, snapshot)), before, after, snapshot)
+            _move(hands, _as_it_is(hands, change, snapshot), before, after, snapshot)
         case _:
             raise misplanned(change)
 
@@ -65,11 +66,16 @@ def _put_all_back(hands: Hands, balancer: CloudBalancer) -> None:
         put_back(hands, balancer, target)
 
 
-def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment) -> None:
-    """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one)."""
+def _attach(
+    hands: Hands, balancer: CloudBalancer, place: Attachment, look: Callable[[], BalancerNow] | None = None
+) -> None:
+    """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one).
+
+    ``look`` is how the load balancer is looked at before it is tried once more.
+    """
 
     def happened() -> bool:
-        return _is_in(balancer_now(hands.reader, balancer), place)
+        return _is_in(look() if look else balancer_now(hands.reader, balancer), place)
 
     try:
         what = f"attachment of {name_of(balancer)} to network {place.network_id}"
@@ -108,10 +114,12 @@ def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: S
         raise
 
 
-def _as_it_is(hands: Hands, balancer: CloudBalancer) -> CloudBalancer:
+def _as_it_is(hands: Hands, change: Change, snapshot: Snapshot) -> CloudBalancer:
     """The load balancer with its targets at this moment: changes before this one may have given some of them another
-    address by now. Raises Conflict when somebody has added one meanwhile that would be lost without anybody's word."""
-    now = balancer_now(hands.reader, balancer).targets
+    address by now. Raises Conflict when it is not the Service's own any more, or when somebody has added a target
+    meanwhile that would be lost without anybody's word."""
+    balancer = balancer_of(change, snapshot)
+    now = own_now(hands.reader, change, balancer, snapshot).targets
     news = next((target for target in _private(now) if target not in balancer.targets), None)
     if news is not None:
         raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")

@@ -14,11 +14,10 @@ from actuators.load_balancer_lookup import (
     balancer_now,
     balancer_of,
     gone,
-    is_of_another_cluster,
     name_of,
     path_of,
     remaining,
-    service_of,
+    require_own,
 )
 from actuators.misplanned import misplanned
 from desired.change import Change
@@ -96,7 +95,7 @@ def delete(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     if change.owner == balancer.key:
         delete_now(hands, balancer, lambda now: require_as_observed(now, balancer))
     else:
-        delete_now(hands, balancer, lambda now: _require_own(now, change, balancer, snapshot))
+        delete_now(hands, balancer, lambda now: require_own(now, change, balancer, snapshot))
 
 
 def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
@@ -137,14 +136,8 @@ def _unchanged(hands: Hands, balancer: CloudBalancer, before: Owner) -> Balancer
 def _own(hands: Hands, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
     """The load balancer, which is still the Service's own."""
     now = remaining(hands.reader, balancer)
-    _require_own(now, change, balancer, snapshot)
+    require_own(now, change, balancer, snapshot)
     return now
-
-
-def _require_own(now: BalancerNow, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:
-    service = service_of(change, snapshot)
-    if now.owner.service_uid != service.uid or is_of_another_cluster(now.owner, snapshot):
-        raise Conflict(f"{name_of(balancer)} does not have the labels of Service {service.id} any more")
 
 
 def _labels(present: Mapping[str, str], owner: Owner) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 from actuators.errors import Invalid, NotFound
 from actuators.hands import Hands
 from actuators.hetzner_bodies import listener_body, listener_changes
-from actuators.load_balancer_lookup import balancer_now, balancer_of, name_of, path_of
+from actuators.load_balancer_lookup import balancer_now, balancer_of, name_of, own_now, path_of
 from actuators.misplanned import misplanned
 from desired.annotations.choices import Algorithm
 from desired.change import Change
@@ -85,7 +85,7 @@ def write_listener(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """
     match change.before, change.after:
         case None, Listener() as after:
-            _add(hands, balancer_of(change, snapshot), after)
+            _add(hands, change, snapshot, after)
         case Listener() as before, Listener() as after if before.port == after.port:
             _update(hands, balancer_of(change, snapshot), after.port, listener_changes(before, after))
         case Listener() as before, None:
@@ -94,9 +94,11 @@ def write_listener(hands: Hands, change: Change, snapshot: Snapshot) -> None:
             raise misplanned(change)
 
 
-def _add(hands: Hands, balancer: CloudBalancer, listener: Listener) -> None:
+def _add(hands: Hands, change: Change, snapshot: Snapshot, listener: Listener) -> None:
+    balancer = balancer_of(change, snapshot)
+
     def happened() -> bool:
-        return listener.port in balancer_now(hands.reader, balancer).listeners
+        return listener.port in own_now(hands.reader, change, balancer, snapshot).listeners
 
     what = _named(f"addition of port {listener.port}", balancer)
     hands.act_once(path_of(balancer, "add_service"), listener_body(listener), what, happened)

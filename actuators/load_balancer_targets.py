@@ -1,11 +1,12 @@
 """The targets of a load balancer: adding, removing, and reaching a server by its other address."""
 
 import logging
+from collections.abc import Callable
 
 from actuators.errors import ApiError, Invalid, NotFound, Transient
 from actuators.hands import Hands
 from actuators.hetzner_bodies import named_target, target_body
-from actuators.load_balancer_lookup import balancer_now, balancer_of, name_of, path_of
+from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_of, name_of, own_now, path_of
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
@@ -23,7 +24,8 @@ def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """
     match change.before, change.after:
         case None, (ServerTarget() | IpTarget() | SelectorTarget()) as after:
-            add_target(hands, balancer_of(change, snapshot), after)
+            balancer = balancer_of(change, snapshot)
+            add_target(hands, balancer, after, lambda: own_now(hands.reader, change, balancer, snapshot))
         case (ServerTarget() | IpTarget() | SelectorTarget()) as before, None:
             remove_target(hands, balancer_of(change, snapshot), before, snapshot)
         case ServerTarget() as before, ServerTarget() as after if before.server_id == after.server_id:
@@ -70,12 +72,17 @@ def put_back(hands: Hands, balancer: CloudBalancer, target: Target) -> None:
         _log.warning("%s is no target of %s for now: %s", _shown(target), name_of(balancer), error)
 
 
-def add_target(hands: Hands, balancer: CloudBalancer, target: Target) -> bool:
+def add_target(
+    hands: Hands, balancer: CloudBalancer, target: Target, look: Callable[[], BalancerNow] | None = None
+) -> bool:
     """Whether the target was added; False when the API says that it, or the server by another address, is one. Raises
-    an ApiError."""
+    an ApiError.
+
+    ``look`` is how the load balancer is looked at before it is tried once more.
+    """
 
     def happened() -> bool:
-        return target in balancer_now(hands.reader, balancer).targets
+        return target in (look() if look else balancer_now(hands.reader, balancer)).targets
 
     try:
         what = f"addition of {target.suffix} to {name_of(balancer)}"

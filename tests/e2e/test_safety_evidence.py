@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import a_service, balancers, have_services, seen
+from tests.support.balancer_cluster import a_service, balancers, change_balancer, have_services, seen
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.lifecycle import ago, deletions, questions, set_ready
 from tests.support.routed_cluster import a_route_to, delete_node, have_pods, routes
@@ -134,3 +134,19 @@ def test_more_dead_targets_than_questions_go_in_one_run(serving: Stage) -> None:
 
     serving.forget()
     assert (one_pass(serving, ONCE_AT_ANY_AGE)["result"], by_id(serving)) == ("no_changes", [])
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_type_that_takes_nothing_takes_nothing_away(serving: Stage, number: int) -> None:
+    """Hetzner says that the type of the load balancer has room for no port, no target and no certificate, or for less:
+    that is no limit, so that nothing goes and nothing is refused."""
+    (balancer,) = balancers(serving)
+    limits = dict.fromkeys(("max_services", "max_targets", "max_assigned_certificates", "max_connections"), number)
+    change_balancer(serving, load_balancer_type={**balancer["load_balancer_type"], **limits})
+
+    report = one_pass(serving, ONCE_AT_ANY_AGE)
+
+    assert set(targets(serving)) == set(range(1, NODES + 1))
+    assert [found["listen_port"] for found in balancers(serving)[0]["services"]] == [80]
+    assert [note for note in report["notes"] if note["kind"] == "limit"] == []
+    assert (report["result"], report["holds"]) == ("no_changes", [])

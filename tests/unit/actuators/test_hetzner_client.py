@@ -260,6 +260,23 @@ def test_the_rate_limit_is_observed(simulate: Callable[..., Simulation]) -> None
     assert reader.rate_limit == RateLimit(7200, 7199)
 
 
+@pytest.mark.parametrize(("limit", "remaining"), [("0", "0"), ("-1", "5"), ("3600", "-1"), ("many", "5")])
+def test_a_rate_limit_that_cannot_be(simulate: Callable[..., Simulation], limit: str, remaining: str) -> None:
+    """No project has an allowance of nothing: nobody waits for it, and what was known stays known."""
+    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=7200)
+    reader = sim.hetzner_reader()
+    reader.get("/servers/1")
+    headers = {"RateLimit-Limit": limit, "RateLimit-Remaining": remaining}
+    sim.spoil_hetzner("status", code=404, body=HTML, headers=headers)
+
+    with pytest.raises(Broken):
+        reader.get("/servers/1")
+
+    assert reader.rate_limit == RateLimit(7200, 7199)
+    reader.get("/servers/1")
+    assert sim.stop.waits == []
+
+
 def test_an_empty_bucket_is_waited_for(simulate: Callable[..., Simulation]) -> None:
     """With nothing left the next call waits one refill before it is sent, instead of being refused."""
     sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=2)

@@ -10,6 +10,7 @@ import pytest
 from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
 from desired.change import Change
 from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.names import LABEL_SERVICE_UID
 from desired.section import Section
 from tests.balancers import DEFAULT_NAME, a_balancer
 from tests.support.balancer_changes import a_part
@@ -454,3 +455,20 @@ def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any,
         stage.carry_out(replace(MOVE, before=before, after=after))
 
     assert stage.sent() == []
+
+
+@pytest.mark.parametrize("labels", [{}, {LABEL_SERVICE_UID: "another"}], ids=["nobody's", "another Service's"])
+@pytest.mark.parametrize("changed", [LEAVE, MOVE], ids=["leaves", "moves"])
+def test_what_is_not_ours_any_more_stays(
+    simulate: Callable[..., Simulation], changed: Change, labels: dict[str, str]
+) -> None:
+    """Somebody has taken the load balancer over since it was observed: the look that comes before its targets are
+    taken out sees that as well, and nothing is written."""
+    stage = a_stage(simulate, balancer(HERE, targets=(PRIVATE,)))
+    stage.change_balancer(labels=labels)
+
+    with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
+        stage.carry_out(changed)
+
+    assert stage.acted() == []
+    assert len(stage.sent()) == 1

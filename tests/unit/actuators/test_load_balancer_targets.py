@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Busy, Invalid, NotFound, Transient
+from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Transient
 from desired.change import Change
 from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from tests.balancers import a_balancer
@@ -126,6 +126,19 @@ def test_an_addition_that_is_looked_up_in_time(simulate: Callable[..., Simulatio
 
     stage.carry_out(change(None, public(2)))
 
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+
+
+def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable[..., Simulation]) -> None:
+    """The look before an addition is sent again also tells that somebody has taken the load balancer over."""
+    stage = a_stage(simulate, balancer(public(1)))
+    stage.change_balancer(labels={})
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
+        stage.carry_out(change(None, public(2)))
+
+    assert stage.targets() == {public(1)}
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.errors import ApiError
+from desired.load_balancer import NO_LIMIT, BalancerType
 from desired.section import Unknown
 from reconciler.observe.catalogue import Catalogue
 from tests.support.simulators import START, Simulation
@@ -154,3 +155,50 @@ def test_a_type_out_of_sale(sim: Simulation, reader: HetznerReader) -> None:
 
     assert not isinstance(found, Unknown)
     assert found["lb1"].unavailable_after == datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        pytest.param(5, 5, id="a limit"),
+        pytest.param(1, 1, id="the smallest one"),
+        pytest.param(0, NO_LIMIT, id="none at all"),
+        pytest.param(-1, NO_LIMIT, id="less than none"),
+        pytest.param(2.5, NO_LIMIT, id="a part of one"),
+        pytest.param(10**18, NO_LIMIT, id="more than anybody sells"),
+    ],
+)
+def test_limits_that_cannot_be(sim: Simulation, reader: HetznerReader, said: float, known: int) -> None:
+    """A number that cannot be is unknown, and no limit: nothing is refused or removed for it."""
+    limits = {"max_services": said, "max_targets": said, "max_assigned_certificates": said}
+    pagination = {"last_page": 1, "total_entries": 1}
+    body = {"load_balancer_types": [listed(1, **limits)], "meta": {"pagination": pagination}}
+    sim.spoil_hetzner("status", code=200, body=body)
+
+    types, _ = Catalogue().look_up(reader, {"lb1"}, START)
+
+    assert not isinstance(types, Unknown)
+    assert types["lb1"] == BalancerType("lb1", known, known, known)
+
+
+@pytest.mark.parametrize(
+    ("gross", "known"),
+    [
+        pytest.param("7.1400", {"fsn1": "7.1400"}, id="a price"),
+        pytest.param("0", {"fsn1": "0"}, id="for nothing"),
+        pytest.param("-7.14", {}, id="less than nothing"),
+        pytest.param("a lot", {}, id="no number"),
+        pytest.param("9" * 60_000, {}, id="more than there is"),
+    ],
+)
+def test_prices_that_cannot_be(sim: Simulation, reader: HetznerReader, gross: str, known: dict[str, str]) -> None:
+    """Prices are for people, and what nobody may ask for is not shown."""
+    prices = [{"location": "fsn1", "price_monthly": {"net": gross, "gross": gross}}]
+    pagination = {"last_page": 1, "total_entries": 1}
+    body = {"load_balancer_types": [listed(1, prices=prices)], "meta": {"pagination": pagination}}
+    sim.spoil_hetzner("status", code=200, body=body)
+
+    types, _ = Catalogue().look_up(reader, {"lb1"}, START)
+
+    assert not isinstance(types, Unknown)
+    assert types["lb1"].monthly_prices == known
