@@ -199,6 +199,9 @@ class NoteKind(StrEnum):
     """A Node whose pods no route leads to, until somebody mends what keeps it from being made."""
     CLUSTER_CIDR = "cluster-cidr"
     """The cluster's pod CIDR is not given, or is another one than the Nodes'."""
+    STUCK = "stuck"
+    """A Service that is being deleted, and waits for a part of this product that is switched off. A finding of its own,
+    even where nothing is planned."""
     NO_POD_CIDR = "no-pod-cidr"
     """Nodes that have no pod CIDR yet."""
     CLOCK_SKEW = "clock-skew"

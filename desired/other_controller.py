@@ -8,12 +8,10 @@ from collections.abc import Collection, Iterator
 from desired.change import Note, NoteKind, Verdict
 from desired.finding import Facts, Finding
 from desired.snapshot import Snapshot
-from desired.workload import Workload
+from desired.workload import IMAGE, Workload, is_another_controller
 
 RULE = "other-controller"
 _UNTOLD = "whether another cloud controller is at work could not be told"
-IMAGE = "hcloud-cloud-controller-manager"
-"""What the images of HCCM are called, in whatever registry and under whatever prefix."""
 
 
 def other_controller(facts: Facts) -> Iterator[Finding]:
@@ -30,12 +28,6 @@ def other_controller(facts: Facts) -> Iterator[Finding]:
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
     """The other cloud controllers that have ready pods, in the order of their keys; empty where nobody looked."""
     return tuple(filter(is_another_controller, snapshot.controllers or ()))
-
-
-def is_another_controller(workload: Workload) -> bool:
-    """Whether pods of it are ready that run HCCM. The name counts anywhere in an image: mirrors put it behind a host,
-    a path or a prefix, and some into the tag."""
-    return workload.ready > 0 and any(IMAGE in image for image in workload.images)
 
 
 def explain_others(others: Collection[Workload]) -> str:

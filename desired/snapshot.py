@@ -212,6 +212,9 @@ class Snapshot:
     """Keys of the changes that were tried in this pass and refused: what hangs on them is not as it should be."""
     services: Section[str, Service] | None = None
     """By ``NAMESPACE/NAME``; None when the part that looks after Services is switched off."""
+    unserved: Section[str, Service] | None = None
+    """Services as well, where the part that looks after them is switched off: no rule acts on them. None: it is on, or
+    they could not be read."""
     load_balancers: Section[int, CloudBalancer] | None = None
     """None when no Service has one, or wants one: then nobody asks."""
     certificates: Section[int, Certificate] | None = None

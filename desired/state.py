@@ -7,6 +7,7 @@ from desired.change import Note, NoteKind
 from desired.load_balancers.leaving import Leaving
 from desired.load_balancers.services import desired_services
 from desired.load_balancers.serving import Serving
+from desired.load_balancers.stuck import notes_on_stuck_services
 from desired.load_balancers.undo import Parting
 from desired.nodes import DesiredNode, desired_nodes
 from desired.routes.network import DesiredRoutes, desired_routes
@@ -37,7 +38,8 @@ def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
         notes = (*notes, *why)
     services, partings, of_services = desired_services(snapshot, settings, nodes)
     routes, of_routes = desired_routes(snapshot, settings, nodes)
-    return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *of_routes))
+    stuck = notes_on_stuck_services(snapshot)
+    return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *stuck, *of_routes))
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:

@@ -9,13 +9,16 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
+from actuators.addresses import is_loopback
+from actuators.shown import without_credentials, without_user_info
 from desired.annotations.options import defaults_of
+from desired.bounds import shown_text
 from desired.grammar import parse_bool
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
 from reconciler.flags import Command, LogFormat, Output, read_flags, unknown_variables, without_effect
 from reconciler.leadership.timings import LEAST_TRIES, Timings
-from reconciler.variables import read_variables
+from reconciler.variables import passwords_in, read_variables
 
 _TOKEN_LENGTH = 64
 """Length of every token that Hetzner hands out."""
@@ -38,8 +41,8 @@ class ConfigurationError(Exception):
     """
 
     def __init__(self, lines: tuple[str, ...], *, usage: bool = False) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
+        self.lines = tuple(map(without_user_info, lines))
+        super().__init__("\n".join(self.lines))
         self.usage = usage
 
 
@@ -64,9 +67,11 @@ class Config:
     """Whether the Lease has to be held by whoever writes."""
     timings: Timings = field(default_factory=Timings)
     token: str = field(repr=False, default="")
+    passwords: tuple[str, ...] = field(repr=False, default=())
+    """What else of the environment nobody should see."""
     token_file: Path | None = None
     """Where the token was read from, and is read again; None when it was given itself."""
-    endpoint: str = ""
+    endpoint: str = field(repr=False, default="")
     debug: bool = False
     log_format: LogFormat = LogFormat.TEXT
     health_address: tuple[str, int] = ("", 10258)
@@ -126,7 +131,8 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
         raise ConfigurationError((*usage, *errors), usage=not errors)
     config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ)))
     file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
-    return replace(config, token_file=Path(file)) if file else config
+    passwords = tuple(passwords_in(environ))
+    return replace(config, passwords=passwords, token_file=Path(file) if file else None)
 
 
 def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -213,7 +219,8 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
     elif token and not re.fullmatch(r"[\x21-\x7e]+", token):
         lines.append("HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again")
     if not re.match(r"https?://[^/\s]+", variables["HCLOUD_ENDPOINT"]):
-        lines.append(f"HCLOUD_ENDPOINT is {variables['HCLOUD_ENDPOINT']!r}: expect an address such as https://host/v1")
+        shown = shown_text(variables["HCLOUD_ENDPOINT"].rpartition("@")[2])
+        lines.append(f"HCLOUD_ENDPOINT is {shown}: expect an address such as https://host/v1")
     if variables["HCLOUD_LOAD_BALANCERS_LOCATION"] and variables["HCLOUD_LOAD_BALANCERS_NETWORK_ZONE"]:
         lines.append("HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other")
     if variables["ROBOT_ENABLED"]:
@@ -267,6 +274,11 @@ def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple
     token = variables.get("HCLOUD_TOKEN")
     if token and len(token) != _TOKEN_LENGTH:
         lines.append(f"HCLOUD_TOKEN has {len(token)} characters where Hetzner's tokens have {_TOKEN_LENGTH}")
+    endpoint = variables.get("HCLOUD_ENDPOINT") or ""
+    if endpoint.startswith("http://") and not is_loopback(endpoint):
+        shown = without_credentials(endpoint)
+        why = "whoever is on the way reads the token and changes the answers; write https:// before it"
+        lines.append(f"HCLOUD_ENDPOINT is {shown}, which is reached without encryption: {why}")
     if variables.get("ROBOT_ENABLED"):
         lines.append("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone")
     if variables and not variables["HCLOUD_NETWORK"] and _is_true(environ.get(_ROUTES, "")):

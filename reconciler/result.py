@@ -42,6 +42,8 @@ _UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
 """Notes on an object of which could not be told what it needs."""
 _WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE})
 """Notes on what nothing but a person mends."""
+_FINDINGS = frozenset({NoteKind.ANCHOR, NoteKind.STUCK})
+"""Notes that are findings of their own, whatever is planned."""
 _CUT_OFF = frozenset({NoteKind.CLUSTER_CIDR, NoteKind.LIMIT})
 """Notes that on a Node, and there alone, say that no route leads to its pods until somebody acts."""
 _LOOKED_AFTER = ("node/", "service/", "load_balancer/", "route/")
@@ -118,7 +120,7 @@ def compute_result(report: Report) -> Result:
         return Result.NOT_LEADER
     if is_incomplete(report):
         return Result.INCOMPLETE
-    if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.kind is NoteKind.ANCHOR for note in report.notes):
+    if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.kind in _FINDINGS for note in report.notes):
         return Result.REFUSED
     if undone:
         return Result.PARTIAL
@@ -158,7 +160,7 @@ def needing_a_person(report: Report) -> tuple[str, ...]:
 def _needs_a_person(note: Note) -> bool:
     if note.key.startswith("node/"):
         return note.kind in _WRONG or note.kind in _CUT_OFF
-    return note.key.startswith("service/") and note.kind in _WRONG
+    return note.key.startswith("service/") and (note.kind in _WRONG or note.kind is NoteKind.STUCK)
 
 
 def exit_code(report: Report, *, detailed: bool) -> int:

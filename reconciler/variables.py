@@ -3,11 +3,12 @@
 A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from desired.bounds import VARIABLE, shown_text
 from desired.grammar import parse_bool, parse_cidr, parse_duration
@@ -193,3 +194,20 @@ def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str
     if str(error).startswith("invalid value for"):
         return str(error)
     return f"{row.name} is {shown_text(environ.get(row.name, ''))}: {error}"
+
+
+_WITH_ADDRESSES = ("HCLOUD_ENDPOINT", "_PROXY")
+"""How the names of variables end that hold addresses, in upper case."""
+_WITH_PASSWORDS = ("ROBOT_PASSWORD",)
+
+
+def passwords_in(environ: Mapping[str, str]) -> Iterator[str]:
+    """What the environment says that nobody should see besides the token: passwords, also those in addresses, however
+    these are written."""
+    for name, text in environ.items():
+        if name in _WITH_PASSWORDS:
+            yield text
+        elif name.upper().endswith(_WITH_ADDRESSES) and "@" in text:
+            user_info = text.partition("//")[2].rpartition("@")[0] or text.rpartition("@")[0]
+            password = user_info.partition(":")[2] or user_info
+            yield from (user_info, password, unquote(password))

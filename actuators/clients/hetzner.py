@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from actuators.clients.addresses import is_loopback
+from actuators.addresses import is_loopback
 from actuators.clients.counting import RequestCount
 from actuators.clients.dates import Dates
-from actuators.clients.wording import one_line, without_credentials
+from actuators.clients.wording import one_line
 from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.observing import Observe, ignore, observed
 from actuators.retry import Retry
+from actuators.shown import without_credentials
 from actuators.trace import note_correlation
 
 if TYPE_CHECKING:

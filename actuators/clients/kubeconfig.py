@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from actuators.addresses import is_loopback
 from actuators.clients.wording import one_line
+from actuators.shown import without_credentials
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
@@ -52,8 +55,7 @@ def load_kubeconfig(
     if complaints:
         by_hand = "run the plugin by hand, or log in again"
         raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints[0]}; {by_hand}")
-    if not str(configuration.host).startswith(("http://", "https://")):
-        raise ConnectionProblem(f"{name} cannot be used: its server {configuration.host!r} has no https:// before it")
+    _check_address(name, str(configuration.host))
     token = None if token_file is None else _TokenFile(token_file, clock)
     if token is not None:
         try:
@@ -65,6 +67,22 @@ def load_kubeconfig(
     if source is not None:
         configuration.refresh_api_key_hook = _Refresh(name, source)
     return token.refused if token else lambda: None
+
+
+def _check_address(name: str, host: str) -> None:
+    """Raises ConnectionProblem for what is no address; warns of one to which everything is sent in the clear."""
+    shown = without_credentials(host) if "//" in host else host.rpartition("@")[2]
+    if not host.startswith(("http://", "https://")):
+        raise ConnectionProblem(f"{name} cannot be used: its server {shown!r} has no https:// before it")
+    if host.startswith("http://") and not is_loopback(host):
+        _warn_of_plain_http(name, shown)
+
+
+@cache
+def _warn_of_plain_http(name: str, host: str) -> None:
+    """Once, however many connections there are."""
+    why = "whoever is on the way reads and changes what is sent, credentials included; write https:// before it"
+    _log.warning("%s: its server %s is reached without encryption: %s", name, host, why)
 
 
 def _load_file(configuration: Any, file: str) -> Path | None:

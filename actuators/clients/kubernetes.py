@@ -17,16 +17,17 @@ from urllib.request import getproxies
 
 import msgspec
 
-from actuators.clients.addresses import is_loopback
+from actuators.addresses import is_loopback
 from actuators.clients.counting import RequestCount
 from actuators.clients.dates import Dates
 from actuators.clients.kubeconfig import load_kubeconfig
 from actuators.clients.own_writes import OwnWrites
-from actuators.clients.wording import one_line, without_credentials
+from actuators.clients.wording import one_line
 from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.observing import Observe, ignore, observed
 from actuators.retry import NO_PATIENCE, Retry
+from actuators.shown import without_credentials
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient

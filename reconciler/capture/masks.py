@@ -9,7 +9,7 @@ from typing import Any
 
 from desired.annotations.table import OWN_PREFIX, PREFIX
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
-from desired.other_controller import IMAGE
+from desired.workload import IMAGE
 
 Mask = Callable[[Any], Any]
 """A JSON value → what of it is kept."""

@@ -15,6 +15,7 @@ import msgspec
 from actuators.clients.kubeconfig import ConnectionProblem
 from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.shown import escaped_json
 
 FORMAT_VERSION = "1.0"
 """What is written; any 1.x is read."""
@@ -109,7 +110,7 @@ class _Head(msgspec.Struct):
 
 def write_world(world: World) -> bytes:
     """The text of the file, as people read it, with a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(world), indent=1) + b"\n"
+    return escaped_json(msgspec.json.format(msgspec.json.encode(world), indent=1).decode()).encode() + b"\n"
 
 
 def read_world(file: str) -> World:

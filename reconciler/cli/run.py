@@ -45,7 +45,7 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     # A run that ends says it all in its report; a person who watches it hears of retries as well.
     quiet = not is_loop and not is_terminal(sys.stderr)
     logs.set_up(debug=config.debug, quiet=quiet, brief=is_loop, log_format=config.log_format)
-    logs.hide(config.token)
+    logs.hide(config.token, *config.passwords)
     for warning in config.warnings:
         if is_loop:
             _log.warning("configuration %s", pairs(warning=warning))
@@ -140,7 +140,7 @@ def internal_error(error: Exception) -> str:
     """What a person is told of a bug of ours; the details are logged for debugging."""
     _log.debug("internal error", exc_info=True)
     where = "set HCLOUD_DEBUG=true for details, and please report it"
-    return f"internal error, {type(error).__name__}: {error}; {where}"
+    return f"internal error, {type(error).__name__}: {logs.masked(str(error))}; {where}"
 
 
 def _finish(report: Report, config: Config, writer: Writer) -> int:

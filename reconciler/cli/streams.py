@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from reconciler.report.escaping import visible
 from reconciler.report.terminal import Writer
+from reconciler.telemetry.logs import masked
 
 if TYPE_CHECKING:
     from reconciler.report.terminal import Said
@@ -24,7 +25,7 @@ def prepare_streams() -> None:
 def say(line: str) -> None:
     """One line for people on stderr. When nobody hears it, that changes nothing: the exit code says enough."""
     try:
-        sys.stderr.write(f"reconcile: {visible(line)}\n")
+        sys.stderr.write(f"reconcile: {visible(masked(line))}\n")
         sys.stderr.flush()
     except OSError:
         _swallow(sys.stderr)

@@ -85,7 +85,9 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
         servers = pool.submit(observe_servers, eyes.hetzner)
         network = pool.submit(observe_network, eyes.hetzner, settings.network)
         others = pool.submit(observe_controllers, eyes.kubernetes, lease_namespace) if lease_namespace else None
-        if Controller.SERVICE in settings.controllers:
+        is_off = Controller.SERVICE not in settings.controllers
+        unserved = pool.submit(_unserved, eyes) if is_off else None
+        if not is_off:
             services, error, _ = _services(eyes)
         reads = _begin(pool, eyes, services, settings)
     node_section, taken_at = nodes.result()
@@ -99,6 +101,7 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
         found.network,
         routes=_of_interest(found.routes, settings),
         services=services,
+        unserved=unserved.result() if unserved else None,
         controllers=others.result() if others else None,
         clocks=eyes.clocks,
     )
@@ -155,6 +158,13 @@ def _services(eyes: Eyes) -> tuple[Section[str, Service], ApiError | None, datet
     except ApiError as error:
         return Section.missing(str(error)), error, None
     return section, None, read_at
+
+
+def _unserved(eyes: Eyes) -> Section[str, Service] | None:
+    """The Services where nobody looks after them: only to tell who waits in vain. None where they cannot be had, as
+    where there is no right to them, which nobody needs who has switched that part off."""
+    section, error, _ = _services(eyes)
+    return None if error else section
 
 
 def _begin(

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, assert_never
 
-import msgspec
-
 from desired.explanation.node import Explanation
 from desired.explanation.service import ServiceExplanation
 from desired.section import Present
 from reconciler import __version__
+from reconciler.report.escaping import json_text
 from reconciler.report.explanation_node_json import NO_NODE, node_as_json
 from reconciler.report.explanation_service_json import NO_SERVICE, service_as_json
 from reconciler.report.json_report import FORMAT_VERSION
@@ -37,7 +36,7 @@ def explanation_as_json(explained: Explained) -> Mapping[str, Any]:
 
 def render_explanation_json(explained: Explained) -> str:
     """The JSON text with a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(explanation_as_json(explained)), indent=2).decode() + "\n"
+    return json_text(explanation_as_json(explained))
 
 
 def explanation_schema() -> Mapping[str, Any]:

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-import msgspec
-
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Hold, Note
 from desired.section import Present, Section
 from reconciler import __version__
 from reconciler.report.canonical import as_json
+from reconciler.report.escaping import json_text
 from reconciler.report.fields import field_changes
 from reconciler.report.limits import LIMITS
 from reconciler.result import Line, Report, approve_command, summary
@@ -43,8 +42,7 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
 
 def render_json(report: Report, *, compact: bool = False) -> str:
     """The JSON text with a line break at its end; on one line when ``compact``, for a stream of passes."""
-    text = msgspec.json.encode(report_as_json(report))
-    return (text if compact else msgspec.json.format(text, indent=2)).decode() + "\n"
+    return json_text(report_as_json(report), compact=compact)
 
 
 def schema() -> Mapping[str, Any]:

@@ -9,13 +9,11 @@ from decimal import Decimal
 from importlib.resources import files
 from typing import Any
 
-import msgspec
-
 from actuators.outcome import Applied, Failed, Outcome, Skipped
 from desired.load_balancers.identity import owner_of
 from desired.load_balancers.orphans import Orphan, monthly_price_of
 from reconciler import __version__
-from reconciler.report.escaping import visible
+from reconciler.report.escaping import json_text, visible
 from reconciler.report.json_report import FORMAT_VERSION
 from reconciler.report.text_report import TextLine, Tone
 
@@ -184,7 +182,7 @@ def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
 
 def render_orphans_json(report: OrphanReport) -> str:
     """The JSON text with a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(orphans_as_json(report)), indent=2).decode() + "\n"
+    return json_text(orphans_as_json(report))
 
 
 def orphans_schema() -> Mapping[str, Any]:

@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from desired.annotations.claims import Judgement
 from reconciler import __version__
-from reconciler.report.escaping import visible
+from reconciler.report.escaping import json_text, visible
 from reconciler.report.json_report import FORMAT_VERSION
 from reconciler.report.text_report import TextLine, Tone
 
@@ -156,4 +154,4 @@ def validation_as_json(validation: Validation) -> Mapping[str, Any]:
 
 def render_validation_json(validation: Validation) -> str:
     """The JSON text with a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(validation_as_json(validation)), indent=2).decode() + "\n"
+    return json_text(validation_as_json(validation))

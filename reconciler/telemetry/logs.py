@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TextIO
 
+from actuators.shown import escaped_json
 from reconciler.flags import LogFormat
 from reconciler.telemetry.secrecy import Secrets
 
@@ -51,6 +52,11 @@ def set_up(
 def hide(*secrets: str) -> None:
     """Show these in no line from now on: tokens, passwords. To be called again when one is replaced."""
     _SECRETS.add(*secrets)
+
+
+def masked(text: str) -> str:
+    """``text`` without what is not to be seen."""
+    return _SECRETS.masked(text)
 
 
 def pairs(**data: object) -> Pairs:
@@ -101,7 +107,7 @@ class _JsonLines(logging.Formatter):
         line["message"] = _SECRETS.masked(message)
         if record.exc_info:
             line["traceback"] = _SECRETS.masked(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False)
+        return escaped_json(json.dumps(line, ensure_ascii=False))
 
 
 def _plain(value: object) -> object:

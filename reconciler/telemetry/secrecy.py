@@ -6,6 +6,8 @@ import re
 import threading
 from urllib.parse import quote, quote_plus
 
+from actuators.shown import without_user_info
+
 HIDDEN = "***"
 _SHORTEST = 4
 """Shorter ones are no secrets, and are part of every other word."""
@@ -33,7 +35,7 @@ class Secrets:
         """``text`` without them, and without what stands where credentials do."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
-        return _CREDENTIALS.sub(lambda match: match["what"] + HIDDEN, text)
+        return _CREDENTIALS.sub(lambda match: match["what"] + HIDDEN, without_user_info(text))
 
 
 def _forms(secret: str) -> set[str]:

@@ -9,6 +9,7 @@ from tests.support.balancer_cluster import (
     SERVICES,
     a_service,
     annotate,
+    delete_service,
     have_services,
     ingress,
     port,
@@ -105,3 +106,41 @@ def _events(stage: Stage) -> list[dict[str, Any]]:
     _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
     found: list[dict[str, Any]] = listed["items"]
     return found
+
+
+def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced: Stage) -> None:
+    """It stayed for ever, and every run said that there was nothing to do."""
+    have_services(balanced, a_service())
+    assert balanced.reconcile("--once").code == 0
+    delete_service(balanced)
+    balanced.forget()
+
+    ran = balanced.reconcile("--once", "--detailed-exitcode", "--output=json", HCLOUD_LOAD_BALANCERS_ENABLED="false")
+
+    (note,) = [note for note in ran.report["notes"] if note["kind"] == "stuck"]
+    assert (ran.code, ran.report["result"]) == (3, "refused")
+    assert note["key"] == "service/default/web"
+    assert "1 Service needs a person, see the notes: service/default/web" in ran.stderr
+    assert balanced.writes() == balanced.written_to_hetzner() == []
+
+    patch = json.loads(note["text"].rpartition(" -p ")[2].strip("'"))
+    place = int(patch[1]["path"].rpartition("/")[2])
+    assert service_in(balanced)["metadata"]["finalizers"][place] == patch[0]["value"]
+    assert balanced.reconcile("--once", "--controllers=*").code == 0
+    assert services(balanced) == {}
+
+
+def test_passwords_in_addresses_are_never_printed(balanced: Stage) -> None:
+    """Not in a report, not in the log of every request, and not in an error."""
+    have_services(balanced, a_service())
+    address = balanced.environment["HCLOUD_ENDPOINT"].replace("//", "//somebody:s3cr3t-w0rd@")
+    proxies = {"HTTPS_PROXY": "http://somebody:s3cr3t-w0rd@127.0.0.1:1", "HCLOUD_DEBUG": "true"}
+
+    for endpoint in (
+        address,
+        "https://somebody:s3cr3t-w0rd@hetzner.invalid/v1",
+        "somebody:s3cr3t-w0rd@hetzner.invalid",
+    ):
+        for command in (["--once"], ["--dry-run", "--output=json"], ["explain", "service", "default/web"], ["capture"]):
+            ran = balanced.reconcile(*command, HCLOUD_ENDPOINT=endpoint, RECONCILER_REQUEST_TIMEOUT="2s", **proxies)
+            assert "s3cr3t-w0rd" not in ran.stdout + ran.stderr

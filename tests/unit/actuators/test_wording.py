@@ -1,9 +1,12 @@
 """The words of the clients' errors: one line each, no secret; and which addresses are this machine's."""
 
+import json
+
 import pytest
 
-from actuators.clients.addresses import is_loopback
-from actuators.clients.wording import one_line, without_credentials
+from actuators.addresses import is_loopback
+from actuators.clients.wording import one_line
+from actuators.shown import escaped_json, without_credentials, without_user_info
 
 
 @pytest.mark.parametrize(
@@ -65,3 +68,31 @@ def test_addresses_without_credentials(url: str, shown: str) -> None:
 def test_loopback_addresses(url: str, expected: bool) -> None:
     """An address leads to this machine when its host says so; what is no address leads nowhere."""
     assert is_loopback(url) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "no proxy http://me:secret@proxy:3128, and none at https://h",
+            "no proxy http://proxy:3128, and none at https://h",
+        ),
+        ("'https://me:s@cret@host/v1'", "'https://host/v1'"),
+        ("https://host/a@b and me@host", "https://host/a@b and me@host"),
+        ("//" * 5000, "//" * 5000),
+    ],
+)
+def test_addresses_in_a_text(text: str, shown: str) -> None:
+    """Whatever a library says, user and password are in no sentence."""
+    assert without_user_info(text) == shown
+    assert one_line(text) == shown[:300]
+
+
+@pytest.mark.parametrize("character", "\x7f\x80\x9b\u200e\u202e\u2028\u2066\ufeff\U000e0001")
+def test_json_that_a_terminal_shows(character: str) -> None:
+    """What it would obey is written as JSON's escape, and decodes to the same; letters stay letters."""
+    text = json.dumps({"name": f"é{character}😀"}, ensure_ascii=False)
+
+    assert escaped_json(text).isprintable()
+    assert "é" in escaped_json(text)
+    assert json.loads(escaped_json(text)) == json.loads(text)

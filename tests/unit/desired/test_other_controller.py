@@ -7,11 +7,11 @@ import pytest
 from desired.change import NoteKind, Verdict
 from desired.diff import compute_plan
 from desired.judgement import judge, restrict
-from desired.other_controller import controller_notes, is_another_controller
+from desired.other_controller import controller_notes
 from desired.section import Section
 from desired.settings import Settings
 from desired.snapshot import Snapshot
-from desired.workload import Workload
+from desired.workload import Workload, is_another_controller
 from tests.builders import (
     a_joining_node,
     a_server,

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from desired.other_controller import IMAGE
+from desired.workload import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.observe import catalogue, certificates, controllers, hetzner, load_balancers, members, networks

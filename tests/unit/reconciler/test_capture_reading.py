@@ -12,10 +12,10 @@ from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import Answer, KubernetesReader
 from actuators.errors import ApiError, Broken, Denied, NotFound, Transient
 from desired.annotations.table import PREFIX
-from desired.other_controller import IMAGE
 from desired.service import Service
 from desired.settings import Settings
 from desired.snapshot import Snapshot
+from desired.workload import IMAGE
 from reconciler.capture.offline import FiledCluster, FiledProject, eyes_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world

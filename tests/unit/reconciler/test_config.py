@@ -15,6 +15,10 @@ from reconciler.config import Config, ConfigurationError, Mode, load_config
 from reconciler.flags import Command, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
+PLAIN_HTTP = (
+    "HCLOUD_ENDPOINT is http://proxy.example.com/v1, which is reached without encryption: whoever is on the way reads"
+    " the token and changes the answers; write https:// before it"
+)
 HASH = "sha256:0123456789abcdef"
 REQUIRED = 'environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it'
 HIDDEN = (
@@ -392,6 +396,13 @@ def test_a_missing_token_file_is_one_problem() -> None:
             id="routes without a network",
         ),
         pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, (), id="no routes and no network"),
+        pytest.param({"HCLOUD_ENDPOINT": "http://127.0.0.1:8080/v1"}, (), id="this machine without encryption"),
+        pytest.param({"HCLOUD_ENDPOINT": "http://localhost/v1"}, (), id="this machine by its name"),
+        pytest.param(
+            {"HCLOUD_ENDPOINT": "http://me:secret@proxy.example.com/v1"},
+            (PLAIN_HTTP,),
+            id="another machine without encryption",
+        ),
         pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "yes"}, (), id="not even parsed without a network"),
         pytest.param({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "true"}, (), id="routes with a network"),
     ],
@@ -411,6 +422,10 @@ def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
         ),
         pytest.param({"HCLOUD_TOKEN": TOKEN, "ROBOT_PASWORD": SECRET}, True, id="misspelt password"),
         pytest.param({"HCLOUD_TOKN": SECRET}, True, id="misspelt token"),
+        pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"https://me:{SECRET}@host"}, False, id="address"),
+        pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"http://me:{SECRET}@host"}, False, id="without TLS"),
+        pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"me:{SECRET}@host"}, True, id="in a bad address"),
+        pytest.param({"HCLOUD_TOKEN": TOKEN, "https_proxy": f"http://me:{SECRET}@host"}, False, id="of a proxy"),
         pytest.param({"HCLOUD_TOKEN": TOKEN, "RECONCILER_TOKEN": SECRET}, True, id="unknown variable"),
     ],
 )

@@ -94,13 +94,26 @@ def test_no_service_at_all(sim: Simulation) -> None:
 
 
 def test_services_switched_off(sim: Simulation) -> None:
-    """Without the part that looks after Services they are not even listed."""
+    """Without the part that looks after Services they are listed only to tell who waits for it in vain: no rule sees
+    them, and Hetzner is asked for nothing of theirs."""
     settings = Settings(controllers=frozenset(Controller) - {Controller.SERVICE})
     snapshot = look(sim, raw_service(protocol="https"), settings=settings)
 
     assert asked(sim) == Counter({"servers"})
-    assert "/api/v1/services" not in {entry.path for entry in sim.sent_to_kubernetes()}
+    assert Counter(entry.path for entry in sim.sent_to_kubernetes())["/api/v1/services"] == 1
+    assert snapshot.unserved is not None
+    assert list(snapshot.unserved.items) == ["default/web"]
+    assert "services" not in snapshot.sections()
     assert (snapshot.services, snapshot.load_balancers, snapshot.certificates) == (None, None, None)
+
+
+def test_services_switched_off_and_no_right_to_them(sim: Simulation) -> None:
+    """Nobody needs that right who has switched the part off: then nothing is said, and nothing is a gap."""
+    sim.spoil_kubernetes("status", code=403, path="/api/v1/services", count=None)
+    settings = Settings(controllers=frozenset(Controller) - {Controller.SERVICE})
+    snapshot = look(sim, raw_service(), settings=settings)
+
+    assert (snapshot.services, snapshot.unserved) == (None, None)
 
 
 def many(number: int) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.variables import VARIABLES, near_misses, read_variables
+from reconciler.variables import VARIABLES, near_misses, passwords_in, read_variables
 
 LB = "HCLOUD_LOAD_BALANCERS"
 BAD_BOOL = "expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"
@@ -289,3 +289,21 @@ def test_names_of_others(name: str) -> None:
 def test_every_row_is_explained() -> None:
     """Each variable has a meaning that ``--help`` can print."""
     assert all(row.meaning for row in VARIABLES.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hidden"),
+    [
+        ("ROBOT_PASSWORD", "secret", {"secret"}),
+        ("HCLOUD_ENDPOINT", "https://me:secret@host/v1", {"me:secret", "secret"}),
+        ("HCLOUD_ENDPOINT", "https://me:se%2Fcret@host/v1", {"me:se%2Fcret", "se%2Fcret", "se/cret"}),
+        ("HCLOUD_ENDPOINT", "https://secret@host", {"secret"}),
+        ("HCLOUD_ENDPOINT", "me:se@cret@host", {"me:se@cret", "se@cret"}),
+        ("https_proxy", "http://me:secret@host:3128", {"me:secret", "secret"}),
+        ("HTTP_PROXY", "http://host:3128", set()),
+        ("HCLOUD_NETWORK", "a@b", set()),
+    ],
+)
+def test_passwords(name: str, text: str, hidden: set[str]) -> None:
+    """What nobody should see, in every way in which it may be repeated."""
+    assert set(passwords_in({name: text})) == hidden

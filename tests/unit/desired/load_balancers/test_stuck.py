@@ -1,0 +1,69 @@
+"""Who waits in vain for a part that is switched off, and what a person is told to do."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.change import NoteKind
+from desired.diff import compute_plan
+from desired.names import FINALIZER_BALANCER
+from desired.section import Section
+from desired.service import Service
+from desired.settings import Controller
+from desired.snapshot import Snapshot
+from tests.balancers import LOCATED, a_service
+from tests.builders import NOW, a_snapshot, a_workload, workloads_of
+
+OFF = replace(LOCATED, controllers=frozenset(Controller) - {Controller.SERVICE})
+GOING: dict[str, Any] = {"deleted_at": NOW, "finalizers": ("example.com/x", FINALIZER_BALANCER)}
+
+
+def world(*services: Service, **fields: Any) -> Snapshot:
+    """What is read where load balancers are switched off."""
+    return replace(a_snapshot(), unserved=Section({service.id: service for service in services}), **fields)
+
+
+@pytest.mark.parametrize(
+    ("service", "is_stuck"),
+    [
+        pytest.param(GOING, True, id="goes, and has our finalizer"),
+        pytest.param(GOING | {"type": "ClusterIP"}, True, id="of another type by now"),
+        pytest.param({"finalizers": (FINALIZER_BALANCER,)}, False, id="stays"),
+        pytest.param({"finalizers": (FINALIZER_BALANCER,), "type": "ClusterIP"}, False, id="stays as another type"),
+        pytest.param({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False, id="waits for somebody else alone"),
+        pytest.param(GOING | {"load_balancer_class": "other"}, False, id="of another class"),
+    ],
+)
+def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
+    """Only who would go, and waits for what nobody does here."""
+    plan = compute_plan(world(a_service(**service)), OFF)
+
+    assert plan.changes == ()
+    assert [(note.key, note.kind) for note in plan.notes] == [("service/default/web", NoteKind.STUCK)] * is_stuck
+
+
+def test_the_remedies() -> None:
+    """Both who could let go of it, and the last resort with what it leaks; only our finalizer is taken off."""
+    (note,) = compute_plan(world(a_service(**GOING)), OFF).notes
+    place = "/metadata/finalizers/1"
+
+    assert "HCLOUD_LOAD_BALANCERS_ENABLED, --controllers" in note.text
+    assert "let hcloud-cloud-controller-manager do it" in note.text
+    assert "costs money" in note.text
+    assert note.text.endswith(
+        f'kubectl patch service web -n default --type=json -p \'[{{"op":"test","path":"{place}",'
+        f'"value":"{FINALIZER_BALANCER}"}},{{"op":"remove","path":"{place}"}}]\''
+    )
+
+
+def test_who_is_let_go_by_another_controller() -> None:
+    """Where HCCM runs, it looks after Services: this is how one migrates, or goes back."""
+    seen = world(a_service(**GOING), controllers=workloads_of(a_workload()))
+
+    assert NoteKind.STUCK not in {note.kind for note in compute_plan(seen, OFF).notes}
+
+
+def test_what_was_not_read() -> None:
+    """Nothing is said of it."""
+    assert compute_plan(a_snapshot(), OFF).notes == ()
