@@ -365,10 +365,16 @@ def _memory(
 
 
 def _is_needed(change: Change, target: ServerTarget) -> bool:
-    """Whether a target can only be added after ``change``."""
+    """Whether a target can only be added after ``change``. A load balancer that only gets another address in its network
+    can be led to whom it reaches before as well: while a person thinks about the address, Nodes come and go."""
     if target.use_private_ip:
-        return change.kind == "lb.network"
+        return change.kind == "lb.network" and not _stays_in_network(change)
     return change.kind == "lb.public_interface" and change.after is True
+
+
+def _stays_in_network(change: Change) -> bool:
+    before, after = change.before, change.after
+    return isinstance(before, Attachment) and isinstance(after, Attachment) and before.network_id == after.network_id
 
 
 def _removal(wish: Serving, target: ServerTarget, snapshot: Snapshot) -> Change:

@@ -1,6 +1,7 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
 from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, RACK_IP, SHOP, a_stage, pods
+from tests.support.harm_truth import target_servers
 
 
 def test_an_empty_list_of_servers_empties_no_load_balancer() -> None:
@@ -130,3 +131,13 @@ def test_a_load_balancer_that_only_listens_is_in_use_as_well() -> None:
     stage = a_stage(services=())
     stage.make_service("web", {"name": "idle"})
     stage.run()
+
+
+def test_a_move_that_is_held_keeps_no_node_from_its_traffic() -> None:
+    """While a person thinks about another address of the load balancer, one of its Nodes is replaced."""
+    stage = a_stage(services=(("web", {"use-private-ip": "true"}),))
+    stage.annotate("web", {"private-ipv4": FREE_IP})
+    made = stage.join()
+    stage.kill(1)
+    stage.settle()
+    assert target_servers(stage.balancer()) == {2, 3, 4, 5, made}
