@@ -365,8 +365,8 @@ def _memory(
 
 
 def _is_needed(change: Change, target: ServerTarget) -> bool:
-    """Whether a target can only be added after ``change``. A load balancer that only gets another address in its network
-    can be led to whom it reaches before as well: while a person thinks about the address, Nodes come and go."""
+    """Whether a target can only be added after ``change``. A load balancer that gets another address in its network is
+    led to whom it reaches before that as well: while a person thinks about the address, Nodes come and go."""
     if target.use_private_ip:
         return change.kind == "lb.network" and not _stays_in_network(change)
     return change.kind == "lb.public_interface" and change.after is True
