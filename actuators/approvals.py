@@ -1,4 +1,5 @@
-"""Writes to the product's ConfigMap: a person approves a hold, a pass uses the approval up."""
+"""Writes to the product's ConfigMap: a person approves a hold, a pass uses the approval up, a cluster remembers its
+project."""
 
 from datetime import datetime
 
@@ -6,6 +7,7 @@ from actuators.clients.kubernetes import KubernetesWriter, segment
 from actuators.errors import Conflict, NotFound
 from desired.approval import Approval, format_approval
 from desired.names import CONFIG_MAP
+from desired.remembered import KEY, Remembered, format_remembered
 
 
 def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> None:
@@ -32,3 +34,10 @@ def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: da
     """Make ``approval`` void before what it lets through is applied: it counts once, whatever happens next."""
     key, value = format_approval(approval.used(now))
     writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", {"data": {key: value}})
+
+
+def remember(writer: KubernetesWriter, namespace: str, remembered: Remembered, cluster_uid: str) -> None:
+    """Keep what a cluster knows of its project; what else is in the ConfigMap stays. Raises NotFound when there is no
+    ConfigMap, as making one takes a right that nothing else needs, and other ApiErrors."""
+    patch = {"data": {KEY: format_remembered(remembered, cluster_uid)}}
+    writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", patch)

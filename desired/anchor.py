@@ -1,19 +1,24 @@
 """Does the token see the project of this cluster? Its nodes are the anchor.
 
 A token of another project looks like a healthy, empty project: HTTP 200 and an empty list. No call of Hetzner's API
-names the project, so the cluster's own Nodes have to be found in it (design section 6, ``project-anchor``).
+names the project, so the cluster's own Nodes have to be found in it (design section 6, ``project-anchor``). Where no
+Node is Ready and none is found a witness has to be there, and nothing that we wrote ourselves meanwhile is one.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.announced import is_announced
+from desired.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.ownership import cloud_nodes
+from desired.remembered import MOST, Remembered
 from desired.route import Route, route_key
 from desired.routes.pod_cidrs import destinations_of
-from desired.section import Absent, Present
+from desired.section import Absent, Present, Unmanaged
+from desired.service import Service
 from desired.settings import Settings
 from desired.snapshot import AddressType, Readiness, Snapshot
 
@@ -25,8 +30,10 @@ class AnchorState(StrEnum):
     VIOLATED = "violated"
     UNDETERMINED = "undetermined"
     """Too little could be read to say."""
+    UNFOUND = "unfound"
+    """No Ready Node of ours, and none of our Nodes was found: only a witness can tell."""
     NONE = "none"
-    """No Ready Node of ours: the cluster is being born, or all of it is down."""
+    """No Ready Node of ours: the cluster is being born, or all of it is down and some of it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,12 @@ class Anchor:
     unknown: int
     unreadable: int = 0
     """Nodes that arrived and could not be read: they may be Ready, and not found."""
+    nodes: int = 0
+    """Where no Node is Ready and unannounced: all our Nodes."""
+    present: int = 0
+    """Those of them whose servers were found."""
+    hidden: int = 0
+    """Those of them of whose servers nothing can be said."""
 
     @property
     def needed(self) -> int:
@@ -53,7 +66,7 @@ class Anchor:
     def state(self) -> AnchorState:
         """Whether the token sees this cluster's project."""
         if self.total == 0:
-            return AnchorState.NONE
+            return AnchorState.UNFOUND if self.nodes and not self.present else AnchorState.NONE
         if self.found >= self.needed:
             return AnchorState.HOLDS
         return AnchorState.VIOLATED if self.found + self.unknown < self.needed else AnchorState.UNDETERMINED
@@ -61,48 +74,82 @@ class Anchor:
 
 def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
     """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone."""
-    total = found = unknown = 0
+    nodes = present = hidden = total = found = unknown = 0
     for node, server_id in cloud_nodes(snapshot, settings):
+        server = snapshot.servers.find(server_id)
+        is_found, is_unknown = isinstance(server, Present), not isinstance(server, Present | Absent)
+        nodes += 1
+        present += is_found
+        hidden += is_unknown
         ready = node.ready is Readiness.TRUE
         if not ready or is_announced(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
-        match snapshot.servers.find(server_id):
-            case Present():
-                found += 1
-            case Absent():
-                pass
-            case _:
-                unknown += 1
-    return Anchor(total, found, unknown, len(snapshot.nodes.unreadable))
+        found += is_found
+        unknown += is_unknown
+    unreadable = len(snapshot.nodes.unreadable)
+    return Anchor(total, found, unknown, unreadable) if total else Anchor(0, 0, 0, unreadable, nodes, present, hidden)
 
 
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 
-    A server of any of our Nodes, a load balancer with our cluster's label or a living Service's UID, the configured
-    network when it was given by its id, as a name may exist twice, or a route in it to pods of one of our Nodes.
-    Clusters made from one template have the same pod CIDRs, so that its gateway has to be the Node's as well, if that
-    reports any.
+    A server of any of our Nodes; a load balancer with our cluster's label or a living Service's UID whose own address
+    that Service publishes; the configured network when it was given by its id, as a name may exist twice; a route in it
+    to pods of one of our Nodes by that Node's own address, as clusters made from one template have the same pod CIDRs;
+    or the network or a load balancer that this cluster remembers. What was no witness when the pass began is none: it
+    may be the work of this very pass.
     """
-    seen: dict[str, str] = {}
+    seen = dict(_witnesses(snapshot, settings))
+    if snapshot.at_first is None:
+        return seen
+    return {key: word for key, word in seen.items() if key in snapshot.at_first}
+
+
+def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
     for node, server_id in cloud_nodes(snapshot, settings):
         if isinstance(snapshot.servers.find(server_id), Present):
-            seen[node.key] = "server"
-    uids = {service.uid for service in snapshot.services or ()}
-    cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
+            yield node.key, "server"
+    remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else Remembered()
+    services = {service.uid: service for service in snapshot.services or ()}
     for balancer in snapshot.load_balancers or ():
-        labels = balancer.spec.labels
-        ours = cluster is not None and labels.get(LABEL_CLUSTER_UID) == cluster
-        if ours or (LABEL_CLUSTER_UID not in labels and labels.get(LABEL_SERVICE_UID) in uids):
-            seen[balancer.key] = "load balancer"
+        if balancer.id in remembered.load_balancers:
+            yield balancer.key, "remembered load balancer"
+        elif _is_ours(balancer, services, snapshot) and _is_published(balancer, services):
+            yield balancer.key, "load balancer"
     if isinstance(snapshot.network, Present) and snapshot.network.value:
-        network_id = str(snapshot.network.value.id)
-        if (settings.network or "").lstrip("0") == network_id:  # a number may also be a network's name
-            seen[f"network/{network_id}"] = "network"
+        network_id = snapshot.network.value.id
+        if (settings.network or "").lstrip("0") == str(network_id):  # a number may also be a network's name
+            yield f"network/{network_id}", "network"
+        elif remembered.network == network_id:
+            yield f"network/{network_id}", "remembered network"
         for route in _routes_to_pods(snapshot, settings):
-            seen[route_key(snapshot.network.value.id, route.destination)] = "route"
-    return seen
+            yield route_key(network_id, route.destination), "route"
+
+
+def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
+    """Whether the labels name this cluster, or a living Service where they name none."""
+    labels = balancer.spec.labels
+    if LABEL_CLUSTER_UID not in labels:
+        return labels.get(LABEL_SERVICE_UID) in uids
+    return snapshot.cluster_uid == Present(labels[LABEL_CLUSTER_UID])
+
+
+def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> bool:
+    """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
+    private networks are alike."""
+    service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
+    published = {address for entry in service.ingress if (address := _parsed(entry.ip))} if service else set()
+    public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
+    private = {place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged)}
+    return not published.isdisjoint(public or private)
+
+
+def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text or "")
+    except ValueError:
+        return None
 
 
 def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
@@ -112,6 +159,28 @@ def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
         for destination in destinations_of(node)
     }
     for route in snapshot.routes or ():
-        known = gateways.get(route.destination)
-        if known is not None and (not known or str(route.gateway) in known):
+        if str(route.gateway) in gateways.get(route.destination, ()):
             yield route
+
+
+def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether what the cluster remembers can make a difference: nothing else tells whose project this is, and there is
+    something to lose or to be written."""
+    anchor = anchor_of_cloud(snapshot, settings)
+    if anchor.total or anchor.present or witnesses(snapshot, settings):
+        return False
+    return bool(anchor.nodes or snapshot.load_balancers or snapshot.routes)
+
+
+def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
+    """What to remember of a reading in which the anchor holds. What was not read stays as it was ``before``."""
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    kept = before if network is None else replace(before, network=network.id)
+    section = snapshot.load_balancers
+    if section is None:
+        return kept
+    uids = {service.uid for service in snapshot.services or ()}
+    ids = {balancer.id for balancer in section if _is_ours(balancer, uids, snapshot)}
+    if not section.complete or section.unreadable:
+        ids |= {*before.load_balancers}
+    return replace(kept, load_balancers=tuple(sorted(ids)[:MOST]))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from desired.anchor import Anchor, anchor_of_cloud
+from desired.anchor import Anchor, anchor_of_cloud, witnesses
 from desired.change import Change, Note, Plan, Verdict
 from desired.settings import Settings
 from desired.snapshot import Snapshot
@@ -38,6 +38,11 @@ class Facts:
     def anchor(self) -> Anchor:
         """The anchor of Hetzner Cloud."""
         return anchor_of_cloud(self.snapshot, self.settings)
+
+    @cached_property
+    def witnesses(self) -> Mapping[str, str]:
+        """What proves the project when no Node is Ready."""
+        return witnesses(self.snapshot, self.settings)
 
     @cached_property
     def desired(self) -> DesiredState:

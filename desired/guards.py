@@ -3,11 +3,11 @@
 A guard looks at the whole plan and names what it withholds; it changes nothing. ``judgement`` combines them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from desired.address_guards import address_blast_radius
-from desired.anchor import Anchor, AnchorState, witnesses
+from desired.anchor import Anchor, AnchorState
 from desired.balancer_guards import (
     adoption,
     certificate_issuance,
@@ -30,6 +30,7 @@ from desired.route_guards import cluster_cidr, route_blast_radius
 from desired.routes.gateways import Gateways
 from desired.section import Unknown
 from desired.settings import Controller, Policy, Settings
+from desired.silent_cluster import silent_cluster
 from desired.snapshot import Snapshot
 
 
@@ -51,7 +52,8 @@ def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
 
 
 def project_anchor(facts: Facts) -> Iterator[Finding]:
-    """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it."""
+    """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it; and, with
+    none Ready and none of our Nodes found, while no witness is there either. Removals never go without one."""
     anchor = facts.anchor
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
@@ -74,10 +76,20 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
             why = f"too few servers could be read to tell whether this is the cluster's project ({anchor.found} of the"
             why += f" {anchor.needed} needed were found)"
             yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
-        case AnchorState.NONE:
-            if removals and not witnesses(facts.snapshot, facts.settings):
-                why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
-                yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
+        case AnchorState.UNFOUND if not facts.witnesses:
+            keys = tuple(change.key for change in derived)
+            remembered = facts.snapshot.remembered
+            if anchor.hidden:
+                why = f"the servers of {anchor.hidden} Nodes could not be read to tell whether this is the cluster's"
+                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, f"{why} project")
+            elif isinstance(remembered, Unknown):
+                why = f"what this cluster remembers of its project could not be read: {remembered.why}"
+                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, why)
+            else:
+                yield Finding("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
+        case AnchorState.NONE if removals and not facts.witnesses:
+            why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
+            yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
 
 
 def absence_proof(facts: Facts) -> Iterator[Finding]:
@@ -133,6 +145,7 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "incomplete-snapshot": incomplete_snapshot,
         "other-controller": other_controller,
         "project-anchor": project_anchor,
+        "silent-cluster": silent_cluster,
         "absence-proof": absence_proof,
         "clock-skew": clock_skew,
         "node-blast-radius": node_blast_radius,
@@ -165,6 +178,16 @@ def explain_violation(anchor: Anchor) -> str:
     )
 
 
+def explain_unfound(anchor: Anchor) -> str:
+    """What it means that nothing at all of a cluster was found, and what to do."""
+    behind = "behind the only Node" if anchor.nodes == 1 else f"behind {anchor.nodes} Nodes"
+    return (
+        f"no Node is Ready, no server {behind} is in the project that HCLOUD_TOKEN belongs to, and nor is anything else"
+        " that this cluster is known by. Nothing that is derived from Hetzner Cloud is written. Check the token, and"
+        " approve this if all servers were replaced"
+    )
+
+
 def explain_losses(losses: NodeLosses) -> str:
     """What it means that so many servers are gone, and what to do."""
     gone, nodes = len(losses.lost), losses.nodes
@@ -181,19 +204,23 @@ def explain_easing(settings: Settings) -> str:
     return f"what is not Ready for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
 
 
-def anchor_notes(anchor: Anchor) -> tuple[Note, ...]:
-    """The finding that a violated anchor is, even when it holds no change; empty otherwise."""
-    if anchor.state is not AnchorState.VIOLATED:
-        return ()
-    return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
+def anchor_notes(anchor: Anchor, witnesses: Collection[str] = ()) -> tuple[Note, ...]:
+    """The finding that it is, even when nothing is held, that the project seems to be another: the anchor is violated,
+    or nothing of the cluster was found and all was read. Empty otherwise."""
+    if anchor.state is AnchorState.VIOLATED:
+        return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
+    if anchor.state is AnchorState.UNFOUND and not anchor.hidden and not witnesses:
+        return (Note("project/cloud", NoteKind.ANCHOR, explain_unfound(anchor)),)
+    return ()
 
 
 def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
     """The provider from whose data a change is derived; None for one that no cloud has a say in.
 
-    What a Service is given, its finalizer and status included, follows from load balancers, which are Hetzner Cloud's.
+    What a Service is given, its finalizer and status included, follows from load balancers, and what a Node is told of
+    its routes, whether or not it has a providerID yet, from the network: both are Hetzner Cloud's.
     """
-    if change.row.writes_cloud or change.row.controller is Controller.SERVICE:
+    if change.row.writes_cloud or change.row.controller in (Controller.SERVICE, Controller.ROUTE):
         return Provider.CLOUD
     for side in (change.after, change.before):
         if isinstance(side, NodeIdentity):

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
+from desired.anchor import AnchorState
 from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
 from desired.clock_guards import clock_notes
 from desired.finding import Facts, Finding
@@ -57,7 +58,7 @@ def judge(
 def _notes(facts: Facts) -> tuple[Note, ...]:
     """The plan's notes, those on other controllers and on clocks, and the anchor's. What is not found in another
     project says nothing of a Node: then the anchor speaks for all of them."""
-    anchor = anchor_notes(facts.anchor)
+    anchor = anchor_notes(facts.anchor, facts.witnesses if facts.anchor.state is AnchorState.UNFOUND else ())
     notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
     return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor)
 

@@ -2,9 +2,11 @@
 (design sections 5 and 6)."""
 
 from desired.anchor import AnchorState, anchor_of_cloud, witnesses
-from desired.guards import explain_violation
-from desired.section import Unknown
+from desired.guards import explain_unfound, explain_violation
+from desired.names import LABEL_CLUSTER_UID
+from desired.section import Present, Unknown
 from desired.settings import Settings
+from desired.silent_cluster import silence_of
 from desired.snapshot import Snapshot
 
 
@@ -22,11 +24,18 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
     return None if gap is None else f"the Services could not all be read: {gap}"
 
 
+def _has_own(snapshot: Snapshot) -> bool:
+    """Whether a load balancer has this cluster's label."""
+    uid = snapshot.cluster_uid
+    found = snapshot.load_balancers or ()
+    return isinstance(uid, Present) and any(each.spec.labels.get(LABEL_CLUSTER_UID) == uid.value for each in found)
+
+
 def why_none_may_go(snapshot: Snapshot, settings: Settings) -> str | None:
     """Why no orphan at all may be deleted, for people; None when those may that are not kept for reasons of their own.
 
-    The token has to see this cluster's project, as for every removal (``project-anchor``), and both lists have to be
-    whole (``incomplete-snapshot``).
+    The token has to see this cluster's project, as for every removal (``project-anchor``), both lists have to be whole
+    (``incomplete-snapshot``), and a kubelet has to speak for the cluster (``silent-cluster``).
     """
     balancers = snapshot.load_balancers
     unknown = why_no_orphans(snapshot)
@@ -44,8 +53,16 @@ def why_none_may_go(snapshot: Snapshot, settings: Settings) -> str | None:
                 f"too few servers could be read to tell whether this is the cluster's project ({anchor.found} of the"
                 f" {anchor.needed} needed were found)"
             )
-        case AnchorState.NONE if not witnesses(snapshot, settings):
+        case AnchorState.UNFOUND if not witnesses(snapshot, settings):
+            return explain_unfound(anchor)
+        # Where there is no Node at all the label of the cluster on what is to go says enough.
+        case AnchorState.NONE if not witnesses(snapshot, settings) and not _has_own(snapshot):
             return "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
     if not anchor.is_certain and anchor.unreadable:
         return f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the right project"
+    if silence_of(snapshot, settings) is not None:
+        return (
+            "no Node is Ready while servers of theirs run: this may be a copy of the cluster (a restored backup), and"
+            " its orphans may be the living cluster's load balancers"
+        )
     return None

@@ -49,6 +49,7 @@ def _reads(settings: Settings) -> Iterator[tuple[Permission, str]]:
     yield Permission("list", "nodes"), "everything"
     yield Permission("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
     yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "approvals"
+    yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
     for resource in _RIVALS:
         yield Permission("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
     if Controller.SERVICE in settings.controllers:
@@ -70,6 +71,7 @@ def _writes(settings: Settings) -> Iterator[tuple[Permission, str]]:
     for verb in ("create", "patch"):
         yield Permission(verb, "events"), "events"
     yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
+    yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
     for kind in KINDS.values():
         if kind.controller in settings.controllers:
             for call in kind.calls:

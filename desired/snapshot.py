@@ -13,6 +13,7 @@ from typing import Any
 
 from desired.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.load_balancer import BalancerType, Certificate, CloudBalancer
+from desired.remembered import Remembered
 from desired.route import Member, Route
 from desired.section import Absent, Present, Section, Unknown
 from desired.service import Service
@@ -228,6 +229,10 @@ class Snapshot:
     """Key of a change → what the loop remembers against it; never a part of the plan."""
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
     """How far the other clocks were from that of ``taken_at``: they are never the same in two readings."""
+    remembered: Remembered | Unknown | None = None
+    """What the cluster remembered of its project when the pass began; None: nobody asked, as nothing hangs on it."""
+    at_first: frozenset[str] | None = None
+    """What was a witness of the project when the pass began (``anchor``); None: it begins with this reading."""
 
     def node(self, key: str) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""

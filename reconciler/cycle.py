@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from actuators.errors import ApiError, Denied, Throttled
-from actuators.outcome import STOPPED, Outcome, Skipped
+from actuators.outcome import STOPPED, Applied, Outcome, Skipped
+from desired.anchor import witnesses
 from desired.approval import Approval
 from desired.change import Change, Hold, Note, NoteKind, Plan
 from desired.diff import diff
@@ -99,6 +100,9 @@ def converge(looking: Looking, acting: Acting) -> Report:
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
                 break
+            if turn == 0:  # what a pass writes is no witness of whose project it is
+                known = frozenset(witnesses(observation.snapshot, looking.settings))
+                observation = replace(observation, snapshot=replace(observation.snapshot, at_first=known))
             is_last = turn == ROUNDS - 1
             kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=is_last)
             seen_again = observe_again(looking.eyes, observation, looking.settings, kinds, is_last=is_last)
@@ -108,6 +112,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(looking, acting, tried, first, observation.snapshot, judged)
+        _remember(looking, acting, tried, observation.snapshot)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(looking.eyes))
         return replace(report, snapshot=observation.snapshot if observation else None)
@@ -145,6 +150,13 @@ def _tell(
     acting.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
     if acting.conditions is not None and not acting.stop.is_set():
         acting.conditions.write(tuple(conditions_due(plan, last, looking.settings, tried)))
+
+
+def _remember(looking: Looking, acting: Acting, tried: Collection[Line], last: Snapshot) -> None:
+    """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan."""
+    if acting.stop.is_set() or looking.settings.only:
+        return
+    acting.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
 
 
 def _left(

@@ -64,6 +64,8 @@ class Acting:
     """None: conditions only ride on writes of the status."""
     is_called: Callable[[], bool] = lambda: False
     """Whether something has come up meanwhile that another pass should see: then what gives way stops."""
+    remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
+    """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from actuators.apply import Actuator
-from actuators.approvals import use_up
+from actuators.approvals import remember, use_up
 from actuators.certificates import create as create_certificate
 from actuators.clients import hetzner, kubernetes
 from actuators.clients.hetzner_actions import Actions
@@ -41,7 +41,9 @@ from reconciler.cycle import Looking
 from reconciler.leadership.elector import Elector
 from reconciler.leadership.leadership import Leadership
 from reconciler.leadership.unelected import Unelected
+from reconciler.memory import Memory
 from reconciler.observe.confirm import Confirmer
+from reconciler.observe.kubernetes import observe_remembered
 from reconciler.observe.left_behind import LeftBehind
 from reconciler.observe.world import Eyes
 from reconciler.permissions import missing_permissions
@@ -95,7 +97,21 @@ def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
     acting = Acting(actuators, use, events, progress, stop, conditions)
     if config.settings.policy is Policy.OBSERVE:
         acting = replace(acting, events=Silence(), conditions=None)
+    else:
+        memory = memory_of(config, cluster_reader, writer)
+        leader.when_lost(memory.forget)
+        acting = replace(acting, remember=memory.keep)
     return Wired(looking, Hands(acting, events, leader, cluster, cloud))
+
+
+def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter) -> Memory:
+    """What lets the cluster remember its project, beside the Lease."""
+    return Memory(
+        partial(observe_remembered, reader, config.lease_namespace),
+        partial(remember, writer, config.lease_namespace),
+        config.settings,
+        after_changes_only=config.mode is not Mode.LOOP,
+    )
 
 
 def leadership(config: Config) -> Leadership:

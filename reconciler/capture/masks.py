@@ -109,7 +109,7 @@ SERVICE = only(
 NAMESPACE = only(metadata=only("name", "uid"))
 
 CONFIG_MAP = only(metadata=only("name", "namespace"), data=texts())
-"""The product's own: approvals of holds."""
+"""The product's own: approvals of holds, and what the cluster remembers of its project."""
 
 WORKLOAD = only(
     metadata=only("name", "namespace"),

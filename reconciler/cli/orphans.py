@@ -29,7 +29,7 @@ from reconciler.flags import BAD_USAGE, Command, Output
 from reconciler.observe.confirm import Confirmer
 from reconciler.observe.currency import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
-from reconciler.observe.world import Eyes, observe_world
+from reconciler.observe.world import Eyes, observe_world, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
 from reconciler.wiring import open_cloud, open_cluster
@@ -81,7 +81,8 @@ def _listed_and_deleted(
     """Raises an ApiError when the Nodes cannot be listed."""
     reader = HetznerReader(cloud)
     settings = replace(config.settings, controllers=frozenset(Controller))
-    snapshot = _observe(Eyes(cluster, reader, Confirmer(reader)), settings)
+    eyes = Eyes(cluster, reader, Confirmer(reader))
+    snapshot = with_memory(eyes, settings, _observe(eyes, settings), config.lease_namespace)
     found = orphans_in(snapshot, match_balancers(snapshot, settings))
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
     obstacle = why_none_may_go(snapshot, settings)

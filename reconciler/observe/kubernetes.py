@@ -10,6 +10,7 @@ from actuators.decoding import decoder
 from actuators.errors import ApiError, Broken, NotFound
 from desired.approval import Approval, parse_approvals
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.remembered import KEY, NOTHING, Remembered, parse_remembered
 from desired.section import Present, Unknown
 
 
@@ -35,11 +36,36 @@ def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
 
 def observe_approvals(reader: KubernetesReader, namespace: str) -> tuple[Approval, ...]:
     """The approvals in the product's ConfigMap; none when there is no ConfigMap. Raises an ApiError."""
+    return parse_approvals(_config_map(reader, namespace) or {})
+
+
+def observe_remembered(reader: KubernetesReader, namespace: str, cluster_uid: str) -> Remembered | None:
+    """What the cluster with this identity remembers of its project; None when there is no ConfigMap. Raises an
+    ApiError."""
+    data = _config_map(reader, namespace)
+    return None if data is None else parse_remembered(data.get(KEY), cluster_uid)
+
+
+def look_up_memory(
+    reader: KubernetesReader, namespace: str, cluster_uid: Present[str] | Unknown
+) -> Remembered | Unknown:
+    """What the cluster remembers of its project, for those who have nothing else to go by; Unknown when that cannot be
+    read, whatever why."""
+    if isinstance(cluster_uid, Unknown):
+        return cluster_uid
+    try:
+        return observe_remembered(reader, namespace, cluster_uid.value) or NOTHING
+    except ApiError as error:
+        return Unknown(str(error))
+
+
+def _config_map(reader: KubernetesReader, namespace: str) -> dict[str, str] | None:
+    """The data of the product's ConfigMap; None when it is not there. Raises an ApiError."""
     try:
         body = reader.get(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}").body
-        return parse_approvals(decoder(_ConfigMap).decode(body).data or {})
+        return decoder(_ConfigMap).decode(body).data or {}
     except NotFound:
-        return ()
+        return None
     except ValueError as error:
         raise Broken(f"ConfigMap {namespace}/{CONFIG_MAP} could not be read: {error}") from error
 

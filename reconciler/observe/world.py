@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import KubernetesReader
 from actuators.errors import ApiError
+from desired.anchor import asks_for_memory
 from desired.clocks import Clocks
 from desired.load_balancer import BalancerType
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
@@ -24,7 +25,7 @@ from reconciler.observe.clocks import compare_clocks
 from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
-from reconciler.observe.kubernetes import observe_cluster_uid
+from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid
 from reconciler.observe.left_behind import LeftBehind
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.members import observe_members
@@ -73,8 +74,9 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
     """Everything, read once. Raises an ApiError when the Nodes cannot be listed: without them nothing can be said.
 
     Hetzner's absence is no error here: its sections are incomplete, and the guards know what hangs on that. Nor is a
-    list of Services that cannot be had: Nodes can do without, and what hangs on Services waits. Other controllers are
-    looked for in ``lease_namespace``; None: nobody looks.
+    list of Services that cannot be had: Nodes can do without, and what hangs on Services waits. Other controllers, and
+    what the cluster remembers of its project where that is needed, are looked for in ``lease_namespace``; None: nobody
+    looks.
     """
     services: Section[str, Service] | None = None
     error: ApiError | None = None
@@ -106,7 +108,18 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
         clocks=eyes.clocks,
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
-    return _looked_closer(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads))
+    observed = _looked_closer(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads))
+    if lease_namespace is None:
+        return observed
+    return replace(observed, snapshot=with_memory(eyes, settings, observed.snapshot, lease_namespace))
+
+
+def with_memory(eyes: Eyes, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
+    """``snapshot`` with what the cluster remembers of its project, where nothing else tells whose project it is; else
+    as it is, and nobody is asked."""
+    if not asks_for_memory(snapshot, settings):
+        return snapshot
+    return replace(snapshot, remembered=look_up_memory(eyes.kubernetes, namespace, snapshot.cluster_uid))
 
 
 def observe_again(

@@ -80,7 +80,10 @@ def mark(value: str | None, wanted: str | None, rule: Rule | None = None) -> tup
 
 def anchor_line(anchor: Anchor) -> TextLine:
     """What the guards know of the project."""
-    tone = Tone.BAD if anchor.state is AnchorState.VIOLATED else Tone.PLAIN
+    tone = Tone.BAD if anchor.state in (AnchorState.VIOLATED, AnchorState.UNFOUND) else Tone.PLAIN
+    if anchor.state is AnchorState.UNFOUND:
+        nodes = "the only Node's server was not found" if anchor.nodes == 1 else f"none of {anchor.nodes} Nodes found"
+        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and {nodes} in the project", tone)
     unknown = f", {anchor.unknown} unknown" if anchor.unknown else ""
     found = f"{anchor.found} of {anchor.total} Ready Nodes found in the project, {anchor.needed} needed{unknown}"
     return TextLine(f"  anchor {anchor.state}: {found}", tone)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from actuators.errors import ApiError
 from actuators.outcome import Failed
-from desired.anchor import AnchorState, witnesses
+from desired.anchor import AnchorState
 from desired.change import Change, Plan, Ruling, Verdict
 from desired.finding import Facts
 from desired.judgement import conditions_of
@@ -81,7 +81,7 @@ def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: It
 def _is_ours(facts: Facts) -> bool:
     """Whether what was not found in the project says anything of this cluster (``project-anchor``)."""
     state = facts.anchor.state
-    return state is AnchorState.HOLDS or (state is AnchorState.NONE and bool(witnesses(facts.snapshot, facts.settings)))
+    return state is AnchorState.HOLDS or (state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(facts.witnesses))
 
 
 def _refusals(tried: Iterable[Line]) -> Iterator[tuple[str, str]]:

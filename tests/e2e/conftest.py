@@ -33,6 +33,7 @@ def a_stage(real_cluster: OwnApiServer, tmp_path_factory: pytest.TempPathFactory
             open_stages.callback(stage.close)
             stage.remove_nodes()
             stage.remove_services()
+            stage.remove_config_map()
             return stage
 
         yield set_up

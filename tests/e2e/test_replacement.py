@@ -74,7 +74,8 @@ def test_the_autoscaler_removes_eight_of_ten(stage: Stage) -> None:
 
 
 def test_the_only_worker_is_replaced_under_another_name(stage: Stage) -> None:
-    """While there is nothing but the old Node it is held; as soon as the new one has joined, the old one goes."""
+    """With nothing else that tells the project, the new one may join once a person has said that it is the right one;
+    then the old one goes by itself."""
     stage.servers()
     stage.register(settled_node("old", 1, ready="Unknown", since=ago(minutes=2)))
 
@@ -84,8 +85,14 @@ def test_the_only_worker_is_replaced_under_another_name(stage: Stage) -> None:
     stage.servers(server(2, "new"))
     stage.register(joining_node("new"))
     both = one_pass(stage, ONCE_AT_ANY_AGE)
+    assert {key: change["rule"] for key, change in by_key(both).items()} == dict.fromkeys(
+        ("node/new", "node/old"), "project-anchor"
+    )
 
-    assert (list(stage.nodes()), both["result"], both["holds"]) == (["new"], "no_changes", [])
+    (anchor,) = (hold["hash"] for hold in both["holds"] if hold["rule"] == "project-anchor")
+    one_pass(stage, {**ONCE_AT_ANY_AGE, "--approve": anchor})
+    after = one_pass(stage, ONCE_AT_ANY_AGE)
+    assert (list(stage.nodes()), after["result"], after["holds"]) == (["new"], "no_changes", [])
     assert is_initialised(stage.nodes()["new"])
 
 

@@ -159,6 +159,10 @@ class Stage:
                 self.cluster.request("PATCH", path, {"metadata": {"finalizers": None}})
                 self.cluster.request("DELETE", path)
 
+    def remove_config_map(self) -> None:
+        """Forget what was approved, and what the cluster remembers of a project."""
+        self.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
+
     def servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
         """Make these the project's servers and networks."""
         self.project.replace_world({"servers": list(servers), "networks": list(networks)})

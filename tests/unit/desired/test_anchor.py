@@ -3,21 +3,24 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 
-from desired.anchor import Anchor, AnchorState, anchor_of_cloud, witnesses
-from desired.load_balancer import CloudBalancer
+from desired.anchor import Anchor, AnchorState, anchor_of_cloud, asks_for_memory, to_remember, witnesses
+from desired.load_balancer import Attachment, CloudBalancer
+from desired.remembered import Remembered
 from desired.section import Absent, Present, Section, Unknown
 from desired.selector import parse_selector
-from desired.service import Service
+from desired.service import Ingress, Service
 from desired.settings import Settings, Waits
 from desired.snapshot import AddressType, Network, NodeAddress, Readiness, Server, Snapshot
-from tests.balancers import a_balancer, a_service, a_world
+from tests.balancers import a_balancer, a_served_service, a_service, a_world
 from tests.builders import (
     NOW,
     a_joining_node,
+    a_lost_node,
     a_network,
     a_node,
     a_server,
@@ -52,6 +55,19 @@ def test_state(total: int, found: int, unknown: int, expected: AnchorState) -> N
     assert Anchor(total, found, unknown).state is expected
 
 
+@pytest.mark.parametrize(
+    ("nodes", "present", "expected"),
+    [
+        pytest.param(0, 0, AnchorState.NONE, id="being-born"),
+        pytest.param(3, 0, AnchorState.UNFOUND, id="none-found"),
+        pytest.param(3, 1, AnchorState.NONE, id="one-found"),
+    ],
+)
+def test_state_without_a_ready_node(nodes: int, present: int, expected: AnchorState) -> None:
+    """Where no Node is Ready one that is found tells the project."""
+    assert Anchor(0, 0, 0, nodes=nodes, present=present).state is expected
+
+
 @covers("W-2", "W-5")
 @pytest.mark.parametrize(
     ("anchor", "expected"),
@@ -83,7 +99,7 @@ SPARE = {"example.com/spare": ""}
         ),
         pytest.param(
             a_snapshot([a_settled_node(str(ready), ready=ready) for ready in Readiness if ready is not Readiness.TRUE]),
-            Anchor(0, 0, 0),
+            Anchor(0, 0, 0, nodes=3),
             id="none-ready",
         ),
         pytest.param(
@@ -222,24 +238,35 @@ def test_the_network_as_a_witness(
 
 OTHERS = "another-cluster"
 BALANCER = {"load_balancer/#42": "load balancer"}
-ALIVE, DEAD = a_service(), a_service(uid="dead")
+ODD, PRIVATE = Ingress(hostname="shop.example.com"), Ingress("10.0.0.7")
+PLACE = Attachment(7, IPv4Address("10.0.0.7"))
+ATTACHED = a_balancer(attachments=(PLACE,))
+INTERNAL = a_balancer(attachments=(PLACE,), spec={"public_interface": False})
+ALIVE, UNPUBLISHED = a_served_service(), a_service()
+DEAD = a_served_service(uid="dead")
 
 
 @covers("W-2")
 @pytest.mark.parametrize(
     ("services", "balancers", "expected"),
     [
-        pytest.param([], [a_balancer(service_uid=None)], BALANCER, id="our-clusters-label"),
-        pytest.param([], [a_balancer()], BALANCER, id="our-clusters-label-and-a-dead-service"),
         pytest.param([ALIVE], [a_balancer(cluster_uid=None)], BALANCER, id="a-living-services-label"),
-        pytest.param([ALIVE], [a_balancer()], BALANCER, id="both"),
+        pytest.param([ALIVE], [a_balancer()], BALANCER, id="our-clusters-label-as-well"),
+        pytest.param([UNPUBLISHED], [a_balancer()], {}, id="not-published-as-one-that-we-have-just-made"),
+        pytest.param([ALIVE], [a_balancer(ipv4=IPv4Address("203.0.113.9"), ipv6=None)], {}, id="another-address"),
+        pytest.param([ALIVE], [a_balancer(ipv4=IPv4Address("203.0.113.9"))], BALANCER, id="one-address-is-enough"),
+        pytest.param([replace(ALIVE, ingress=(ODD,))], [a_balancer()], {}, id="a-published-name-says-nothing"),
+        pytest.param([replace(ALIVE, ingress=(PRIVATE,))], [ATTACHED], {}, id="a-private-address-beside-a-public-one"),
+        pytest.param([replace(ALIVE, ingress=(PRIVATE,))], [INTERNAL], BALANCER, id="a-private-address-alone"),
+        pytest.param([], [a_balancer(service_uid=None)], {}, id="our-clusters-label-alone"),
+        pytest.param([], [a_balancer()], {}, id="our-clusters-label-and-a-dead-service"),
         pytest.param([], [a_balancer(cluster_uid=None)], {}, id="a-dead-services-label"),
         pytest.param([DEAD], [a_balancer(cluster_uid=None)], {}, id="another-living-service"),
         pytest.param([ALIVE], [a_balancer(cluster_uid=OTHERS)], {}, id="another-clusters-with-our-services-uid"),
         pytest.param([ALIVE], [a_balancer(cluster_uid="")], {}, id="an-empty-label-is-another-clusters"),
         pytest.param([ALIVE], [a_balancer(service_uid=None, cluster_uid=None)], {}, id="a-name-is-no-proof"),
         pytest.param(
-            [a_service(type="ClusterIP", deleted_at=NOW)],
+            [replace(ALIVE, type="ClusterIP", deleted_at=NOW)],
             [a_balancer(cluster_uid=None)],
             BALANCER,
             id="whatever-the-service-is",
@@ -255,7 +282,7 @@ ALIVE, DEAD = a_service(), a_service(uid="dead")
 def test_load_balancers_as_witnesses(
     services: list[Service], balancers: list[CloudBalancer], expected: Mapping[str, str]
 ) -> None:
-    """A load balancer proves the project by our cluster's label, or by a living Service's where no cluster's is."""
+    """A load balancer proves the project by our labels, once its Service publishes an address that only it has."""
     snapshot = a_world(services, balancers, nodes=[], servers=[])
     assert witnesses(snapshot, Settings()) == expected
 
@@ -263,7 +290,7 @@ def test_load_balancers_as_witnesses(
 @covers("W-2")
 def test_a_witness_in_a_list_with_a_gap() -> None:
     """What was found is there, whatever else was not."""
-    snapshot = replace(a_world(nodes=[], servers=[]), load_balancers=incomplete(Section({42: a_balancer()})))
+    snapshot = replace(a_world([ALIVE], nodes=[], servers=[]), load_balancers=incomplete(Section({42: a_balancer()})))
     assert witnesses(snapshot, Settings()) == BALANCER
 
 
@@ -272,7 +299,7 @@ def test_a_witness_in_a_list_with_a_gap() -> None:
     ("world", "expected"),
     [
         pytest.param({"cluster_uid": Unknown("403")}, {"load_balancer/#9": "load balancer"}, id="identity-unknown"),
-        pytest.param({"services": None}, {"load_balancer/#7": "load balancer"}, id="services-not-read"),
+        pytest.param({"services": None}, {}, id="services-not-read"),
         pytest.param({"load_balancers": None}, {}, id="load-balancers-not-read"),
         pytest.param({"load_balancers": Section(unreadable={7: "odd"})}, {}, id="unreadable-is-no-proof"),
     ],
@@ -282,6 +309,86 @@ def test_witnesses_that_cannot_be_told(world: dict[str, Any], expected: Mapping[
     nobodys = a_balancer(8, service_uid=None, cluster_uid=None)
     snapshot = a_world([ALIVE], [a_balancer(7), nobodys, a_balancer(9, cluster_uid=None)], nodes=[], servers=[])
     assert witnesses(replace(snapshot, **world), Settings()) == expected
+
+
+STRANGERS = a_balancer(service_uid=None, cluster_uid=None)
+
+
+@pytest.mark.parametrize(
+    ("remembered", "expected"),
+    [
+        pytest.param(None, {}, id="nobody-asked"),
+        pytest.param(Unknown("403"), {}, id="unknown"),
+        pytest.param(Remembered(), {}, id="nothing"),
+        pytest.param(Remembered(5, (41, 43)), {}, id="others"),
+        pytest.param(Remembered(4), {"network/4": "remembered network"}, id="the-network-given-by-name"),
+        pytest.param(Remembered(None, (41, 42)), {"load_balancer/#42": "remembered load balancer"}, id="by-its-id"),
+        pytest.param(Remembered(42, (4,)), {}, id="ids-of-another-kind"),
+    ],
+)
+def test_what_is_remembered_as_a_witness(remembered: Remembered | Unknown | None, expected: dict[str, str]) -> None:
+    """An id that was seen while the anchor held is in no other project, whatever became of labels and names."""
+    lost = a_lost_node()
+    snapshot = a_world([], [STRANGERS], nodes=[lost], servers=[], network=Present(a_network(4)), remembered=remembered)
+    assert witnesses(snapshot, Settings(network="private")) == expected
+
+
+def test_what_was_no_witness_when_the_pass_began_is_none() -> None:
+    """A load balancer that the pass has made and published, and a Node that it has just made the server's, prove
+    nothing to the rest of the pass."""
+    snapshot = a_world([ALIVE], [a_balancer()])
+    assert {*witnesses(snapshot, Settings())} == {"node/web-1", "load_balancer/#42"}
+    assert witnesses(replace(snapshot, at_first=frozenset()), Settings()) == {}
+    assert {*witnesses(replace(snapshot, at_first=frozenset({"node/web-1"})), Settings())} == {"node/web-1"}
+
+
+LOST = a_lost_node()
+NETWORKED: dict[str, Any] = {"network": Present(a_network(4))}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "setting", "expected"),
+    [
+        pytest.param(a_snapshot([LOST]), None, True, id="nothing-is-found"),
+        pytest.param(a_snapshot([LOST], [a_server()]), None, False, id="a-server-is-found"),
+        pytest.param(a_snapshot([LOST], **NETWORKED), "4", False, id="the-network-by-id"),
+        pytest.param(a_snapshot([LOST], **NETWORKED), "private", True, id="the-network-by-name"),
+        pytest.param(a_snapshot([a_settled_node()]), None, False, id="violated"),
+        pytest.param(a_snapshot([a_settled_node()], [a_server()]), None, False, id="holds"),
+        pytest.param(a_snapshot([a_joining_node()]), None, False, id="being-born"),
+        pytest.param(a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, False, id="published"),
+        pytest.param(a_world([], [a_balancer()], nodes=[], servers=[]), None, True, id="no-node-and-something-to-lose"),
+    ],
+)
+def test_asks_for_memory(snapshot: Snapshot, setting: str | None, expected: bool) -> None:
+    """What is remembered is read where nothing else tells whose project it is, and nowhere else."""
+    assert asks_for_memory(snapshot, Settings(network=setting)) is expected
+
+
+MINE, FOREIGN = a_balancer(7), a_balancer(8, cluster_uid=OTHERS)
+KNOWN = Remembered(4, (5, 6))
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param({}, KNOWN, id="nothing-was-read"),
+        pytest.param({"network": Present(a_network(9))}, Remembered(9, (5, 6)), id="another-network"),
+        pytest.param({"network": Absent()}, KNOWN, id="a-network-that-is-not-there"),
+        pytest.param({"load_balancers": Section()}, Remembered(4), id="no-load-balancers"),
+        pytest.param({"load_balancers": Section({7: MINE, 8: FOREIGN})}, Remembered(4, (7,)), id="ours-alone"),
+        pytest.param({"load_balancers": incomplete(Section({7: MINE}))}, Remembered(4, (5, 6, 7)), id="a-gap"),
+        pytest.param({"load_balancers": Section({7: MINE}, unreadable={6: "odd"})}, Remembered(4, (5, 6, 7)), id="odd"),
+        pytest.param(
+            {"load_balancers": Section({i: a_balancer(i) for i in range(1, 201)})},
+            Remembered(4, tuple(range(1, 101))),
+            id="no-more-than-a-hundred",
+        ),
+    ],
+)
+def test_to_remember(world: dict[str, Any], expected: Remembered) -> None:
+    """Ids of the network and of our load balancers; what was not read stays as it was."""
+    assert to_remember(a_snapshot(**world), KNOWN) == expected
 
 
 def _internal(address: str) -> NodeAddress:
@@ -312,11 +419,12 @@ TO_PODS, TO_OTHERS = routes_of(a_route()), routes_of(a_route(2), a_route("10.244
         pytest.param({"labels": SPARE}, {}, {}, id="to-an-ignored-nodes-pods"),
         pytest.param({"addresses": (_internal("10.0.0.9"), _internal("10.0.0.2"))}, {}, ROUTE, id="by-its-address"),
         pytest.param({"addresses": (_internal("10.0.0.3"),)}, {}, {}, id="by-anothers-as-in-a-twin-of-the-cluster"),
+        pytest.param({"addresses": ()}, {}, {}, id="by-nobodys-as-it-reports-no-address"),
     ],
 )
 def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expected: Mapping[str, str]) -> None:
     """A route to the pods of one of our Nodes proves the project, whatever became of the Node's server."""
-    pods = {"pod_cidrs": ("10.244.1.0/24",)}
+    pods = {"pod_cidrs": ("10.244.1.0/24",), "addresses": (_internal("10.0.0.2"),)}
     snapshot = a_snapshot([a_settled_node(**pods | node)], network=Present(a_network(4)), routes=TO_PODS)
     assert witnesses(replace(snapshot, **world), SPARED) == expected
 
@@ -326,5 +434,5 @@ def test_all_witnesses() -> None:
     """Whatever is found is named."""
     down = a_settled_node("a", 1, ready=Readiness.FALSE)
     network = Present(a_network(4))
-    snapshot = a_world([], [a_balancer()], nodes=[down], servers=[a_server(1)], network=network)
+    snapshot = a_world([ALIVE], [a_balancer()], nodes=[down], servers=[a_server(1)], network=network)
     assert witnesses(snapshot, Settings(network="4")) == {"node/a": "server", **BALANCER, **FOUND}

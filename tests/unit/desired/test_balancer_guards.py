@@ -20,8 +20,9 @@ from desired.load_balancer import (
     Issuance,
 )
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.remembered import Remembered
 from desired.section import Present, Unknown
-from desired.service import Service
+from desired.service import Ingress, Service
 from desired.settings import Policy, Settings
 from desired.snapshot import Snapshot
 from tests.balancers import (
@@ -355,7 +356,14 @@ NO_NODES: dict[str, Any] = {"nodes": [DOWN], "servers": []}
         pytest.param([a_balancer()], {}, LOCATED, False, id="the load balancer itself, labelled as ours"),
         pytest.param([a_balancer(cluster_uid=None)], {}, LOCATED, False, id="the load balancer itself, by its Service"),
         pytest.param([], {}, LOCATED, True, id="nothing"),
-        pytest.param([a_balancer(43, service_uid=None)], {}, LOCATED, False, id="another one, labelled as ours"),
+        pytest.param([a_balancer(43, service_uid=None)], {}, LOCATED, True, id="another one, labelled as ours"),
+        pytest.param(
+            [a_balancer(43, service_uid=None)],
+            {"remembered": Remembered(None, (43,))},
+            LOCATED,
+            False,
+            id="another one, that is remembered",
+        ),
         pytest.param([a_balancer(43, service_uid=DEAD, cluster_uid=None)], {}, LOCATED, True, id="a dead Service's"),
         pytest.param(
             [a_balancer(43, cluster_uid=ELSEWHERE)], {}, LOCATED, True, id="another cluster's with our Service's UID"
@@ -383,10 +391,23 @@ def test_deletion_while_no_node_is_ready(
 
 
 def test_creation_while_no_node_is_ready() -> None:
-    """A cluster that is being born gets its load balancer without a witness."""
-    found = judged(a_world([a_service()], **NO_NODES))
+    """A cluster that is being born gets its load balancer without a witness, one whose Nodes were not found gets
+    nothing, and nothing is published for it."""
+    found = judged(a_world([a_service()], nodes=[], servers=[]))
+    unfound = judged(a_world([a_service()], **NO_NODES))
 
     assert {change.kind for change in found.allowed} >= {"service.claim", "lb.create", "service.status"}
+    assert unfound.allowed == ()
+    assert "project-anchor" in {hold.rule for hold in unfound.holds}
+
+
+def test_a_load_balancer_of_the_round_before_is_no_witness() -> None:
+    """What was made in a project that no witness spoke for does not speak for it: not before it is published, and it is
+    not published."""
+    made = judged(a_world([a_served_service(ingress=(Ingress("198.51.100.7"),))], [a_balancer()], **NO_NODES))
+
+    assert made.allowed == ()
+    assert "service/default/web/status" in made.by_key
 
 
 @pytest.mark.parametrize("guard", [foreign_owner, adoption, ip_loss, target_floor, certificate_issuance])

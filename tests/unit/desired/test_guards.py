@@ -5,18 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from desired.anchor import Anchor, anchor_of_cloud
+from desired.anchor import Anchor, AnchorState, anchor_of_cloud
 from desired.change import Change, Note, NoteKind, Plan, Verdict
 from desired.finding import Facts, Finding
 from desired.guards import (
     GUARDS,
     anchor_notes,
+    explain_unfound,
     explain_violation,
     incomplete_snapshot,
     policy,
     project_anchor,
 )
 from desired.kinds import KINDS, Verb
+from desired.route import NetworkCondition
 from desired.section import Absent, Present, Section, Unknown
 from desired.selector import parse_selector
 from desired.settings import Policy, Settings
@@ -225,6 +227,8 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
 
 
 NO_WITNESS = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
+NETWORKED = a_change("node/web-1/network", "node.network_condition", after=NetworkCondition("True", "NoRoute"))
+"""Of a Node that has no providerID yet: it follows from the network all the same."""
 DOWN = a_settled_node("old", 1, ready=Readiness.FALSE)
 ALIVE = a_settled_node("b", 2, ready=Readiness.FALSE)
 
@@ -234,6 +238,7 @@ ALIVE = a_settled_node("b", 2, ready=Readiness.FALSE)
     ("nodes", "servers", "network", "setting", "needs_witness"),
     [
         pytest.param([DOWN], [], Present(None), None, True, id="nothing-found"),
+        pytest.param([a_joining_node()], [9], Present(None), None, False, id="being-born"),
         pytest.param([DOWN, ALIVE], [2], Present(None), None, False, id="server"),
         pytest.param([DOWN, a_joining_node()], [9], Present(None), None, True, id="a-strangers-server"),
         pytest.param([DOWN], [], Present(a_network(4)), "4", False, id="network-by-id"),
@@ -251,11 +256,51 @@ def test_witness_when_no_node_is_ready(
     setting: str | None,
     needs_witness: bool,
 ) -> None:
-    """With no Ready Node additive changes pass, and removals need one thing of this cluster in the project."""
+    """With no Ready Node, and none of our Nodes found, nothing passes without one thing of this cluster in the
+    project."""
     snapshot = a_snapshot(nodes, [a_server(i) for i in servers], network=network)
-    removal = Finding("project-anchor", Verdict.HELD, ("node/old",), NO_WITNESS, "0", "1")
-    found = project_anchor(facts([*DERIVED, ROBOT], snapshot, Settings(network=setting)))
-    assert list(found) == ([removal] if needs_witness else [])
+    changes = Plan((*DERIVED, NETWORKED)).changes
+    why = explain_unfound(anchor_of_cloud(snapshot, Settings()))
+    finding = Finding("project-anchor", Verdict.HELD, tuple(change.key for change in changes), why, "0", "1")
+    found = project_anchor(facts([*changes, ROBOT], snapshot, Settings(network=setting)))
+    assert list(found) == ([finding] if needs_witness else [])
+
+
+def test_removals_of_a_cluster_that_is_being_born() -> None:
+    """It adds without a witness, and removes nothing without one."""
+    remove = a_change(LB, "lb.delete")
+    found = project_anchor(facts([INITIALISE, TYPE, remove], a_snapshot([a_joining_node()], [a_server()])))
+    assert list(found) == [Finding("project-anchor", Verdict.HELD, (LB,), NO_WITNESS, "0", "1")]
+
+
+@pytest.mark.parametrize(
+    ("servers", "remembered", "why"),
+    [
+        pytest.param(
+            MISSING, None, "the servers of 1 Nodes could not be read to tell whether this is the cluster's project"
+        ),
+        pytest.param(servers_of(), Unknown("403"), "what this cluster remembers of its project could not be read: 403"),
+    ],
+    ids=["servers", "memory"],
+)
+def test_a_cluster_of_which_too_little_was_read_waits(
+    servers: Section[int, Server], remembered: Unknown | None, why: str
+) -> None:
+    """What could not be read may be the witness: nobody is asked to approve anything, and nothing passes."""
+    snapshot = a_snapshot([DOWN], servers_section=servers, remembered=remembered)
+    keys = tuple(change.key for change in Plan(tuple(DERIVED)).changes)
+    assert list(project_anchor(facts(DERIVED, snapshot))) == [
+        Finding("incomplete-snapshot", Verdict.WAITING, keys, why)
+    ]
+    assert anchor_notes(anchor_of_cloud(a_snapshot([DOWN], servers_section=MISSING), Settings())) == ()
+
+
+def test_an_unfound_cluster_without_changes() -> None:
+    """That nothing of the cluster was found is a finding of its own, unless a witness is there."""
+    anchor = anchor_of_cloud(a_snapshot([DOWN, ALIVE]), Settings())
+    assert anchor.state is AnchorState.UNFOUND
+    assert anchor_notes(anchor) == (Note("project/cloud", NoteKind.ANCHOR, explain_unfound(anchor)),)
+    assert anchor_notes(anchor, {"network/4": "network"}) == ()
 
 
 @covers("W-2")
@@ -286,7 +331,7 @@ def test_violated_anchor_without_changes() -> None:
     "snapshot",
     [
         pytest.param(cluster(1, 1), id="holds"),
-        pytest.param(cluster(0, 0), id="none"),
+        pytest.param(a_snapshot([a_joining_node()]), id="none"),
         pytest.param(cluster(0, 1, MISSING), id="undetermined"),
     ],
 )
@@ -333,6 +378,7 @@ def test_guards_by_name() -> None:
         "incomplete-snapshot",
         "other-controller",
         "project-anchor",
+        "silent-cluster",
         "absence-proof",
         "clock-skew",
         "node-blast-radius",

@@ -40,7 +40,7 @@ from tests.builders import (
     a_snapshot,
     an_identity,
     incomplete,
-    servers_of,
+    nodes_of,
 )
 
 OLD = a_lost_node("old", 9, unschedulable=True)
@@ -113,7 +113,7 @@ def test_other_rules_still_withhold_what_was_approved() -> None:
             ASTRAY, Settings(policy=Policy.OBSERVE), (Verdict.HELD, "project-anchor"), id="held-beats-waiting"
         ),
         pytest.param(
-            a_snapshot([OLD], servers_section=incomplete(servers_of())),
+            a_snapshot(nodes_section=incomplete(nodes_of(a_settled_node("n-1", 1), OLD))),
             Settings(),
             (Verdict.HELD, "project-anchor"),
             id="held-beats-waiting-that-came-first",

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from desired.orphan_deletion import why_no_orphans, why_none_may_go
+from desired.remembered import Remembered
 from desired.section import Section, Unknown
-from desired.snapshot import Readiness, Snapshot
+from desired.snapshot import Readiness, ServerStatus, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_world
 from tests.builders import a_server, a_settled_node, incomplete
 
@@ -23,8 +24,14 @@ SILENT = a_settled_node(ready=Readiness.UNKNOWN)
     "world",
     [
         pytest.param(WORLD, id="all is known"),
-        pytest.param(a_world([], [ORPHAN], nodes=[SILENT]), id="no Node is Ready, and a server is found"),
-        pytest.param(a_world([], [ORPHAN], nodes=[SILENT], servers=[]), id="only the label is found"),
+        pytest.param(
+            a_world([], [ORPHAN], nodes=[SILENT], servers=[a_server(status=ServerStatus.OFF)]),
+            id="no Node is Ready, and its server is off",
+        ),
+        pytest.param(
+            replace(a_world([], [ORPHAN], nodes=[SILENT], servers=[]), remembered=Remembered(None, (42,))),
+            id="a load balancer is remembered",
+        ),
         pytest.param(a_world([], [ORPHAN], nodes=[], servers=[]), id="no Node at all"),
         pytest.param(
             replace(WORLD, load_balancers=replace(BALANCERS, unreadable={9: "no"})), id="another one is unreadable"
@@ -72,7 +79,13 @@ def test_they_may_go(world: Snapshot) -> None:
             replace(WORLD, servers=incomplete(Section())), "too few servers could be read", id="servers with a gap"
         ),
         pytest.param(
-            a_world([], [], nodes=[SILENT], servers=[]), "no Node is Ready and nothing of this cluster", id="nothing"
+            a_world([], [], nodes=[], servers=[]), "no Node is Ready and nothing of this cluster", id="nothing at all"
+        ),
+        pytest.param(
+            a_world([], [ORPHAN], nodes=[SILENT], servers=[]), "no Node is Ready, no server behind", id="only the label"
+        ),
+        pytest.param(
+            a_world([], [ORPHAN], nodes=[SILENT]), "no Node is Ready while servers of theirs run", id="maybe a copy"
         ),
         pytest.param(
             replace(WORLD, nodes=replace(WORLD.nodes, unreadable={"a": "no", "b": "no"})),

@@ -12,7 +12,7 @@ from desired.route import UNROUTED, Route
 from desired.route_guards import cluster_cidr, route_blast_radius
 from desired.section import Absent, Unknown
 from desired.settings import Policy
-from desired.snapshot import Readiness, Snapshot
+from desired.snapshot import AddressType, NodeAddress, Readiness, Snapshot
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
     CREATING,
@@ -318,8 +318,9 @@ def test_the_anchor_holds_routes() -> None:
     ],
 )
 def test_a_cluster_that_is_down(routes: list[Route], verdict: tuple[Verdict, str | None]) -> None:
-    """With no Ready Node a removal needs something of this cluster in the project: a route to its pods is that."""
-    down = a_lost_node(pod_cidrs=(pods_of(),))
+    """With no Ready Node a removal needs something of this cluster in the project: a route to its pods by its own
+    address is that."""
+    down = a_lost_node(pod_cidrs=(pods_of(),), addresses=(NodeAddress(AddressType.INTERNAL_IP, gateway_of(1)),))
     world = a_routed_world([down], [a_pod_server(7)], routes, members=[])
     assert down.ready is not Readiness.TRUE
     assert verdicts(judged(world))[key_of(200)] == verdict

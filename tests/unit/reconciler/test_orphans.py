@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from desired.remembered import Remembered, format_remembered
 from reconciler.cli import main
 from reconciler.report.orphans import orphans_schema
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
@@ -78,13 +79,17 @@ def world(simulate: Callable[..., Simulation]) -> Simulation:
     return sim
 
 
-def set_cluster(sim: Simulation, *services: dict[str, Any], nodes: list[Any] | None = None) -> None:
+def set_cluster(
+    sim: Simulation, *services: dict[str, Any], nodes: list[Any] | None = None, remembered: str = ""
+) -> None:
     """Let the cluster have these Services besides ``web``, and these Nodes or else the one that is server 1."""
+    meta = {"name": "hcloud-reconciler", "namespace": "kube-system"}
     sim.kubernetes.replace_world(
         {
             "namespaces": [{"metadata": {"name": "kube-system", "uid": CLUSTER_UID}}],
             "nodes": [settled_node("web-1", 1)] if nodes is None else nodes,
             "services": [service("web", WEB), *services],
+            "configmaps": [{"metadata": meta, "data": {"anchor": remembered}}],
         }
     )
 
@@ -423,9 +428,13 @@ def test_nodes_that_are_ignored_are_no_anchor(orphans: Orphans, world: Simulatio
 
 
 def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
-    """Without a Ready Node the cluster's own label proves the project."""
-    set_cluster(world, nodes=[settled_node("web-1", 98, "Unknown")])
+    """Without a Ready Node, and with none found, what the cluster remembers proves the project, and its label alone
+    does not."""
+    lost = [settled_node("web-1", 98, "Unknown")]
+    set_cluster(world, nodes=lost)
+    assert refused(orphans, world).startswith("nothing is deleted: no Node is Ready")
 
+    set_cluster(world, nodes=lost, remembered=format_remembered(Remembered(None, (42,)), CLUSTER_UID))
     assert orphans("--delete").code == 0
     assert balancers(world) == EVERYTHING - {42, 43}
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from desired.anchor import Anchor
 from desired.change import Hold, Plan, Verdict
 from desired.diff import compute_plan
 from desired.explanation.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
 from desired.finding import Facts
-from desired.guards import GUARDS
+from desired.guards import GUARDS, explain_unfound
 from desired.judgement import judge
 from desired.kinds import KINDS
 from desired.load_balancer import CloudBalancer, ServerTarget
@@ -193,7 +194,7 @@ def test_the_approval_of_another_hold() -> None:
                 Word(
                     "project-anchor",
                     Verdict.HELD,
-                    "no Node is Ready and nothing of this cluster was found in the project that the token belongs to",
+                    explain_unfound(Anchor(0, 0, 0, nodes=1)),
                     "0",
                     "1",
                 ),
@@ -324,6 +325,7 @@ def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[st
 
 
 ALWAYS = {"incomplete-snapshot": Verdict.ALLOWED, "project-anchor": Verdict.ALLOWED, "policy": Verdict.ALLOWED}
+SPEAKS = {"silent-cluster": Verdict.ALLOWED}
 BY_HAND: Mapping[str, Any] = {"service_uid": None, "cluster_uid": None}
 TWO = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
 HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
@@ -343,6 +345,7 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
             a_service(),
             [a_balancer(**BY_HAND, targets=TWO)],
             {
+                **SPEAKS,
                 "absence-proof": Verdict.WAITING,
                 "foreign-owner": Verdict.ALLOWED,
                 "adoption": Verdict.HELD,
@@ -360,11 +363,11 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
         pytest.param(
             a_served_service(claim=a_claim(annotations=annotated(node_selector="tier=none"))),
             [a_balancer()],
-            {"target-floor": Verdict.HELD},
+            {**SPEAKS, "target-floor": Verdict.HELD},
             id="the-last-target",
         ),
         pytest.param(
-            a_served_service(deleted_at=NOW), [a_balancer()], {"ip-loss": Verdict.ALLOWED}, id="being-deleted"
+            a_served_service(deleted_at=NOW), [a_balancer()], {**SPEAKS, "ip-loss": Verdict.ALLOWED}, id="being-deleted"
         ),
         pytest.param(
             a_served_service(claim=a_claim(annotations=HTTPS)),

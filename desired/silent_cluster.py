@@ -1,0 +1,98 @@
+"""Does a kubelet speak for this cluster? A copy of it, as a restored backup of etcd, has its Nodes but no kubelets.
+
+The copy has the UID of the original and finds the original's servers by their ids: to every other rule the project is
+its own. What it has not is Nodes that are Ready, and so it must neither take away what the living cluster uses nor add
+what nobody speaks for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from desired.change import Change, Verdict
+from desired.finding import Facts, Finding
+from desired.kinds import Verb
+from desired.load_balancer import ServerTarget
+from desired.ownership import cloud_nodes
+from desired.routes.fates import Fate
+from desired.section import Absent, Present
+from desired.settings import Settings
+from desired.snapshot import Readiness, ServerStatus, Snapshot
+
+RULE = "silent-cluster"
+_TAKES_AWAY = frozenset({"lb.retain", "lb.network", "route.replace"})
+"""Kinds that modify and take something from whoever uses it: a label, a private address with all its targets, the way
+to a Node's pods. So does switching the public interface off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """No Node is Ready, and servers of theirs run."""
+
+    nodes: int
+    running: int
+    """Those of them whose servers run."""
+    is_total: bool
+    """Whether Ready is Unknown for every one: False, or no word at all, comes of a kubelet that speaks, or of a Node
+    that is just being born."""
+
+
+def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
+    """The silence of the cluster's Nodes of Hetzner Cloud; None while one of them is Ready, or no server of theirs is
+    known to run."""
+    nodes = running = unknown = 0
+    for node, server_id in cloud_nodes(snapshot, settings):
+        if node.ready is Readiness.TRUE:
+            return None
+        nodes += 1
+        unknown += node.ready is Readiness.UNKNOWN
+        found = snapshot.servers.find(server_id)
+        running += isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
+    return Silence(nodes, running, unknown == nodes) if running else None
+
+
+def silent_cluster(facts: Facts) -> Iterator[Finding]:
+    """While no Node is Ready though servers of theirs run, what takes something away in the cloud is held, and what
+    adds waits as long as no kubelet speaks at all. What leads to nobody may go: nobody living loses it."""
+    changes = [change for change in facts.plan.changes if change.row.writes_cloud]
+    silence = silence_of(facts.snapshot, facts.settings) if changes else None
+    if silence is None:
+        return
+    taking = tuple(change.key for change in changes if takes_away(change) and not _is_dead(change, facts))
+    yield Finding(RULE, Verdict.HELD, taking, explain_silence(silence), "0", "1")
+    if silence.is_total:
+        others = tuple(change.key for change in changes if change.key not in taking)
+        why = f"no kubelet reports to this cluster while {_servers(silence)}: it may be a copy (a restored backup)"
+        yield Finding(RULE, Verdict.WAITING, others, why)
+
+
+def explain_silence(silence: Silence) -> str:
+    """What it means that no kubelet speaks while servers run, and what to do."""
+    return (
+        f"no Node is Ready while {_servers(silence)}: no kubelet speaks for this cluster. It may be a copy (a restored"
+        " backup), and what it takes away would be the living cluster's; or all Nodes are down. Approve this if no"
+        " other cluster runs on these servers"
+    )
+
+
+def _servers(silence: Silence) -> str:
+    if silence.running == 1:
+        return "the server of one of them runs" if silence.nodes > 1 else "its server runs"
+    return f"{silence.running} of their servers run"
+
+
+def takes_away(change: Change) -> bool:
+    """Whether a change in the cloud takes something from whoever uses it."""
+    if change.kind == "lb.public_interface":
+        return change.after is False
+    return change.verb is Verb.REMOVE or (change.verb is Verb.MODIFY and change.kind in _TAKES_AWAY)
+
+
+def _is_dead(change: Change, facts: Facts) -> bool:
+    """Whether what goes leads to nobody: the target's server, or whoever had the route's gateway, is gone."""
+    if change.kind == "lb.target":
+        target = change.before
+        return isinstance(target, ServerTarget) and isinstance(facts.snapshot.servers.find(target.server_id), Absent)
+    if change.kind == "route.delete":
+        decided = facts.desired.routes.by_key.get(change.key)
+        return decided is not None and decided.fate is Fate.DEAD
+    return False

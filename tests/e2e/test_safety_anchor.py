@@ -1,0 +1,180 @@
+"""Whose project is it, and does anybody speak for the cluster: what no token and no copy of a cluster may bring about.
+
+Each name tells a situation in which a cluster was lost, or the load balancers of another one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.balancer_cluster import (
+    IN_NETWORK,
+    NETWORK,
+    a_server_of,
+    a_service,
+    asked_of_hetzner,
+    balancers,
+    delete_service,
+    finalizers,
+    have_nodes,
+    have_services,
+    ingress,
+    said_of,
+    service_in,
+    services,
+)
+from tests.support.in_process import one_pass
+from tests.support.lifecycle import AT_ANY_AGE, ago, set_ready
+from tests.support.objects import joining_node
+from tests.support.stage import Stage, is_initialised
+
+MEMORY = "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler"
+AT_ONCE = {"--once": "true", AT_ANY_AGE[0]: AT_ANY_AGE[1]}
+NODES = ("web-1", "web-2", "web-3")
+ROUTED = {"HCLOUD_NETWORK_ROUTES_ENABLED": "true", "RECONCILER_CLUSTER_CIDR": "10.244.0.0/16"}
+
+
+@pytest.fixture
+def served(balanced: Stage) -> Stage:
+    """Three Nodes, a Service that has its load balancer, and the ConfigMap that the chart makes."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hcloud-reconciler"}}
+    balanced.cluster.request("POST", MEMORY.rpartition("/")[0], body)
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    balanced.forget()
+    return balanced
+
+
+def _fall_silent(stage: Stage, **how_long: float) -> None:
+    set_ready(stage, *NODES, ready="Unknown", since=ago(**how_long or {"minutes": 31}))
+
+
+def _with_the_token_of_another_project(stage: Stage, **network: Any) -> None:
+    """An empty one, but for a network of the same name."""
+    stage.project.replace_world({"networks": [{**NETWORK, "id": 99, **network}]})
+
+
+def _remembered(stage: Stage) -> str | None:
+    _, found = stage.cluster.request("GET", MEMORY)
+    text: str | None = found.get("data", {}).get("anchor")
+    return text
+
+
+def _forget(stage: Stage) -> None:
+    stage.cluster.request("PATCH", MEMORY, {"data": None})
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["with-a-memory", "without"])
+def test_the_token_of_another_project_while_all_nodes_are_down_makes_no_witness_for_itself(
+    served: Stage, forgotten: bool
+) -> None:
+    """All Nodes silent for 31 minutes, an empty project with a network of the configured name: however often it is
+    tried, nothing is made there, so that nothing made there deletes the Nodes or takes the published address."""
+    if forgotten:
+        _forget(served)
+    _fall_silent(served)
+    _with_the_token_of_another_project(served)
+    nodes, service = served.nodes(), service_in(served)
+
+    reports = [one_pass(served, AT_ONCE, **ROUTED) for _ in range(4)]
+
+    assert {report["result"] for report in reports} == {"refused"}
+    assert balancers(served) == []
+    assert (asked_of_hetzner(served), served.writes()) == ([], [])
+    assert served.nodes() == nodes
+    assert service_in(served) == service
+    assert {hold["rule"] for hold in reports[-1]["holds"]} >= {"project-anchor"}
+
+
+def test_a_violated_anchor_writes_no_condition_of_a_joining_node(a_stage: Callable[..., Stage]) -> None:
+    """Another project has a server with the name of a Node that joins: the Node is not told of a network there."""
+    stage = a_stage(action_s=0.0)
+    stage.environment |= IN_NETWORK
+    have_nodes(stage, 2)
+    stage.project.replace_world({"servers": [a_server_of(9) | {"name": "new-1"}], "networks": [NETWORK]})
+    joining = joining_node("new-1")
+    joining["spec"]["podCIDRs"] = ["10.244.9.0/24"]
+    joining["spec"]["podCIDR"] = "10.244.9.0/24"
+    stage.register(joining)
+    before = stage.nodes()
+
+    report = one_pass(stage, AT_ONCE, **{**ROUTED, "RECONCILER_CLUSTER_CIDR": "10.200.0.0/16"})
+
+    assert report["result"] == "refused"
+    assert stage.nodes() == before
+
+
+def test_a_cluster_that_was_replaced_whole_is_known_by_what_it_remembers(served: Stage) -> None:
+    """All servers are gone and new ones join, in the network that is remembered: no person is needed."""
+    assert _remembered(served) is not None
+    _replace_all(served)
+
+    one_pass(served, AT_ONCE)
+
+    assert is_initialised(served.nodes()["new-1"])
+    assert not {*NODES} & {*served.nodes()}
+
+
+def test_a_cluster_that_was_replaced_whole_and_remembers_nothing_is_for_a_person(served: Stage) -> None:
+    """Its new Nodes join, and the old ones go, once somebody has said that this is the right project."""
+    _forget(served)
+    _replace_all(served)
+
+    held = one_pass(served, AT_ONCE)
+    assert {change["key"] for change in held["changes"] if change["rule"] == "project-anchor"} >= {
+        "node/new-1",
+        *(f"node/{name}" for name in NODES),
+    }
+    assert not is_initialised(served.nodes()["new-1"])
+
+    (anchor,) = (hold["hash"] for hold in held["holds"] if hold["rule"] == "project-anchor")
+    one_pass(served, {**AT_ONCE, "--approve": anchor})
+    one_pass(served, AT_ONCE)
+
+    assert is_initialised(served.nodes()["new-1"])
+    assert not {*NODES} & {*served.nodes()}
+
+
+def _replace_all(stage: Stage) -> None:
+    new = a_server_of(11) | {"name": "new-1"}
+    stage.project.replace_world({"servers": [new], "networks": [NETWORK]})
+    _fall_silent(stage)
+    stage.register(joining_node("new-1"))
+
+
+def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(served: Stage) -> None:
+    """A restored etcd, with the identity and the Nodes of a cluster that lives: what goes in the copy stays in the
+    project, and what the copy wants besides waits for a kubelet."""
+    _fall_silent(served, minutes=2)
+    (living,) = balancers(served)
+    delete_service(served)
+    have_services(served, a_service("more"))
+
+    reports = [one_pass(served, AT_ONCE) for _ in range(3)]
+
+    assert {report["result"] for report in reports} == {"refused"}
+    assert balancers(served) == [living]
+    assert finalizers(service_in(served))
+    assert ingress(services(served)["more"]) == []
+    rules = {change["kind"]: change["rule"] for change in reports[-1]["changes"] if change["kind"].startswith("lb.")}
+    assert rules == {"lb.delete": "silent-cluster", "lb.create": "silent-cluster"}
+
+    set_ready(served, "web-1", ready="True")
+    assert one_pass(served, AT_ONCE)["result"] == "no_changes"
+    assert {*services(served)} == {"more"}
+    assert [found["id"] for found in balancers(served)] != [living["id"]]
+
+
+def test_a_newborn_cluster_whose_nodes_are_not_ready_converges_in_one_run(a_stage: Callable[..., Stage]) -> None:
+    """A kubelet that says that its Node is not Ready yet speaks for the cluster."""
+    stage = a_stage(action_s=0.0)
+    stage.environment |= IN_NETWORK
+    stage.project.replace_world({"servers": [a_server_of(1)], "networks": [NETWORK]})
+    stage.register(joining_node("web-1"))
+    have_services(stage, a_service())
+
+    assert one_pass(stage)["result"] == "no_changes"
+
+    assert is_initialised(stage.nodes()["web-1"])
+    assert said_of(service_in(stage))["LoadBalancerReady"][0] == "True"

@@ -1,0 +1,167 @@
+"""Nobody speaks for a cluster whose servers run though no Node is Ready: it may be a copy (design section 6)."""
+
+import pytest
+
+from desired.change import Change, Plan, Verdict
+from desired.finding import Facts, Finding
+from desired.judgement import judge
+from desired.kinds import KINDS, Verb
+from desired.load_balancer import ServerTarget
+from desired.section import Absent
+from desired.selector import parse_selector
+from desired.settings import Settings
+from desired.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster, takes_away
+from desired.snapshot import Condition, Node, Readiness, Server, ServerStatus, Snapshot
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
+from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
+from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world
+from tests.support.route_decisions import judged
+
+SPARE = {"example.com/spare": ""}
+SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
+BORN = a_settled_node("web-1", 1, ready=Readiness.MISSING)
+DOWN = a_settled_node("web-1", 1, ready=Readiness.FALSE)
+MUTE = a_lost_node("web-1", 1)
+MUTE_TOO = a_lost_node("web-2", 2)
+OFF = a_server(status=ServerStatus.OFF)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "servers", "expected"),
+    [
+        pytest.param([], [a_server()], None, id="no-node"),
+        pytest.param([a_settled_node()], [a_server()], None, id="ready"),
+        pytest.param([a_settled_node(unschedulable=True), MUTE_TOO], [a_server()], None, id="ready-and-cordoned"),
+        pytest.param([MUTE], [], None, id="no-server"),
+        pytest.param([MUTE], [OFF], None, id="switched-off"),
+        pytest.param([a_joining_node(), a_lost_node("old", 9)], [a_server()], None, id="a-server-of-no-node-yet"),
+        pytest.param([a_lost_node(labels=SPARE)], [a_server()], None, id="ignored"),
+        pytest.param(
+            [MUTE, a_settled_node("b", 2, labels=SPARE)],
+            [a_server()],
+            Silence(1, 1, True),
+            id="an-ignored-one-does-not-speak",
+        ),
+        pytest.param([MUTE], [a_server()], Silence(1, 1, True), id="silent"),
+        pytest.param([MUTE, MUTE_TOO], [a_server()], Silence(2, 1, True), id="one-of-two-runs"),
+        pytest.param([MUTE, MUTE_TOO], [a_server(), a_server(2)], Silence(2, 2, True), id="both-run"),
+        pytest.param([DOWN, MUTE_TOO], [a_server()], Silence(2, 1, False), id="one-kubelet-says-that-it-is-not-ready"),
+        pytest.param([BORN], [a_server()], Silence(1, 1, False), id="being-born"),
+    ],
+)
+def test_silence_of(nodes: list[Node], servers: list[Server], expected: Silence | None) -> None:
+    """No Node of ours is Ready, and the server of one at least is found and runs."""
+    assert silence_of(a_snapshot(nodes, servers), SPARED) == expected
+
+
+TAKING = {
+    ("lb.delete", Verb.REMOVE),
+    ("lb.listener", Verb.REMOVE),
+    ("lb.network", Verb.MODIFY),
+    ("lb.network", Verb.REMOVE),
+    ("lb.retain", Verb.MODIFY),
+    ("lb.target", Verb.REMOVE),
+    ("route.delete", Verb.REMOVE),
+    ("route.replace", Verb.MODIFY),
+}
+CHANGES = [
+    a_change("x", kind, verb=verb)
+    for kind, row in KINDS.items()
+    for verb in Verb
+    if row.writes_cloud and verb in row.verbs
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}-{change.verb}")
+@pytest.mark.parametrize("node", [MUTE, DOWN, BORN], ids=["silent", "not-ready", "being-born"])
+def test_what_is_written_to_the_cloud(change: Change, node: Node) -> None:
+    """What takes something away is held whoever speaks, what adds waits while nobody does."""
+    found = list(silent_cluster(Facts(Plan((change,)), a_snapshot([node], [a_server()]), Settings())))
+    verdicts = {finding.verdict for finding in found if finding.keys}
+
+    if (change.kind, change.verb) in TAKING:
+        assert verdicts == {Verdict.HELD}
+    else:
+        assert verdicts == ({Verdict.WAITING} if node is MUTE else set())
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_public_interface(is_on: bool) -> None:
+    """Switching it off takes it away, switching it on does not."""
+    change = a_change("x", "lb.public_interface", before=not is_on, after=is_on)
+    assert takes_away(change) is not is_on
+
+
+@pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if not row.writes_cloud])
+def test_what_is_written_to_the_cluster(kind: str) -> None:
+    """That is the copy's own: other rules decide."""
+    changes = tuple(a_change("x", kind, verb=verb) for verb in KINDS[kind].verbs)
+    assert list(silent_cluster(Facts(Plan(changes), a_snapshot([MUTE], [a_server()]), Settings()))) == []
+
+
+def test_the_words() -> None:
+    """A hold says what it may be and when to approve it, a wait what it waits for."""
+    delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
+    snapshot = a_snapshot([MUTE], [a_server()])
+    why = "no kubelet reports to this cluster while its server runs: it may be a copy (a restored backup)"
+
+    assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
+        Finding(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"),
+        Finding(RULE, Verdict.WAITING, (create.key,), why),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("silence", "text"),
+    [
+        (Silence(1, 1, True), "while its server runs"),
+        (Silence(2, 1, True), "while the server of one of them runs"),
+        (Silence(3, 2, True), "while 2 of their servers run"),
+    ],
+)
+def test_explain_silence(silence: Silence, text: str) -> None:
+    """In numbers."""
+    assert text in explain_silence(silence)
+
+
+def dead_target(server_id: int) -> Change:
+    """The removal of a target."""
+    key = f"load_balancer/ns/a/target/server:{server_id}"
+    target = ServerTarget(server_id, use_private_ip=False)
+    return a_change(key, "lb.target", verb=Verb.REMOVE, before=target, after=None)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"), [(DOWN, Verdict.ALLOWED), (MUTE, Verdict.WAITING)], ids=["not-ready", "silent"]
+)
+def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
+    """Nobody living loses it: it goes as soon as anybody speaks."""
+    plan = judge(Plan((dead_target(1), dead_target(9))), _read(node), Settings())
+
+    living, gone = (plan.by_key[dead_target(number).key].ruling for number in (1, 9))
+    assert (living.verdict, living.rule) == (Verdict.HELD, RULE)
+    assert gone.verdict is expected
+
+
+def _read(node: Node) -> Snapshot:
+    return a_world(nodes=[node], servers=[a_server()], confirmations={9: Absent()})
+
+
+def test_a_route_that_leads_nowhere() -> None:
+    """It goes, and one that leads to a living Node stays."""
+    nodes = [a_pod_node(number, conditions=(Condition("Ready", "False"),)) for number in (1, 2)]
+    routes = [a_route(1), a_route(2), a_route(3, 1), a_route(200, "10.0.0.201")]
+    plan = judged(a_routed_world(nodes, [a_pod_server(1), a_pod_server(2)], routes, members=[]))
+
+    assert {change.key: change.ruling.verdict for change in plan.changes if change.row.writes_cloud} == {
+        "route/4/10.244.3.0/24": Verdict.HELD,
+        "route/4/10.244.200.0/24": Verdict.ALLOWED,
+    }
+
+
+def test_a_service_of_a_copy_is_not_released_before_its_load_balancer() -> None:
+    """The finalizer stays while the deletion is held."""
+    plan = judged(a_world([a_served_service(deleted_at=NOW)], [a_balancer()], nodes=[MUTE]), LOCATED)
+
+    assert plan.allowed == ()
+    assert {hold.rule for hold in plan.holds} == {RULE}

@@ -1,0 +1,133 @@
+"""A cluster remembers its project: when that is written, and what it costs."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from actuators.errors import ApiError, Denied, Transient
+from desired.remembered import NOTHING, Remembered
+from desired.section import Present, Section, Unknown
+from desired.settings import Settings
+from desired.snapshot import Readiness, Snapshot
+from reconciler.memory import Memory
+from tests.balancers import a_balancer, a_served_service, a_world
+from tests.builders import CLUSTER_UID, NOW, a_lost_node, a_network, a_server, a_settled_node, a_snapshot
+
+NETWORK = Present(a_network(4))
+WORLD = a_snapshot([a_settled_node()], [a_server()], network=NETWORK)
+KNOWN = Remembered(4)
+
+
+@dataclass
+class Stored:
+    """The ConfigMap, and what was asked of it."""
+
+    value: Remembered | None = NOTHING
+    trouble: ApiError | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def read(self, uid: str) -> Remembered | None:
+        """What is there."""
+        assert uid == CLUSTER_UID
+        self.asked.append("read")
+        if self.trouble is not None:
+            raise self.trouble
+        return self.value
+
+    def write(self, remembered: Remembered, uid: str) -> None:
+        """Something else is there."""
+        assert uid == CLUSTER_UID
+        self.asked.append("write")
+        if self.trouble is not None:
+            raise self.trouble
+        self.value = remembered
+
+
+def a_memory(stored: Stored, *, after_changes_only: bool = False) -> Memory:
+    """The memory of a loop, unless told otherwise."""
+    return Memory(stored.read, stored.write, Settings(network="private"), after_changes_only=after_changes_only)
+
+
+@pytest.mark.parametrize(
+    ("world", "value", "asked"),
+    [
+        pytest.param(WORLD, NOTHING, ["read", "write"], id="new"),
+        pytest.param(WORLD, KNOWN, ["read"], id="known"),
+        pytest.param(WORLD, None, ["read"], id="no-config-map"),
+        pytest.param(replace(WORLD, network=Present(None)), NOTHING, [], id="nothing-to-remember"),
+        pytest.param(replace(WORLD, servers=Section()), NOTHING, [], id="violated"),
+        pytest.param(replace(WORLD, servers=Section.missing("401")), NOTHING, [], id="undetermined"),
+        pytest.param(replace(WORLD, cluster_uid=Unknown("403")), NOTHING, [], id="which-cluster-is-not-known"),
+        pytest.param(a_snapshot([a_lost_node()], [a_server()], network=NETWORK), NOTHING, [], id="a-witness-alone"),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[a_lost_node()], servers=[]), NOTHING, [], id="unfound"
+        ),
+        pytest.param(a_snapshot(network=NETWORK), NOTHING, [], id="being-born"),
+    ],
+)
+def test_what_is_written(world: Snapshot, value: Remembered | None, asked: list[str]) -> None:
+    """Only where Ready Nodes of ours were found, and only what differs from what is there."""
+    stored = Stored(value)
+    memory = a_memory(stored)
+    for _ in range(3):
+        memory.keep(world, has_changed=True)
+    assert stored.asked == asked
+
+
+def test_a_loop_asks_once_and_writes_what_differs() -> None:
+    """Passes with nothing new send nothing."""
+    stored = Stored()
+    memory = a_memory(stored)
+    for network_id in (4, 4, 9, 9):
+        memory.keep(replace(WORLD, network=Present(a_network(network_id))), has_changed=False)
+    assert (stored.asked, stored.value) == (["read", "write", "write"], Remembered(9))
+
+
+def test_what_was_not_read_is_not_forgotten() -> None:
+    """A process that looks at no Services keeps the load balancers that another has remembered."""
+    stored = Stored(Remembered(3, (42,)))
+    a_memory(stored).keep(WORLD, has_changed=False)
+    assert stored.value == Remembered(4, (42,))
+
+
+def test_a_single_run_that_has_changed_nothing_asks_nothing() -> None:
+    """One that has asks, and writes."""
+    stored = Stored()
+    memory = a_memory(stored, after_changes_only=True)
+    memory.keep(WORLD, has_changed=False)
+    assert stored.asked == []
+    memory.keep(WORLD, has_changed=True)
+    assert (stored.asked, stored.value) == (["read", "write"], KNOWN)
+
+
+@pytest.mark.parametrize("trouble", [Denied("403"), Transient("500")])
+def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError) -> None:
+    """It is tried again after an hour."""
+    stored = Stored(trouble=trouble)
+    memory = a_memory(stored)
+    memory.keep(WORLD, has_changed=False)
+    stored.trouble = None
+    memory.keep(replace(WORLD, taken_at=NOW + timedelta(minutes=59)), has_changed=False)
+    assert stored.asked == ["read"]
+    memory.keep(replace(WORLD, taken_at=NOW + timedelta(hours=1)), has_changed=False)
+    assert (stored.asked, stored.value) == (["read", "read", "write"], KNOWN)
+
+
+def test_a_process_that_has_lost_the_lead_asks_again() -> None:
+    """Another one may have written meanwhile."""
+    stored = Stored()
+    memory = a_memory(stored)
+    memory.keep(WORLD, has_changed=False)
+    stored.value = Remembered(8)
+    memory.forget()
+    memory.keep(WORLD, has_changed=False)
+    assert (stored.asked, stored.value) == (["read", "write"] * 2, KNOWN)
+
+
+def test_a_node_that_is_not_ready_does_not_vouch() -> None:
+    """Nor one that is about to go."""
+    for node in (a_settled_node(ready=Readiness.FALSE), a_settled_node(unschedulable=True)):
+        stored = Stored()
+        a_memory(stored).keep(a_snapshot([node], [a_server()], network=NETWORK), has_changed=True)
+        assert stored.asked == []
