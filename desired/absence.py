@@ -74,14 +74,11 @@ def is_departing(node: Node) -> bool:
 
 
 def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
-    """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later begins
-    now."""
+    """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later is waited
+    for first."""
     clocks = (
-        (
-            waits.not_ready_for - max(timedelta(0), now - proof.not_ready_since),
-            f"not Ready for {_seconds(waits.not_ready_for)}",
-        ),
-        (waits.age - max(timedelta(0), now - proof.created_at), f"older than {_seconds(waits.age)}"),
+        (waits.not_ready_for - (now - proof.not_ready_since), f"not Ready for {_seconds(waits.not_ready_for)}"),
+        (waits.age - (now - proof.created_at), f"older than {_seconds(waits.age)}"),
     )
     left, what = max(clocks)
     return Doubt(f"the Node has to be {what}", left.total_seconds()) if left > timedelta(0) else None

@@ -57,7 +57,7 @@ def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> fl
     if snapshot.clocks.differ:
         return LOOK_AGAIN_S
     silent = (node for node in snapshot.nodes if node.key in losses.lost and node.ready is not Readiness.TRUE)
-    left = (settings.waits.given_up_after - node.ready_for(snapshot.taken_at) for node in silent)
+    left = (settings.waits.given_up_after - (snapshot.taken_at - node.ready_since) for node in silent)
     return min((wait.total_seconds() for wait in left), default=None)
 
 

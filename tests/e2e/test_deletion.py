@@ -177,16 +177,18 @@ def test_a_waiting_deletion_wakes_the_loop_when_it_is_due(losing: Stage) -> None
 @pytest.mark.parametrize("hours", [1, -1], ids=["an hour ahead", "an hour behind"])
 @pytest.mark.parametrize(("silent_s", "deleted"), [(30, True), (5, False)], ids=["silent long enough", "not yet"])
 def test_only_the_clock_of_the_api_server_counts(losing: Stage, hours: int, silent_s: int, deleted: bool) -> None:
-    """Clocks that differ by an hour: what counts is how long a Node is silent by the clock that wrote when it began.
-
-    The list of Nodes bears another Date, and all that the other clock wrote is shifted with it.
+    """This machine's clock is off by an hour: what counts is how long a Node is silent by the clock that wrote when it
+    began. Hetzner's agrees with it, and all that the API server wrote is shifted with them.
     """
     set_ready(losing, "lost", ready="Unknown", since=ago(hours=-hours, seconds=silent_s))
     _, listed = losing.cluster.request("GET", "/api/v1/nodes")
     for node in listed["items"]:
         node["metadata"]["creationTimestamp"] = ago(hours=-hours)
     date = {"Date": format_datetime(datetime.now(UTC) + timedelta(hours=hours), usegmt=True)}
-    losing.proxy.set_faults([{"kind": "status", "code": 200, "body": listed, "headers": date, "path": NODE_LIST}])
+    shifted = {"kind": "clock", "seconds": hours * 3600, "count": None}
+    replaced = {"kind": "status", "code": 200, "body": listed, "headers": date, "path": NODE_LIST}
+    losing.proxy.set_faults([replaced, shifted])
+    losing.hetzner_proxy.set_faults([shifted])
 
     report = one_pass(losing, ONCE_AT_ANY_AGE)
 

@@ -70,8 +70,8 @@ def asked_in_vain(why: str) -> Doubt:
         pytest.param(since(119, 2), GONE, silence(18), id="both-and-the-other-is-the-longer"),
         pytest.param(since(110, 10), GONE, youth(10), id="both-equally-long"),
         pytest.param(since(30, 300), GONE, youth(90), id="silent-since-before-its-creation"),
-        pytest.param(since(500, -3600), GONE, silence(20), id="transition-in-the-future"),
-        pytest.param(since(-3600, -3600), GONE, youth(120), id="created-in-the-future"),
+        pytest.param(since(500, -3600), GONE, silence(3620), id="transition-in-the-future"),
+        pytest.param(since(-3600, -3600), GONE, youth(3720), id="created-in-the-future"),
         pytest.param(
             a_lost_node(ready=Readiness.MISSING, created_at=ago(130)), GONE, None, id="never-reported-and-old-enough"
         ),
@@ -118,10 +118,11 @@ def test_waits_are_settings(waits: Waits, asked: Mapping[int, Absent], expected:
     assert doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=asked), waits) == expected
 
 
-def test_no_wait_at_all_does_not_wait_for_a_transition_in_the_future() -> None:
-    """What is said to begin later, by a clock that was ahead, begins now: it keeps nothing for an hour."""
+def test_no_wait_at_all_still_waits_for_a_transition_in_the_future() -> None:
+    """A Node that stops being Ready in an hour, by a clock that is ahead, has not stopped yet."""
     node = since(500, -3600)
-    assert doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=GONE), NO_WAITS) is None
+    doubt = doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=GONE), NO_WAITS)
+    assert doubt == Doubt("the Node has to be not Ready for 0 s", 3600)
 
 
 @covers("W-23")

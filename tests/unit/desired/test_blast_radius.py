@@ -203,7 +203,7 @@ def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readine
         ),
         pytest.param(a_fleet(silent("a", 1, 29, Readiness.TRUE), gone=[1]), None, id="all-of-them-ready"),
         pytest.param(a_fleet(silent("a", 1, 29), silent("b", 2, 5), gone=[2]), 25 * 60, id="one-that-is-there"),
-        pytest.param(a_fleet(silent("a", 1, -60), gone=[1]), 30 * 60, id="transition-in-the-future"),
+        pytest.param(a_fleet(silent("a", 1, -60), gone=[1]), 90 * 60, id="transition-in-the-future"),
         pytest.param(
             a_fleet(a_lost_node("a", 1, ready=Readiness.MISSING, created_at=NOW - timedelta(minutes=3)), gone=[1]),
             27 * 60,
