@@ -120,6 +120,9 @@ def test_labels_that_somebody_edited(settled: Stage) -> None:
 def test_addresses_follow_the_private_network(settled: Stage) -> None:
     """Attached, the Node has an InternalIP; attached under another address, that one; detached, none. The others'
     addresses are not written."""
+    for number in (2, 3):
+        change_servers(settled, number, private_net=[{"network": 7, "ip": f"10.0.1.2{number}"}])
+    _run(settled, HCLOUD_NETWORK="cluster")
     public = [("Hostname", "web-1"), ("ExternalIP", public_ipv4(1))]
     for private_ip in ("10.0.1.5", "10.0.1.6", None):
         change_servers(settled, 1, private_net=[{"network": 7, "ip": private_ip}] if private_ip else [])

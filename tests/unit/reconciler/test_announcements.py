@@ -83,6 +83,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.IGNORED, None, None),
     (NoteKind.DELETING, None, None),
     (NoteKind.ANCHOR, None, None),
+    (NoteKind.CLOCK_SKEW, None, None),
     (NoteKind.APPROVAL, None, None),
     (NoteKind.OTHER_CONTROLLER, None, None),
     (NoteKind.CLOCK_SKEW, None, None),
