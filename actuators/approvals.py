@@ -4,14 +4,15 @@ project."""
 from datetime import datetime
 
 from actuators.clients.kubernetes import KubernetesWriter, segment
-from actuators.errors import Conflict, NotFound
+from actuators.errors import Conflict, Denied, NotFound
 from desired.approval import Approval, format_approval
 from desired.names import CONFIG_MAP
 from desired.remembered import KEY, Remembered, format_remembered
 
 
 def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> None:
-    """Record ``approval``; the ConfigMap is created when it is not there. Raises an ApiError."""
+    """Record ``approval``; the ConfigMap is created when it is not there. Raises an ApiError; Denied has the remedy for
+    who may not create one, as it comes with the chart and approvers need no such right."""
     key, value = format_approval(approval)
     collection = f"/api/v1/namespaces/{segment(namespace)}/configmaps"
     patch = {"data": {key: value}}
@@ -28,6 +29,13 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
             writer.create(collection, body)
         except Conflict:  # somebody else approved something in between
             writer.patch(f"{collection}/{CONFIG_MAP}", patch)
+        except Denied as error:
+            raise Denied(
+                f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once by"
+                f" somebody who may, kubectl -n {namespace} create configmap {CONFIG_MAP}, and approve again",
+                status=error.status,
+                code=error.code,
+            ) from error
 
 
 def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: datetime) -> None:

@@ -289,7 +289,7 @@ DEFAULT_ARGS = ["--health-address=:10258", "--log-format=text", "--policy=sync"]
         ),
         pytest.param(
             {"networking": {"enabled": True, "clusterCIDR": "10.1.0.0/16"}},
-            ["--cluster-cidr=10.1.0.0/16", *DEFAULT_ARGS],
+            ["--cluster-cidr=10.1.0.0/16", "--health-address=127.0.0.1:10258", *DEFAULT_ARGS[1:]],
             id="networking",
         ),
         pytest.param({"kind": "CronJob"}, ["--log-format=text", "--once", "--policy=sync"], id="a CronJob"),
@@ -323,11 +323,11 @@ FROM_SECRET = {
         ),
         pytest.param(
             {"networking": {"enabled": True}},
-            {"HCLOUD_NETWORK": {"key": "network", "name": "hcloud"}},
+            {"HCLOUD_NETWORK": {"key": "network", "name": "hcloud"}, "HCLOUD_METRICS_ADDRESS": "127.0.0.1:8233"},
             id="networking",
         ),
         pytest.param(
-            {"networking": {"enabled": True, "network": {"value": "private"}}},
+            {"networking": {"enabled": True, "network": {"value": "private"}}, "hostNetwork": False},
             {"HCLOUD_NETWORK": "private"},
             id="a network by name",
         ),
@@ -430,8 +430,12 @@ def test_the_defaults_survive_the_loss_of_a_node() -> None:
             {"kind": "DaemonSet"}, {"PodDisruptionBudget": 0, "DaemonSet": 1, "Deployment": 0}, id="DaemonSet"
         ),
         pytest.param({"rbac": {"create": False}}, {"ClusterRole": 0, "Role": 0, "ServiceAccount": 1}, id="no roles"),
-        pytest.param({}, {"NetworkPolicy": 0, "ConfigMap": 0, "PodMonitor": 0}, id="off by default"),
-        pytest.param({"networkPolicy": {"enabled": True}}, {"NetworkPolicy": 1}, id="a network policy"),
+        pytest.param({}, {"NetworkPolicy": 1, "ConfigMap": 1, "PodMonitor": 0}, id="by default"),
+        pytest.param({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": 0}, id="no network policy"),
+        pytest.param({"hostNetwork": True}, {"NetworkPolicy": 0, "ConfigMap": 1}, id="where it has no effect"),
+        pytest.param(
+            {"hostNetwork": True, "networkPolicy": {"enabled": True}}, {"NetworkPolicy": 1}, id="asked for all the same"
+        ),
     ],
 )
 def test_what_is_made(values: Mapping[str, Any], kinds: Mapping[str, int]) -> None:
@@ -464,6 +468,7 @@ def test_in_the_nodes_network_one_pod_leaves_before_the_next_one_comes() -> None
         pytest.param({"env": {"HCLOUD_TOKEN": "secret"}}, "HCLOUD_TOKEN", id="a variable that is neither"),
         pytest.param({"args": {"--policy": "sync"}}, "--policy", id="a flag with its dashes"),
         pytest.param({"interval": "60"}, "interval", id="a duration without a unit"),
+        pytest.param({"bindAddress": "eth0"}, "bindAddress", id="an address that is none"),
     ],
 )
 def test_bad_values_are_refused(values: Mapping[str, Any], named: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.names import LEASE
+from desired.names import CONFIG_MAP, LEASE
 from desired.permissions import Permission, needed
 from desired.settings import Settings
 from tests.support.apiserver import ApiServer, OwnApiServer
@@ -36,6 +36,8 @@ WATCHED = {"monitoring": {"podMonitor": {"enabled": True}, "prometheusRule": {"e
 def install(real_cluster: OwnApiServer) -> Iterator[Callable[[dict[str, Any]], str]]:
     """Installs the chart with these values and returns what helm says, or upgrades what is installed."""
     access = ("--namespace", NAMESPACE, "--kubeconfig", str(real_cluster.kubeconfig()))
+    # Of approvals before; helm takes over nothing unasked.
+    real_cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
     yield lambda values: helm("upgrade", "--install", RELEASE, str(CHART), *access, values=values)
     helm("uninstall", RELEASE, "--ignore-not-found", *access)
 
@@ -99,6 +101,40 @@ def test_roles_follow_the_lease() -> None:
 
     assert {each["metadata"]["namespace"] for each in [*roles["Role"], *roles["RoleBinding"]]} == {"default"}
     assert ("update", "leases", "mine") in granted(roles["Role"])
+
+
+def test_nobody_may_create_config_maps() -> None:
+    """An approver, and the controller itself, write into the one that comes with the chart: it has no data, so that no
+    upgrade takes away what is in it."""
+    roles = _roles(rendered(), "observe", "reconcile", "approve")
+    (config_map,) = by_kind(rendered())["ConfigMap"]
+
+    assert {(verb, name) for verb, resource, name in granted(roles) if resource == "configmaps"} == {
+        ("get", "hcloud-reconciler"),
+        ("patch", "hcloud-reconciler"),
+    }
+    assert config_map == shipped("configmap.yaml")[0]
+
+
+def test_an_upgrade_keeps_what_was_approved(
+    real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+) -> None:
+    """Also where somebody had to make the ConfigMap anew."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+    written = {"data": {"approved": "yes"}}
+
+    install({})
+    status, _ = real_cluster.request("PATCH", f"{path}/hcloud-reconciler", written)
+    assert status == 200
+    install({"replicaCount": 1})
+    _, kept = real_cluster.request("GET", f"{path}/hcloud-reconciler")
+    assert kept["data"] == written["data"]
+
+    real_cluster.request("DELETE", f"{path}/hcloud-reconciler")
+    real_cluster.request("POST", path, {**shipped("configmap.yaml")[0], **written})
+    install({"replicaCount": 2})
+    _, theirs = real_cluster.request("GET", f"{path}/hcloud-reconciler")
+    assert theirs["data"] == written["data"]
 
 
 def test_the_account_can_do_all_of_it_and_no_more(

@@ -51,3 +51,37 @@ def test_one_port_without_monitoring_is_that_of_probes() -> None:
 
     assert container["ports"] == [{"name": "health", "containerPort": 8233}]
     assert container["livenessProbe"]["httpGet"]["port"] == "health"
+
+
+@pytest.mark.parametrize(
+    ("values", "address", "host"),
+    [
+        pytest.param({}, "", None, id="in the pods' network"),
+        pytest.param({"hostNetwork": True}, "127.0.0.1", "127.0.0.1", id="in the Nodes' network"),
+        pytest.param({"networking": {"enabled": True}}, "127.0.0.1", "127.0.0.1", id="with a private network"),
+        pytest.param({"networking": {"enabled": True}, "hostNetwork": False}, "", None, id="though it is there"),
+        pytest.param({"hostNetwork": True, "bindAddress": "pod"}, "$(BIND_ADDRESS)", None, id="the pod's own"),
+        pytest.param({"hostNetwork": True, "bindAddress": "10.0.0.1"}, "10.0.0.1", "10.0.0.1", id="a given one"),
+        pytest.param({"bindAddress": "fd00::1"}, "[fd00::1]", "fd00::1", id="of IPv6"),
+        pytest.param({"hostNetwork": True, "bindAddress": "0.0.0.0"}, "0.0.0.0", None, id="all, as asked"),
+    ],
+)
+def test_no_port_is_open_to_the_world_unasked(values: Mapping[str, Any], address: str, host: str | None) -> None:
+    """In the Nodes' network the process serves at 127.0.0.1, where the kubelet asks for probes; it takes what it is
+    given."""
+    container = container_in(rendered(values))
+    variables = {each["name"]: each for each in container["env"]}
+    metrics = variables.get("HCLOUD_METRICS_ADDRESS", {"value": ":8233"})["value"]
+
+    assert (f"--health-address={address}:10258" in container["args"], metrics) == (True, f"{address}:8233")
+    probes = [container[probe]["httpGet"].get("host") for probe in ("livenessProbe", "readinessProbe")]
+    assert probes == [host, host]
+    if "BIND_ADDRESS" in address:
+        names = list(variables)
+        assert variables["BIND_ADDRESS"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+        assert names.index("BIND_ADDRESS") < names.index("HCLOUD_METRICS_ADDRESS")
+    given = [each.replace("$(BIND_ADDRESS)", "10.0.0.9") for each in (*container["args"], metrics)]
+    command, flags, _ = parse_command_line(given[:-1])
+    environment = {"HCLOUD_TOKEN": "t" * 64, "HCLOUD_NETWORK": "private", "HCLOUD_METRICS_ADDRESS": given[-1]}
+    config = load_config(command, flags, environment)
+    assert config.health_address[0] == config.metrics_address[0] == (host or given[-1].rpartition(":")[0].strip("[]"))

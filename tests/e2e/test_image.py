@@ -1,5 +1,6 @@
 """The image: made by the Dockerfile's steps from a clean folder, it works as a user with no rights who cannot write."""
 
+import re
 import subprocess
 import urllib.request
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support import image
+from tests.support.apiserver import ROOT
 from tests.support.child_processes import free_ports
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, killed_at_the_end, wait_for
@@ -113,3 +115,9 @@ def _is_well(port: int, path: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
+
+
+def test_the_base_is_named_by_its_digest() -> None:
+    """What is built today is built tomorrow: a tag may be another image by then."""
+    (base,) = re.findall(r"^ARG BASE=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    assert re.fullmatch(r"docker\.io/library/python:3\.13-slim-trixie@sha256:[0-9a-f]{64}", base)

@@ -147,15 +147,25 @@ def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
 
 
 def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiServer) -> None:
-    """A person with the approver's role can approve, whether the ConfigMap exists or not."""
+    """A person with the approver's role can approve, in the ConfigMap that comes with the roles. Where it is missing
+    one sentence says what to do, and no other one can be made."""
     grant(real_cluster, "reader", shipped("approve.yaml"))
     kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reader"), server=stage.proxy.url))
-    stage.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
+    (ours,) = shipped("configmap.yaml")
+    path = "/api/v1/namespaces/kube-system/configmaps"
+    stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
+    assert stage.cluster.request("POST", path, ours)[0] == 201
 
     codes = [stage.reconcile("approve", f"sha256:{i:016x}", KUBECONFIG=kubeconfig).code for i in (1, 2)]
 
     assert codes == [0, 0]
     assert used(stage.proxy.journal.entries()) == granted(shipped("approve.yaml"))
+
+    stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
+    refused = stage.reconcile("approve", f"sha256:{3:016x}", KUBECONFIG=kubeconfig)
+    assert (refused.code, len(refused.stderr.splitlines())) == (1, 1)
+    assert "kubectl -n kube-system create configmap hcloud-reconciler" in refused.stderr
+    assert stage.cluster.request("GET", f"{path}/hcloud-reconciler")[0] == 404
 
 
 def test_a_missing_permission_is_named(held: Stage, real_cluster: OwnApiServer) -> None:

@@ -21,7 +21,7 @@ TWO = Approval("sha256:fedcba9876543210", "ben@laptop", NOW)
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
     """An empty cluster with one who may do everything and one who may only read."""
-    return simulate(kubernetes_tokens={"admin": None, "viewer": {"get", "list"}})
+    return simulate(kubernetes_tokens={"admin": None, "viewer": {"get", "list"}, "approver": {"patch"}})
 
 
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
@@ -107,3 +107,15 @@ def test_without_the_right_to_write(sim: Simulation) -> None:
         approve(KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE)
 
     assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == ()
+
+
+def test_without_the_right_to_create(sim: Simulation) -> None:
+    """Who may only write into the ConfigMap that comes with the chart is told what to do where there is none."""
+    approver = KubernetesWriter(sim.kubernetes_connection(token="approver"))
+    with pytest.raises(Denied, match=r"you may not create it: .* create configmap hcloud-reconciler"):
+        approve(approver, NAMESPACE, ONE)
+    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
+
+    approve(approver, NAMESPACE, TWO)
+
+    assert set(observe_approvals(sim.kubernetes_reader(), NAMESPACE)) == {ONE, TWO}

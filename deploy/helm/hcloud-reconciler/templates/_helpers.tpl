@@ -30,6 +30,21 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) | ternary "metrics" "health" }}
 {{- end }}
 
+{{/* Where probes and metrics are served, a colon and the port left out: "" is every address of the pod. */}}
+{{- define "hcloud-reconciler.bindAddress" -}}
+{{- if eq .Values.bindAddress "pod" }}$(BIND_ADDRESS)
+{{- else if .Values.bindAddress }}{{ contains ":" .Values.bindAddress | ternary (printf "[%s]" .Values.bindAddress) .Values.bindAddress }}
+{{- else if eq (include "hcloud-reconciler.hostNetwork" .) "true" }}127.0.0.1
+{{- end }}
+{{- end }}
+
+{{/* The address that the kubelet asks for probes, if not the pod's own. */}}
+{{- define "hcloud-reconciler.probeHost" -}}
+{{- if not (has .Values.bindAddress (list "pod" "0.0.0.0" "::")) }}
+{{- .Values.bindAddress | default (include "hcloud-reconciler.bindAddress" .) }}
+{{- end }}
+{{- end }}
+
 {{/* Flag → value: what other values of the chart stand for, and over it `args`. */}}
 {{- define "hcloud-reconciler.flags" -}}
 {{- $flags := dict "policy" .Values.policy "log-format" .Values.logFormat }}
@@ -37,7 +52,7 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- if eq .Values.kind "CronJob" }}
 {{- $_ := set $flags "once" "" }}
 {{- else }}
-{{- $_ := set $flags "health-address" (printf ":%d" (int .Values.health.port)) }}
+{{- $_ := set $flags "health-address" (printf "%s:%d" (include "hcloud-reconciler.bindAddress" .) (int .Values.health.port)) }}
 {{- end }}
 {{- if .Values.networking.enabled }}{{ $_ := set $flags "cluster-cidr" .Values.networking.clusterCIDR }}{{ end }}
 {{- if eq .Values.policy "observe" }}{{ $_ := set $flags "leader-elect" "false" }}{{ end }}
@@ -45,6 +60,11 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- $_ := set $flags $flag $value }}
 {{- end }}
 {{- toYaml $flags }}
+{{- end }}
+
+{{/* Whether there is a NetworkPolicy: by default where it has an effect. */}}
+{{- define "hcloud-reconciler.networkPolicy" -}}
+{{- if kindIs "invalid" .Values.networkPolicy.enabled }}{{ ne (include "hcloud-reconciler.hostNetwork" .) "true" }}{{ else }}{{ .Values.networkPolicy.enabled }}{{ end }}
 {{- end }}
 
 {{/* Where the Lease and the approvals are, and what the Lease is called. */}}
@@ -61,8 +81,13 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- if .Values.networking.enabled }}{{ $_ := set $env "HCLOUD_NETWORK" .Values.networking.network }}{{ end }}
 {{- if .Values.robot.enabled }}{{ $_ := set $env "ROBOT_ENABLED" (dict "value" "true") }}{{ end }}
 {{- if not .Values.monitoring.enabled }}{{ $_ := set $env "HCLOUD_METRICS_ENABLED" (dict "value" "false") }}{{ end }}
-{{- if and .Values.monitoring.enabled (ne (int .Values.monitoring.port) 8233) }}
-{{- $_ := set $env "HCLOUD_METRICS_ADDRESS" (dict "value" (printf ":%d" (int .Values.monitoring.port))) }}
+{{- $address := printf "%s:%d" (include "hcloud-reconciler.bindAddress" .) (int .Values.monitoring.port) }}
+{{- if and .Values.monitoring.enabled (ne .Values.kind "CronJob") (ne $address ":8233") }}
+{{- $_ := set $env "HCLOUD_METRICS_ADDRESS" (dict "value" $address) }}
+{{- end }}
+{{- /* Variables are in the order of their names, and this one has to come before those that refer to it. */}}
+{{- if eq .Values.bindAddress "pod" }}
+{{- $_ := set $env "BIND_ADDRESS" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "status.podIP"))) }}
 {{- end }}
 {{- range $name, $value := .Values.env }}
 {{- $_ := set $env $name $value }}

@@ -2,6 +2,7 @@
 {{- define "hcloud-reconciler.pod" -}}
 {{- $stays := ne .Values.kind "CronJob" -}}
 {{- $probes := include "hcloud-reconciler.probes" . -}}
+{{- $host := include "hcloud-reconciler.probeHost" . -}}
 metadata:
   labels:
     {{- include "hcloud-reconciler.selectorLabels" . | nindent 4 }}
@@ -114,6 +115,9 @@ spec:
         {{- end }}
       livenessProbe:
         httpGet:
+          {{- with $host }}
+          host: {{ . | quote }}
+          {{- end }}
           path: /livez
           port: {{ $probes }}
         initialDelaySeconds: 10
@@ -122,6 +126,9 @@ spec:
         failureThreshold: 3
       readinessProbe:
         httpGet:
+          {{- with $host }}
+          host: {{ . | quote }}
+          {{- end }}
           path: /readyz
           port: {{ $probes }}
         periodSeconds: 5

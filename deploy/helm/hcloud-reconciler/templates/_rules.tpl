@@ -58,7 +58,4 @@ for those who do not use the chart.
   resources: [configmaps]
   resourceNames: [hcloud-reconciler]
   verbs: [patch]
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [create]
 {{- end }}
