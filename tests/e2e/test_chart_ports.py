@@ -84,4 +84,5 @@ def test_no_port_is_open_to_the_world_unasked(values: Mapping[str, Any], address
     command, flags, _ = parse_command_line(given[:-1])
     environment = {"HCLOUD_TOKEN": "t" * 64, "HCLOUD_NETWORK": "private", "HCLOUD_METRICS_ADDRESS": given[-1]}
     config = load_config(command, flags, environment)
+    assert config.health_address is not None
     assert config.health_address[0] == config.metrics_address[0] == (host or given[-1].rpartition(":")[0].strip("[]"))
