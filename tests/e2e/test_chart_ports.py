@@ -85,4 +85,5 @@ def test_no_port_is_open_to_the_world_unasked(values: Mapping[str, Any], address
     environment = {"HCLOUD_TOKEN": "t" * 64, "HCLOUD_NETWORK": "private", "HCLOUD_METRICS_ADDRESS": given[-1]}
     config = load_config(command, flags, environment)
     assert config.health_address is not None
+    assert config.metrics_address is not None
     assert config.health_address[0] == config.metrics_address[0] == (host or given[-1].rpartition(":")[0].strip("[]"))
