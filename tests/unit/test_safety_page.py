@@ -1,0 +1,45 @@
+"""docs/safety.md: every disaster has its line, and every test that a line names is there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DISASTERS = [f"D{number}" for number in range(1, 33)]
+ROW = re.compile(r"^\| (D\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+def _rows() -> dict[str, tuple[str, str, str]]:
+    """Disaster → what it is, what happens here, what shows it."""
+    return {number: (what, here, shown) for number, what, here, shown in ROW.findall(_page())}
+
+
+def _page() -> str:
+    return (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+
+
+def test_every_disaster_has_its_line() -> None:
+    assert [number for number, *_ in ROW.findall(_page())] == DISASTERS
+
+
+@pytest.mark.parametrize("disaster", DISASTERS)
+def test_what_a_line_says_is_shown_by_a_test(disaster: str) -> None:
+    *_, shown = _rows()[disaster]
+
+    assert NAMED.findall(shown)
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    named = set(NAMED.findall(_page()))
+
+    assert sorted(f"{path}::{name}" for path, name in named if name not in _tests_in(path)) == []
+
+
+def _tests_in(path: str) -> frozenset[str]:
+    """Names of the tests of a file; none where it is missing."""
+    file = ROOT / path
+    tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else ast.Module(body=[], type_ignores=[])
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
