@@ -238,3 +238,26 @@ def test_plain_http_towards_https(tmp_path: Path, https: tuple[int, Path]) -> No
     """A port that speaks HTTPS hangs up on a client that does not: no answer of an API."""
     with pytest.raises(Transient):
         reader(kubeconfig(tmp_path, f"http://127.0.0.1:{https[0]}")).get(NODES)
+
+
+@pytest.mark.parametrize(
+    ("server", "warned"),
+    [
+        pytest.param(
+            "http://me:s3cr3t-token@api.example.com:8080", "http://api.example.com:8080", id="another machine"
+        ),
+        pytest.param("http://127.0.0.1:8080", None, id="this machine"),
+        pytest.param("https://api.example.com:6443", None, id="encrypted"),
+    ],
+)
+def test_plain_http_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, server: str, warned: str | None
+) -> None:
+    """However many connections there are; who listens reads the credentials."""
+    for _ in range(3):
+        reader(kubeconfig(tmp_path, server))
+
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == (warned is not None)
+    assert all(f"its server {warned} is reached without encryption" in line for line in said)
+    assert SECRET not in caplog.text
