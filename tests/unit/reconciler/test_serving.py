@@ -14,7 +14,7 @@ from reconciler.telemetry.health import Health
 from reconciler.telemetry.serving import Address, Serving, serve
 
 HERE: Address = ("127.0.0.1", 0)
-HEALTH = Health(interval_s=60.0, request_timeout_s=15.0)
+HEALTH = Health(interval_s=60.0, request_timeout_s=15.0, clock=lambda: 0.0)
 TEXT = b"# TYPE up gauge\nup 1\n"
 
 
