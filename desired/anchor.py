@@ -95,10 +95,10 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 
     A server of any of our Nodes; a load balancer with our cluster's label or a living Service's UID whose own address
-    that Service publishes; the configured network when it was given by its id, as a name may exist twice; a route in it
-    to pods of one of our Nodes by that Node's own address, as clusters made from one template have the same pod CIDRs;
-    or the network or a load balancer that this cluster remembers. What was no witness when the pass began is none: it
-    may be the work of this very pass.
+    that Service publishes, and with the labels alone where no Node is ours yet; the configured network when it was
+    given by its id, as a name may exist twice; a route in it to pods of one of our Nodes by that Node's own address, as
+    clusters made from one template have the same pod CIDRs; or the network or a load balancer that this cluster
+    remembers. What was no witness when the pass began is none: it may be the work of this very pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -107,7 +107,9 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
 
 
 def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
+    is_newborn = True
     for node, server_id in cloud_nodes(snapshot, settings):
+        is_newborn = False
         if isinstance(snapshot.servers.find(server_id), Present):
             yield node.key, "server"
     remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else Remembered()
@@ -115,7 +117,7 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
     for balancer in snapshot.load_balancers or ():
         if balancer.id in remembered.load_balancers:
             yield balancer.key, "remembered load balancer"
-        elif _is_ours(balancer, services, snapshot) and _is_published(balancer, services):
+        elif _is_ours(balancer, services, snapshot) and (is_newborn or _is_published(balancer, services)):
             yield balancer.key, "load balancer"
     if isinstance(snapshot.network, Present) and snapshot.network.value:
         network_id = snapshot.network.value.id

@@ -3,8 +3,7 @@
 
 from desired.anchor import AnchorState, anchor_of_cloud, witnesses
 from desired.guards import explain_unfound, explain_violation
-from desired.names import LABEL_CLUSTER_UID
-from desired.section import Present, Unknown
+from desired.section import Unknown
 from desired.settings import Settings
 from desired.silent_cluster import silence_of
 from desired.snapshot import Snapshot
@@ -22,13 +21,6 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
         return "the Services were not read"
     gap = services.why_incomplete or next(iter(services.unreadable.values()), None)
     return None if gap is None else f"the Services could not all be read: {gap}"
-
-
-def _has_own(snapshot: Snapshot) -> bool:
-    """Whether a load balancer has this cluster's label."""
-    uid = snapshot.cluster_uid
-    found = snapshot.load_balancers or ()
-    return isinstance(uid, Present) and any(each.spec.labels.get(LABEL_CLUSTER_UID) == uid.value for each in found)
 
 
 def why_none_may_go(snapshot: Snapshot, settings: Settings) -> str | None:
@@ -55,8 +47,7 @@ def why_none_may_go(snapshot: Snapshot, settings: Settings) -> str | None:
             )
         case AnchorState.UNFOUND if not witnesses(snapshot, settings):
             return explain_unfound(anchor)
-        # Where there is no Node at all the label of the cluster on what is to go says enough.
-        case AnchorState.NONE if not witnesses(snapshot, settings) and not _has_own(snapshot):
+        case AnchorState.NONE if not witnesses(snapshot, settings):
             return "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
     if not anchor.is_certain and anchor.unreadable:
         return f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the right project"

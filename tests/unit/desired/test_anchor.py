@@ -243,6 +243,7 @@ PLACE = Attachment(7, IPv4Address("10.0.0.7"))
 ATTACHED = a_balancer(attachments=(PLACE,))
 INTERNAL = a_balancer(attachments=(PLACE,), spec={"public_interface": False})
 ALIVE, UNPUBLISHED = a_served_service(), a_service()
+GONE = a_lost_node("gone", 98)
 DEAD = a_served_service(uid="dead")
 
 
@@ -283,14 +284,16 @@ def test_load_balancers_as_witnesses(
     services: list[Service], balancers: list[CloudBalancer], expected: Mapping[str, str]
 ) -> None:
     """A load balancer proves the project by our labels, once its Service publishes an address that only it has."""
-    snapshot = a_world(services, balancers, nodes=[], servers=[])
+    snapshot = a_world(services, balancers, nodes=[GONE], servers=[])
     assert witnesses(snapshot, Settings()) == expected
 
 
 @covers("W-2")
 def test_a_witness_in_a_list_with_a_gap() -> None:
     """What was found is there, whatever else was not."""
-    snapshot = replace(a_world([ALIVE], nodes=[], servers=[]), load_balancers=incomplete(Section({42: a_balancer()})))
+    snapshot = replace(
+        a_world([ALIVE], nodes=[GONE], servers=[]), load_balancers=incomplete(Section({42: a_balancer()}))
+    )
     assert witnesses(snapshot, Settings()) == BALANCER
 
 
@@ -307,7 +310,7 @@ def test_a_witness_in_a_list_with_a_gap() -> None:
 def test_witnesses_that_cannot_be_told(world: dict[str, Any], expected: Mapping[str, str]) -> None:
     """What is not known to be of this cluster proves nothing, and what has no label at all never does."""
     nobodys = a_balancer(8, service_uid=None, cluster_uid=None)
-    snapshot = a_world([ALIVE], [a_balancer(7), nobodys, a_balancer(9, cluster_uid=None)], nodes=[], servers=[])
+    snapshot = a_world([ALIVE], [a_balancer(7), nobodys, a_balancer(9, cluster_uid=None)], nodes=[GONE], servers=[])
     assert witnesses(replace(snapshot, **world), Settings()) == expected
 
 
@@ -331,6 +334,22 @@ def test_what_is_remembered_as_a_witness(remembered: Remembered | Unknown | None
     lost = a_lost_node()
     snapshot = a_world([], [STRANGERS], nodes=[lost], servers=[], network=Present(a_network(4)), remembered=remembered)
     assert witnesses(snapshot, Settings(network="private")) == expected
+
+
+@pytest.mark.parametrize(
+    ("balancer", "expected"),
+    [
+        pytest.param(a_balancer(), BALANCER, id="our-clusters-label"),
+        pytest.param(a_balancer(cluster_uid=None), BALANCER, id="a-living-services-label"),
+        pytest.param(a_balancer(cluster_uid=OTHERS), {}, id="another-clusters"),
+        pytest.param(STRANGERS, {}, id="nobodys"),
+    ],
+)
+def test_where_no_node_is_ours_yet_labels_are_enough(balancer: CloudBalancer, expected: Mapping[str, str]) -> None:
+    """A cluster that is being born, or is at zero, may change its mind: what it has made need not be published."""
+    snapshot = a_world([UNPUBLISHED], [balancer], nodes=[a_joining_node()], servers=[])
+    assert witnesses(snapshot, Settings()) == expected
+    assert witnesses(replace(snapshot, at_first=frozenset()), Settings()) == {}
 
 
 def test_what_was_no_witness_when_the_pass_began_is_none() -> None:
@@ -357,7 +376,8 @@ NETWORKED: dict[str, Any] = {"network": Present(a_network(4))}
         pytest.param(a_snapshot([a_settled_node()], [a_server()]), None, False, id="holds"),
         pytest.param(a_snapshot([a_joining_node()]), None, False, id="being-born"),
         pytest.param(a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, False, id="published"),
-        pytest.param(a_world([], [a_balancer()], nodes=[], servers=[]), None, True, id="no-node-and-something-to-lose"),
+        pytest.param(a_world([], [a_balancer()], nodes=[], servers=[]), None, False, id="no-node-and-its-own-label"),
+        pytest.param(a_world([], [STRANGERS], nodes=[], servers=[]), None, True, id="no-node-and-something-to-lose"),
     ],
 )
 def test_asks_for_memory(snapshot: Snapshot, setting: str | None, expected: bool) -> None:
