@@ -13,11 +13,12 @@ from functools import partial
 from graphlib import TopologicalSorter
 from queue import SimpleQueue
 
-from actuators.errors import ApiError, Busy, Conflict, Stopped, Throttled, Transient
+from actuators.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.change import Change
 from desired.kinds import Api
 from desired.lanes import forerunners, urgent
+from desired.quota import narrow_scope_of, scope_of
 from desired.snapshot import Snapshot
 
 _log = logging.getLogger("hcloud-reconciler.apply")
@@ -35,6 +36,9 @@ BUSY_AGAIN_S = 10.0
 usual, and the next round of the same pass would find it so (hetzner-api 5)."""
 
 
+_HIGHER_LIMIT = "ask Hetzner for a higher limit"
+
+
 def apply(
     changes: Sequence[Change],
     snapshot: Snapshot,
@@ -43,11 +47,14 @@ def apply(
     stop: threading.Event,
     done: Callable[[Change, Outcome], None] = lambda _change, _outcome: None,
     yields: Callable[[Change, bool], bool] = lambda _change, _alone: False,
+    barred: Mapping[str, str] | None = None,
 ) -> Mapping[str, Outcome]:
     """Key → outcome of each change. ``done`` is called as each one ends, from this thread.
 
     ``stop`` is looked at between changes: what was not begun by then is Skipped. ``yields`` is asked before each change
     of those that give way, but for the first, whether it does. It is told whether all that is urgent has ended.
+    ``barred`` has scopes that Hetzner has refused before, and with what: of these, and of those that it refuses
+    meanwhile, nothing more is begun.
 
     Raises KeyError for a kind without an actuator, and ValueError for changes that wait for each other in a circle,
     before anything is written: the plan and the hands do not fit together.
@@ -60,6 +67,7 @@ def apply(
     pressing = set(urgent(changes))
     has_begun = False  # one of those that give way: each call gets a step on with them, however often it is woken
     outcomes: dict[str, Outcome] = {}
+    refused = dict(barred or {})  # written by several threads, a key at a time
     ended: SimpleQueue[tuple[Change, Future[Outcome]]] = SimpleQueue()
 
     def end(change: Change, future: "Future[Outcome]") -> None:
@@ -77,7 +85,7 @@ def apply(
                     end(change, _ended_with(ending))
                     continue
                 api = Api.HETZNER if change.row.writes_cloud else Api.KUBERNETES
-                future = workers[api].submit(_attempt, change, snapshot, actuators[change.kind], stop)
+                future = workers[api].submit(_attempt, change, snapshot, actuators[change.kind], stop, refused)
                 future.add_done_callback(partial(end, change))
             change, future = ended.get()
             outcomes[change.key] = future.result()
@@ -99,9 +107,21 @@ def _missing(change: Change, outcomes: Mapping[str, Outcome]) -> Outcome | None:
     return Skipped(f"comes after {undone[0]}, which was not done") if undone else None
 
 
-def _attempt(change: Change, snapshot: Snapshot, actuator: Actuator, stop: threading.Event) -> Outcome:
+def _attempt(
+    change: Change, snapshot: Snapshot, actuator: Actuator, stop: threading.Event, refused: dict[str, str]
+) -> Outcome:
     if stop.is_set():
         return Skipped(STOPPED)
+    error = next((refused[scope] for scope in (scope_of(change), narrow_scope_of(change)) if scope in refused), None)
+    if error is not None:
+        return Skipped(f"not sent, as Hetzner has just refused another change of this kind: {error}", is_final=True)
+    outcome = _tried(change, snapshot, actuator)
+    if isinstance(outcome, Failed) and outcome.bars:
+        refused[outcome.bars] = outcome.error
+    return outcome
+
+
+def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
     try:
         actuator(change, snapshot)
     except Busy as error:
@@ -112,6 +132,12 @@ def _attempt(change: Change, snapshot: Snapshot, actuator: Actuator, stop: threa
         return Pending(str(error), error.retry_after_s)
     except Transient as error:
         return Failed(str(error), retry_after_s=1.0)
+    except Exhausted as error:
+        remedy = "" if _HIGHER_LIMIT in str(error) else f"; {_HIGHER_LIMIT}, or delete what is not needed"
+        scope = narrow_scope_of(change) if error.code == "resource_limit_exceeded" else scope_of(change)
+        return Failed(f"{error}{remedy}", bars=scope)
+    except Denied as error:
+        return Failed(str(error), bars=scope_of(change) if change.row.writes_cloud else "")
     except ApiError as error:
         return Failed(str(error))
     except Exception as error:  # noqa: BLE001 - a bug met in one change must not lose the outcomes of the others

@@ -42,6 +42,10 @@ class Invalid(ApiError):
     """The request can never succeed as it is."""
 
 
+class Exhausted(Invalid):
+    """The project may have no more of it, the account may not pay for it, or is locked: a person has to mend that."""
+
+
 class Denied(ApiError):
     """The credentials are missing, wrong, or may not do this."""
 

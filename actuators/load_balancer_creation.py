@@ -2,7 +2,7 @@
 
 import logging
 
-from actuators.errors import ApiError, Invalid
+from actuators.errors import ApiError, Exhausted, Invalid
 from actuators.hands import Hands
 from actuators.hetzner_bodies import creation_body
 from actuators.load_balancer_lookup import is_labelled, require_none_labelled, service_of
@@ -63,9 +63,9 @@ def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         hands.act_once("/load_balancers", body, what, happened)
     except Invalid as refusal:
         if _is_quota(refusal):
-            raise Invalid(f"{refusal}; {_REMEDY}", status=refusal.status, code=refusal.code) from refusal
+            raise Exhausted(f"{refusal}; {_REMEDY}", status=refusal.status, code=refusal.code) from refusal
         if "targets" not in body or not _is_about_a_target(refusal):
-            raise
+            raise (_of_this_one(refusal) if refusal.code == _LIMIT else refusal) from None
         _log.info("%s without targets, as it was refused with them: %s", what, refusal)
         hands.act_once("/load_balancers", {**body, "targets": []}, what, happened)
 
@@ -83,6 +83,11 @@ def _is_about_a_target(refusal: ApiError) -> bool:
 def _is_quota(refusal: ApiError) -> bool:
     """Whether the limit is that of the project, and not one of what a load balancer may have."""
     return refusal.code == _LIMIT and not any(part in _words(refusal) for part in ("target", "service", "certificate"))
+
+
+def _of_this_one(refusal: ApiError) -> Invalid:
+    """The refusal of a load balancer that would have too much of something: others may be created."""
+    return Invalid(str(refusal), status=refusal.status, code=refusal.code)
 
 
 def _words(refusal: ApiError) -> str:

@@ -28,6 +28,8 @@ class Skipped:
     """Not tried: something before it did not happen, or the run was stopped."""
 
     reason: str
+    is_final: bool = False
+    """Whether no further round of the pass tries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Failed:
 
     error: str
     retry_after_s: float | None = None
+    bars: str = ""
+    """The scope of all changes that Hetzner would refuse likewise (``desired.quota``); "" when it is this one alone."""
 
 
 Outcome = Applied | Pending | Skipped | Failed

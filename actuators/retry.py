@@ -15,6 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any
 from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event_set
 from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
 
+from actuators.call_budget import OverBudget
 from actuators.errors import Busy, Stopped, Throttled, Transient
 from actuators.retry_budget import RetryBudget
 
@@ -82,7 +83,8 @@ class Retry:
     def call(self, attempt: Callable[[float], T], *, timeout_s: float, repeatable: bool = True) -> T:
         """The result of ``attempt``, which is given the seconds that it may take at most.
 
-        Throttled and Busy are always tried again, since nothing was done; Transient only when the call is
+        Throttled and Busy are always tried again, since nothing was done, but for what this process' own budget has no
+        call left for; Transient only when the call is
         ``repeatable`` and the budget allows it, and never when it was told to stop. The last error is raised as it is.
         ``timeout_s`` is cut to what is left until the deadline.
         """
@@ -92,6 +94,8 @@ class Retry:
 
         def worth_repeating(error: BaseException) -> bool:
             last[:] = [error]
+            if isinstance(error, OverBudget):
+                return False
             if isinstance(error, Throttled | Busy):
                 self._answered()
                 return True

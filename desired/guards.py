@@ -26,6 +26,7 @@ from desired.other_controller import other_controller
 from desired.ownership import Provider, provider_of
 from desired.patience_guards import back_off, flapping
 from desired.presumptions import doubt_about_change
+from desired.quota import quota
 from desired.route_guards import cluster_cidr, route_blast_radius
 from desired.routes.gateways import Gateways
 from desired.section import Unknown
@@ -161,6 +162,7 @@ GUARDS: Mapping[str, Guard] = MappingProxyType(
         "cluster-cidr": cluster_cidr,
         "flapping": flapping,
         "back-off": back_off,
+        "quota": quota,
         "policy": policy,
     }
 )

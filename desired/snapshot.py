@@ -17,7 +17,7 @@ from desired.remembered import Remembered
 from desired.route import Member, Route
 from desired.section import Absent, Present, Section, Unknown
 from desired.service import Service
-from desired.suspension import Suspension
+from desired.suspension import Bar, Suspension
 from desired.workload import Workload
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -227,6 +227,8 @@ class Snapshot:
     """By key, what runs in the Lease's namespace, where another cloud controller may be; None: nobody looked."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → what the loop remembers against it; never a part of the plan."""
+    bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
+    """Scope of changes → what the loop remembers against all of them (``quota``)."""
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
     """How far the other clocks were from that of ``taken_at``: they are never the same in two readings."""
     remembered: Remembered | Unknown | None = None

@@ -1,7 +1,8 @@
 """What the loop remembers of a change and holds against it for a while. The core only reads it: see
 ``patience_guards``."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 BACK_OFF = "back-off"
 """The rule of what failed, and is not tried again at once."""
@@ -23,3 +24,22 @@ class Suspension:
     """What it failed with the last time; "" unless it failed."""
     retry_after_s: float | None = None
     """What was said then of a better time; None when nothing was, as of most failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What Hetzner has refused for every object of one scope (``quota``), and who of them is tried next, and when."""
+
+    error: str
+    """With which the last one was refused, and the remedy."""
+    due_in_s: float
+    """Until one may be tried; not above 0: now."""
+    again_in_s: float
+    """What the others wait then."""
+    turns: Mapping[str, int] = field(default_factory=dict)
+    """Key of a change → when it had its turn, or joined the others: higher is later. Who is not in here is last."""
+
+    @property
+    def why(self) -> str:
+        """One sentence for people on those that are not tried."""
+        return f"Hetzner refused another change of this kind, and one is tried at a time: {self.error}"

@@ -43,8 +43,9 @@ class Attempts:
 
         An applied one is settling; a failed one, and one that an API asks to wait for, is for a later pass.
         """
+        skipped = isinstance(outcome, Skipped) and not outcome.is_final
         overtaken = isinstance(outcome, Pending) and not outcome.retry_after_s
-        self._add(Attempt(change, outcome, is_final=not overtaken and not isinstance(outcome, Skipped)))
+        self._add(Attempt(change, outcome, is_final=not overtaken and not skipped))
 
     def withdraw(self, change: Change, why: str) -> None:
         """Remember that a change must not be tried in this pass."""
@@ -72,6 +73,12 @@ class Attempts:
     def failed(self) -> frozenset[str]:
         """Keys of the changes that were tried and refused, the last time they were."""
         return frozenset(key for key, tried in self.by_key.items() if isinstance(tried[-1].outcome, Failed))
+
+    @property
+    def barred(self) -> Mapping[str, str]:
+        """What Hetzner has refused in this pass for all changes of a scope: scope → with what."""
+        ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
+        return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
 
     def tried(self) -> tuple[Line, ...]:
         """What was tried, with its last outcome, for a world that cannot be seen any more."""

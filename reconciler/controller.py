@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from actuators.budgeted import within_budget
+from actuators.call_budget import CallBudget
 from actuators.errors import ApiError, Denied
 from desired.settings import Controller as Part
 from reconciler import __version__
@@ -56,6 +58,11 @@ class Pacing:
         return self._of(report.cost.limit or _DEFAULT_RATE_LIMIT)
 
     @property
+    def reads(self) -> int:
+        """Calls to Hetzner that it takes to look."""
+        return self._reads
+
+    @property
     def at_first(self) -> Pace:
         """The pace before anything is known."""
         return self._of(_DEFAULT_RATE_LIMIT)
@@ -79,6 +86,8 @@ class Passes:
     """Only the first call does anything: who stands by has nothing to watch for."""
     metrics: Metrics | None
     token: RotatingToken | None
+    budget: CallBudget
+    """Of calls to Hetzner."""
 
     def __call__(self, why: str) -> tuple[Measured, Pace]:
         """What the pass came to, and the pace after it."""
@@ -86,12 +95,14 @@ class Passes:
             self.token.refresh()
         self.begins_to_watch()
         self.health.began()
+        self.budget.begin_pass()
         measured = self.meter.measure(self.run, why)
         report = measured.report
         suspended: tuple[Change, ...] = ()
         with _harmless("history"):
             suspended = self.history.note(report)
         pace = replace(self.pacing.after(report), retry_in_s=self.history.due_in_s())
+        pace = replace(pace, gap_s=self.budget.gap_s(self.pacing.reads))
         with _harmless("triggers"):
             if report.snapshot is not None:
                 self.triggers.settle(report.snapshot)
@@ -131,11 +142,16 @@ def run_controller(
     pacing = Pacing(config)
     health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
     metrics = _metrics(hands, config)
-    narrator, history, triggers = Narrator(health.alive), History(), _triggers(wired, config, wake)
-    looking = replace(wired.looking, withheld=history.withheld)
+    narrator, history, triggers = (
+        Narrator(health.alive),
+        History(interval_s=pacing.at_first.interval_s),
+        _triggers(wired, config, wake),
+    )
+    looking = replace(wired.looking, withheld=history.withheld, barred=history.barred)
+    budget = hands.cloud.budget = CallBudget()
     acting = replace(
         hands.acting,
-        actuators=narrator.attends(hands.acting.actuators),
+        actuators=narrator.attends(within_budget(hands.acting.actuators, budget)),
         progress=narrator,
         is_called=wake.is_called,
     )
@@ -149,6 +165,7 @@ def run_controller(
         begins_to_watch=cache(triggers.start),
         metrics=metrics,
         token=_token(hands, config),
+        budget=budget,
     )
 
     def tell(ended: Measured) -> None:

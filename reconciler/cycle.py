@@ -17,12 +17,13 @@ from desired.judgement import judge, restrict
 from desired.lanes import urgent
 from desired.load_balancers.wanted import matters
 from desired.patience_guards import backing_off
+from desired.quota import refused_by_quota
 from desired.route import route_key
 from desired.section import Absent, Present, Section
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import compute_desired
-from desired.suspension import Suspension
+from desired.suspension import Bar, Suspension
 from reconciler.attempts import Attempts
 from reconciler.observe.kubernetes import observe_approvals
 from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
@@ -55,6 +56,8 @@ class Looking:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     withheld: Callable[[], Mapping[str, Suspension]] = dict
     """Key → what is held against a change in the pass that begins now, by the memory of a loop."""
+    barred: Callable[[], Mapping[str, Bar]] = dict
+    """Scope → what is held against all of its changes in that pass."""
 
 
 def plan_once(looking: Looking) -> Report:
@@ -92,9 +95,9 @@ def converge(looking: Looking, acting: Acting) -> Report:
     attempts = Attempts()
     observation: Observation | None = None
     try:
-        suspensions = looking.withheld()
+        suspensions, bars = looking.withheld(), looking.barred()
         observation = observe_world(looking.eyes, looking.settings, looking.namespace)
-        observation = _remembering(observation, suspensions, frozenset())
+        observation = _remembering(observation, suspensions, bars, frozenset())
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(looking, observation.snapshot)
         for turn in range(ROUNDS):
@@ -106,7 +109,7 @@ def converge(looking: Looking, acting: Acting) -> Report:
             is_last = turn == ROUNDS - 1
             kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=is_last)
             seen_again = observe_again(looking.eyes, observation, looking.settings, kinds, is_last=is_last)
-            observation = _remembering(seen_again, suspensions, attempts.failed)
+            observation = _remembering(seen_again, suspensions, bars, attempts.failed)
             judged = _judge(looking, observation.snapshot)
         seen = _report(looking, observation, judged.plan)
         is_whole = not is_incomplete(seen)
@@ -121,12 +124,13 @@ def converge(looking: Looking, acting: Acting) -> Report:
 
 
 def _remembering(
-    observation: Observation, suspensions: Mapping[str, Suspension], failed: frozenset[str]
+    observation: Observation, suspensions: Mapping[str, Suspension], bars: Mapping[str, Bar], failed: frozenset[str]
 ) -> Observation:
     """``observation`` with what this pass, and those before it, have learned of changes: which ``failed``, and what is
     held against others."""
-    failed |= backing_off(suspensions)
-    return replace(observation, snapshot=replace(observation.snapshot, failed=failed, suspensions=suspensions))
+    snapshot = replace(observation.snapshot, suspensions=suspensions, bars=bars)
+    failed |= backing_off(suspensions) | refused_by_quota(snapshot)
+    return replace(observation, snapshot=replace(snapshot, failed=failed))
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: Acting, turn: int) -> bool:

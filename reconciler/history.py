@@ -1,4 +1,4 @@
-"""The loop's memory of single changes: what failed a moment ago, and what was done and undone again and again.
+"""The loop's memory: what failed a moment ago, what was done and undone again and again, what Hetzner refuses.
 
 It is kept in this process alone (design section 11): a restart forgets it, and begins with a fresh attempt at each
 change. What it says of a change is judged in ``desired.patience_guards``.
@@ -6,15 +6,16 @@ change. What it says of a change is judged in ``desired.patience_guards``.
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actuators.outcome import Applied, Failed
+from actuators.outcome import Applied, Failed, Skipped
 from desired.change import Change
 from desired.patience_guards import mark_in
+from desired.quota import QUOTA, narrow_scope_of, scope_of
 from desired.snapshot import Snapshot
-from desired.suspension import BACK_OFF, FLAPPING, Suspension
+from desired.suspension import BACK_OFF, FLAPPING, Bar, Suspension
 from reconciler.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
@@ -66,6 +67,16 @@ class _Trail:
         return [undone for undone in self.undone if now - undone[0] <= WINDOW_S]
 
 
+@dataclass(slots=True)
+class _Refusal:
+    """What is known of a scope of changes that Hetzner refuses."""
+
+    error: str
+    retry_at: float
+    turns: dict[str, int] = field(default_factory=dict)
+    """Key of each change that waits → when it had its turn, or joined the others."""
+
+
 class History:
     """What the loop remembers of its passes. Asked at the beginning of each, and told of its report at the end."""
 
@@ -74,13 +85,19 @@ class History:
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
         most: int = MOST_TRAILS,
+        interval_s: float = LONGEST_RETRY_S,
     ) -> None:
-        """``clock`` gives seconds and never goes back, ``draw`` numbers evenly from 0 to 1."""
+        """``clock`` gives seconds and never goes back, ``draw`` numbers evenly from 0 to 1. ``interval_s`` is that of
+        the passes: of what Hetzner refuses one is tried so often, and not more than once a minute."""
         self._clock = clock
         self._draw = draw
         self._most = most
         self._trails: dict[str, _Trail] = {}
         self._asked_at: float | None = None
+        self._interval_s = max(interval_s, LONGEST_RETRY_S)
+        self._refusals: dict[str, _Refusal] = {}
+        self._turn = 0
+        self._is_freed = False
 
     def __len__(self) -> int:
         return len(self._trails)
@@ -97,6 +114,18 @@ class History:
         found = {key: _suspension(trail, now) for key, trail in self._trails.items()}
         return {key: suspension for key, suspension in found.items() if suspension is not None}
 
+    def barred(self) -> Mapping[str, Bar]:
+        """Scope of changes → what Hetzner refused them with, and whose turn it is next. A pass that comes a little
+        early, as its interval is drawn, is not too early."""
+        now, early_s = self._clock(), JITTER * self._interval_s
+        self._is_freed = False
+        return {
+            scope: Bar(
+                found.error, max(0.0, found.retry_at - early_s - now), self._interval_s - early_s, dict(found.turns)
+            )
+            for scope, found in self._refusals.items()
+        }
+
     def note(self, report: Report) -> tuple[Change, ...]:
         """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however
         many passes go on to find it so.
@@ -107,6 +136,7 @@ class History:
         """
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
+        self._note_refusals(report, now)
         if report.snapshot is not None and not report.errors and not is_incomplete(report):
             named = {line.change.key for line in report.lines}
             for key, trail in self._trails.items():
@@ -118,15 +148,48 @@ class History:
         return suspended
 
     def due_in_s(self) -> float | None:
-        """Seconds until the first of what failed is worth another try; None when nothing failed lately."""
+        """Seconds until the first of what failed is worth another try; None when nothing failed lately. None at all
+        when Hetzner accepts again what others wait for."""
+        if self._is_freed:
+            return 0.0
         now = self._clock()
         return min((trail.retry_at - now for trail in self._trails.values() if trail.retry_at > now), default=None)
+
+    def _note_refusals(self, report: Report, now: float) -> None:
+        """Learn what Hetzner refuses whatever the object is, and what it accepts again.
+
+        Whose turn it was, and was not sent for another reason, has had it: a change that is held keeps nobody waiting.
+        """
+        waiting: dict[str, list[Line]] = {}
+        for line in report.lines:
+            for scope in {scope_of(line.change), narrow_scope_of(line.change)}:
+                waiting.setdefault(scope, []).append(line)
+        for scope, lines in waiting.items():
+            refused = [line for line in lines if isinstance(line.outcome, Failed) and line.outcome.bars == scope]
+            if not refused and any(isinstance(line.outcome, Applied) for line in lines):
+                self._is_freed |= self._refusals.pop(scope, None) is not None and len(lines) > 1
+            if refused and isinstance(refused[-1].outcome, Failed):
+                error = refused[-1].outcome.error
+                self._refusals[scope] = found = self._refusals.get(scope) or _Refusal(error, now)
+                found.error, found.retry_at = error, now + self._interval_s
+            if scope in self._refusals:
+                self._note_turns(self._refusals[scope], lines)
+        if report.snapshot is not None and not report.errors and not is_incomplete(report):
+            self._refusals = {scope: found for scope, found in self._refusals.items() if scope in waiting}
+
+    def _note_turns(self, refusal: _Refusal, lines: Collection[Line]) -> None:
+        """Who waits, and who of them had a turn in the pass with these lines."""
+        self._turn += 1
+        before, now = refusal.turns, self._turn
+        had = {line.change.key: _had_its_turn(line) for line in lines}
+        refusal.turns = {key: now if had_turn else before.get(key, now) for key, had_turn in had.items()}
 
     def _learn(self, line: Line, snapshot: Snapshot | None, now: float, seen_at: float) -> bool:
         """Whether the change is suspended from now on."""
         change, outcome = line.change, line.outcome
         was_applied = isinstance(outcome, Applied) or outcome == NOT_SEEN
-        was_tried = was_applied or isinstance(outcome, Failed)
+        was_refused = isinstance(outcome, Failed) and not outcome.bars
+        was_tried = was_applied or was_refused
         trail = self._trails.pop(change.key, None)
         if trail is None and not was_tried:
             return False
@@ -143,7 +206,7 @@ class History:
             trail.unseen_since = None if isinstance(outcome, Applied) else since or now
             trail.is_applied, trail.failures, trail.last = True, 0, None
             trail.retry_at = trail.early_at = 0.0
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, Failed) and was_refused:
             trail.failures += 1
             trail.last = outcome
             wait_s = self._wait_s(trail.failures, outcome)
@@ -164,6 +227,13 @@ class History:
             for key, trail in self._trails.items()
             if max(trail.heard_at + WINDOW_S, trail.retry_at, trail.suspended_until) > now
         }
+
+
+def _had_its_turn(line: Line) -> bool:
+    """Whether the change was sent, or could have been but for another rule."""
+    if line.outcome is None:
+        return line.change.ruling.rule != QUOTA
+    return not isinstance(line.outcome, Skipped)
 
 
 def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:

@@ -29,6 +29,8 @@ class Pace:
     interval_s: float
     retry_in_s: float | None = None
     """When the first change that failed is worth another try; None when none has."""
+    gap_s: float = 0.0
+    """From the start of the pass to that of the next one, whatever calls for it: too few calls are left."""
     draw: Callable[[], float] = random.random
     """Evenly from 0 to 1."""
 
@@ -104,7 +106,10 @@ def run_loop(
         if is_news(ended.report, last):
             publish(ended)
         last = said(ended.report)
+        wake.keep_gap(pace.gap_s)
         pause_s = pace.pause_s(ended.report, unlucky, wake.gap_left_s)
+        if pace.gap_s:
+            pause_s = max(pause_s, wake.gap_left_s)
         del ended  # with the world in it, which the next pass needs the memory of
         wake.pause(pause_s)
 

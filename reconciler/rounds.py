@@ -108,7 +108,9 @@ def apply_round(
         return acting.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
 
     try:
-        outcomes = apply(todo, snapshot, acting.actuators, stop=acting.stop, done=done, yields=yields)
+        outcomes = apply(
+            todo, snapshot, acting.actuators, stop=acting.stop, done=done, yields=yields, barred=attempts.barred
+        )
     finally:
         acting.progress.end()
     for change in todo:

@@ -28,7 +28,7 @@ class Wake:
         """``wait`` waits for an event, for so many seconds at most. Whoever sets ``stop`` has to end a pause with
         ``interrupt``."""
         self._stop = stop
-        self._gap_s = gap_s
+        self._gap_s = self._least_gap_s = gap_s
         self._clock = clock
         self._wait = wait
         self._rung = threading.Event()
@@ -36,6 +36,10 @@ class Wake:
         self._reasons: list[str] = []
         self._began_at = clock() - gap_s
         self._due_at: float | None = None
+
+    def keep_gap(self, seconds: float) -> None:
+        """Keep a gap of so many seconds after the start of the last pass, or the usual one when that is longer."""
+        self._gap_s = max(self._least_gap_s, seconds)
 
     def begin(self, interval_s: float | None) -> str:
         """A pass has begun, and sees everything that it was called for. The next one is due after ``interval_s``

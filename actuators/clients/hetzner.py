@@ -13,11 +13,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actuators.addresses import is_loopback
+from actuators.call_budget import DEFAULT_LIMIT, CallBudget
 from actuators.clients.counting import RequestCount
 from actuators.clients.dates import Dates
 from actuators.clients.wording import one_line
 from actuators.decoding import decoder
-from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Exhausted,
+    Invalid,
+    NotFound,
+    Throttled,
+    Transient,
+)
 from actuators.observing import Observe, ignore, observed
 from actuators.retry import Retry
 from actuators.shown import without_credentials
@@ -32,8 +44,6 @@ _log = logging.getLogger("hcloud-reconciler.clients")
 _POOL_SIZE = 32
 """Connections that are kept: one for each change in flight, and those that read beside them."""
 _CONNECT_TIMEOUT_S = 3.0
-_DEFAULT_LIMIT = 3600
-"""Requests an hour that Hetzner grants a project unless its headers say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,8 @@ class HetznerConnection:
         self.dates = Dates()
         self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
+        self.budget: CallBudget | None = None
+        """What is paid for each call of a running controller; None: a run that ends by itself pays nothing."""
 
     @staticmethod
     def _mount(session: "requests.Session") -> None:
@@ -126,6 +138,8 @@ class HetznerConnection:
         self._pace()
         if method != "GET":
             self._gate()  # only now: waiting for an allowance may have taken its time
+        if self.budget is not None:
+            self.budget.spend()
         self.requests.add(method)
         asked_at = self.dates.now
         try:
@@ -175,8 +189,11 @@ class HetznerConnection:
             limit, remaining = int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"])
         except (KeyError, ValueError):
             return  # a proxy's answer has no such headers; what was known stays known
-        if limit > 0 and remaining >= 0:  # no project has an allowance of nothing: that is no word on ours
-            self.rate_limit = RateLimit(limit, remaining)
+        if limit <= 0 or remaining < 0:  # no project has an allowance of nothing: that is no word on ours
+            return
+        self.rate_limit = RateLimit(limit, remaining)
+        if self.budget is not None:
+            self.budget.allow(limit)
 
     def _error(self, call: str, response: "requests.Response") -> ApiError:
         """The API's refusal in our terms (Hetzner Cloud API, error codes)."""
@@ -206,7 +223,7 @@ class HetznerConnection:
         else:
             message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
         if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
-            refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / _DEFAULT_LIMIT
+            refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / DEFAULT_LIMIT
             return Throttled(message, retry_after_s=refill_s, status=status, code=code)
         return (kind or _by_status(status, said_why=said is not None))(message, status=status, code=code)
 
@@ -216,6 +233,8 @@ _BY_CODE: Mapping[str, type[ApiError]] = {
     "unauthorized": Denied,
     "forbidden": Denied,
     "token_readonly": Denied,
+    "resource_limit_exceeded": Exhausted,
+    "resource_locked": Exhausted,
     "conflict": Busy,
     "locked": Busy,
     "uniqueness_error": Conflict,
@@ -235,6 +254,8 @@ def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
     """The class of an answer whose code is not in the table. Absence needs the API's own word: a bare 404 is Broken."""
     if status in (401, 403) and not said_why:
         return Denied
+    if status == HTTPStatus.PAYMENT_REQUIRED and said_why:
+        return Exhausted
     if status in (408, 500, 502, 503, 504):
         return Transient
     return Invalid if said_why and 400 <= status < 500 else Broken

@@ -18,6 +18,7 @@ from desired.matching import Gone
 from desired.other_controller import RULE as OTHER_CONTROLLER
 from desired.other_controller import other_controllers
 from desired.presumptions import servers_presumed_gone
+from desired.quota import QUOTA
 from desired.routes.gateways import Gateways
 from desired.settings import Settings
 from desired.silent_cluster import takes_away
@@ -46,7 +47,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
 }
 """Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not
 listed; other rules look at everything."""
-_SILENT = frozenset({CLOCK_SKEW, FLAPPING, BACK_OFF})
+_SILENT = frozenset({CLOCK_SKEW, FLAPPING, BACK_OFF, QUOTA})
 """Rules that are listed only when they withhold something: on what only the loop remembers, where who explains has
 nothing to let pass, and on clocks, which are no matter of the object."""
 

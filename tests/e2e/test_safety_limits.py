@@ -1,5 +1,19 @@
-"""What must not get out of hand: ages by a wrong clock, on a real API server."""
+"""What must not get out of hand: ages by a wrong clock, and calls for what Hetzner refuses, on a real API server."""
 
+from collections.abc import Callable
+
+from actuators.apply import PARALLEL_LANES
+from desired.kinds import Api
+from tests.support.balancer_cluster import (
+    LOCATED,
+    a_service,
+    balancers,
+    have_nodes,
+    have_services,
+    said_of,
+    service_in,
+)
+from tests.support.controller import running
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
 from tests.support.lifecycle import ago, deletions, notes, set_ready
 from tests.support.objects import server, settled_node
@@ -36,3 +50,22 @@ def test_one_api_server_of_three_an_hour_ahead_gives_up_no_node(stage: Stage) ->
     one_pass(stage, ONCE_AT_ANY_AGE)
 
     assert (len(stage.nodes()), deletions(stage)) == (8, [])
+
+
+def test_forty_services_and_a_quota_of_five_cost_one_try_a_minute(a_stage: Callable[..., Stage]) -> None:
+    """Twenty passes of the running controller: what is under way when Hetzner refuses the first, and then one in turn.
+    All others wait, and say why."""
+    stage = a_stage(action_s=0.0, load_balancer_limit=5)
+    stage.environment |= LOCATED
+    have_nodes(stage, 2)
+    have_services(stage, *(a_service(f"web-{i:02}") for i in range(40)))
+    stage.forget()
+
+    with running(stage, "--interval", "200ms") as loop:
+        loop.wait_for_passes(20)
+
+    tried = [entry for entry in stage.written_to_hetzner() if entry.path == "/v1/load_balancers"]
+    assert len(balancers(stage)) == 5
+    assert len(tried) <= 5 + PARALLEL_LANES[Api.HETZNER] + 2
+    refused = said_of(service_in(stage, "web-39"))["LoadBalancerInSync"]
+    assert refused == ("False", "SyncFailed")

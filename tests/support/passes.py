@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 
 from actuators.approvals import approve, use_up
+from actuators.budgeted import within_budget
+from actuators.call_budget import CallBudget
 from actuators.clients.hetzner import HetznerReader, HetznerWriter
 from actuators.clients.hetzner_actions import Actions
 from actuators.hands import Hands
@@ -79,6 +81,8 @@ class Run:
     is_called: Callable[[], bool] = lambda: False
     history: History | None = None
     """What a loop would remember; None: each pass is the first."""
+    budget: CallBudget | None = None
+    """What a loop would have left of calls to Hetzner; None: as many as may be."""
     eyes: Eyes = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -92,25 +96,35 @@ class Run:
     def looking(self) -> Looking:
         """Readers of this simulation, the same in all passes of the run."""
         looking = Looking(self.eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
-        return looking if self.history is None else replace(looking, withheld=self.history.withheld)
+        return (
+            looking
+            if self.history is None
+            else replace(looking, withheld=self.history.withheld, barred=self.history.barred)
+        )
 
     def plan(self) -> Report:
         """A dry run."""
         return plan_once(self.looking)
 
     def converge(self) -> Report:
-        """A whole pass. While it waits for an action the simulated time passes, and no other."""
+        """A whole pass, which is remembered. While it waits for an action simulated time passes, and no other."""
+        report = self.converge_alone()
+        if self.history is not None:
+            self.history.note(report)
+        return report
+
+    def converge_alone(self) -> Report:
+        """A whole pass of which somebody else takes note."""
         reader, writer = self.eyes.hetzner, self.sim.kubernetes_writer()
         clock = self.sim.clock
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
         actuators = actuators_with(writer, self.eyes.kubernetes, Hands(reader, self.writer, actions))
+        if self.budget is not None:
+            actuators = within_budget(actuators, self.budget)
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, writer, NAMESPACE)
         acting = Acting(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
-        report = converge(self.looking, acting)
-        if self.history is not None:
-            self.history.note(report)
-        return report
+        return converge(self.looking, acting)
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""

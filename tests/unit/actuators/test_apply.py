@@ -14,6 +14,7 @@ from actuators.errors import (
     Busy,
     Conflict,
     Denied,
+    Exhausted,
     Invalid,
     NotFound,
     Stopped,
@@ -407,3 +408,54 @@ def test_progress_is_told_at_once() -> None:
 
     assert known == [told[:0], told[:1], told[:2]]
     assert told == [change.key for change in changes]
+
+
+LIMIT = Exhausted("no more", code="resource_limit_exceeded")
+LOCKED = Exhausted("account locked", code="resource_locked")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "first", "second", "is_sent"),
+    [
+        pytest.param(LIMIT, created("a", 7), created("b", 7), False, id="a limit of the project"),
+        pytest.param(Denied("may not"), created("a", 7), created("b", 7), False, id="a token that may only read"),
+        pytest.param(
+            Invalid("no name"), created("a", 7), created("b", 7), True, id="a load balancer that is wrong itself"
+        ),
+        pytest.param(LIMIT, created("a", 7), of_balancer("b"), True, id="another kind"),
+        pytest.param(
+            LIMIT,
+            of_balancer("a", "/listener/80", "lb.listener"),
+            of_balancer("b", "/listener/80", "lb.listener"),
+            True,
+            id="a limit of one load balancer",
+        ),
+        pytest.param(
+            LOCKED,
+            of_balancer("a", "/listener/80", "lb.listener"),
+            of_balancer("b", "/listener/80", "lb.listener", follows=("load_balancer/ns/a/listener/80",)),
+            False,
+            id="an account that is locked",
+        ),
+    ],
+)
+def test_what_hetzner_refuses_for_all(refusal: ApiError, first: Change, second: Change, is_sent: bool) -> None:
+    """Others of its kind are not sent after it, and say why; they are not tried again in this pass."""
+    hands = Hands({first.key: refusal})
+    outcomes = carry_out(hands, first, second)
+
+    refused, other = outcomes[first.key], outcomes[second.key]
+    assert isinstance(refused, Failed)
+    assert bool(refused.bars) is isinstance(refusal, Exhausted | Denied)
+    assert hands.done == ([second.key] if is_sent else [])
+    assert is_sent or (isinstance(other, Skipped) and other.is_final and refused.error in other.reason)
+
+
+def test_what_an_earlier_round_was_refused() -> None:
+    """Nothing of it is begun in this one."""
+    hands, change = Hands(), created("a", 7)
+    refused = {"lb.create add": "no more"}
+    outcomes = apply([change], a_snapshot(), {"lb.create": hands}, stop=threading.Event(), barred=refused)
+
+    assert isinstance(outcomes[change.key], Skipped)
+    assert hands.done == []

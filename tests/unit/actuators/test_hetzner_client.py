@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 from actuators.clients.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
-from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Exhausted,
+    Invalid,
+    NotFound,
+    Throttled,
+    Transient,
+)
 from actuators.retry import Patience, Retry
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
@@ -65,7 +76,9 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
         pytest.param(403, refusal("forbidden"), Denied, 1, id="forbidden"),
         pytest.param(403, HTML, Denied, 1, id="a proxy's 403"),
         pytest.param(401, refusal("token_readonly"), Denied, 1, id="token_readonly"),
-        pytest.param(403, refusal("resource_limit_exceeded"), Invalid, 1, id="limit reached"),
+        pytest.param(403, refusal("resource_limit_exceeded"), Exhausted, 1, id="limit reached"),
+        pytest.param(423, refusal("resource_locked"), Exhausted, 1, id="blocked by support"),
+        pytest.param(402, refusal("payment_required"), Exhausted, 1, id="not paid for"),
         pytest.param(404, refusal("not_found"), NotFound, 1, id="not_found"),
         pytest.param(404, HTML, Broken, 1, id="a proxy's 404 is no absence"),
         pytest.param(404, {"message": "no Route matched"}, Broken, 1, id="another API's 404 is no absence"),

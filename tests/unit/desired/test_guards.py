@@ -394,6 +394,7 @@ def test_guards_by_name() -> None:
         "cluster-cidr",
         "flapping",
         "back-off",
+        "quota",
         "policy",
     ]
 

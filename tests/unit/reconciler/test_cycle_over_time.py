@@ -22,6 +22,7 @@ HCCM = raw_workload(
     "hcloud-cloud-controller-manager", "hetznercloud/hcloud-cloud-controller-manager:v1.30.1", readyReplicas=1
 )
 REFUSED = {"kind": "Status", "reason": "Forbidden", "message": "may not"}
+INVALID = {"error": {"code": "invalid_input", "message": "invalid input in field 'x'"}}
 FORBIDDEN = {"error": {"code": "forbidden", "message": "insufficient permissions"}}
 TARGET = f"{BALANCER}/target/server:2"
 
@@ -149,37 +150,52 @@ def test_what_backs_off_waits_with_a_time(joining: Run) -> None:
     assert line.change.ruling.verdict is Verdict.WAITING
 
 
-def test_a_service_that_fails_is_told_the_same_while_it_waits(simulate: Simulate) -> None:
+ITS_OWN_OR_ALL = pytest.mark.parametrize(
+    ("status", "refusal", "rule", "wait_s"),
+    [
+        pytest.param(422, INVALID, "back-off", 1.0, id="its own fault"),
+        pytest.param(403, FORBIDDEN, "quota", 60.0, id="refused whatever the object is"),
+    ],
+)
+
+
+@ITS_OWN_OR_ALL
+def test_a_service_that_fails_is_told_the_same_while_it_waits(
+    simulate: Simulate, status: int, refusal: Any, rule: str, wait_s: float
+) -> None:
     """Neither its warning nor its conditions come and go with each try."""
     run = a_balanced_run(simulate)
     clock = remembering(run)
-    run.sim.spoil_hetzner("status", method="POST", path=".*/load_balancers", code=403, count=None, body=FORBIDDEN)
+    run.sim.spoil_hetzner("status", method="POST", path=".*/load_balancers", code=status, count=None, body=refusal)
     run.converge()
     first = [event for event in run.ears.events if event.subject.kind == "Service"]
     conditions = run.sim.objects("services")["web"]["status"].get("conditions")
     run.ears.events.clear()
     run.sim.kubernetes_proxy.journal.clear()
-    clock.now += 0.5
+    clock.now += wait_s / 2
 
     report = run.converge()
 
-    assert rules(report)[BALANCER] == "back-off"
+    assert rules(report)[BALANCER] == rule
     assert [event for event in run.ears.events if event.subject.kind == "Service"] == first
     assert run.sim.objects("services")["web"]["status"].get("conditions") == conditions
     assert run.sim.written() == []
 
 
-def test_a_refused_route_stays_refused_while_it_waits(simulate: Simulate) -> None:
+@ITS_OWN_OR_ALL
+def test_a_refused_route_stays_refused_while_it_waits(
+    simulate: Simulate, status: int, refusal: Any, rule: str, wait_s: float
+) -> None:
     """The Node is told once that it has no network, and nothing is planned to say otherwise before the next try."""
     run = a_run_of_joining_nodes(simulate, 1)
     clock = remembering(run)
-    run.sim.spoil_hetzner("status", method="POST", path=".*/add_route", code=403, count=None, body=FORBIDDEN)
+    run.sim.spoil_hetzner("status", method="POST", path=".*/add_route", code=status, count=None, body=refusal)
     run.converge()
-    clock.now += 0.5
+    clock.now += wait_s / 2
 
-    assert rules(run.converge()) == {f"route/7/{pods_of(1)}": "back-off"}
+    assert rules(run.converge()) == {f"route/7/{pods_of(1)}": rule}
     run.sim.hetzner_proxy.clear_faults()
-    clock.now += 0.5
+    clock.now += wait_s / 2
     run.converge()
     assert routed_nodes(run) == {"web-1"}
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Change
+from desired.change import Change, Ruling, Verdict
 from desired.kinds import Verb
 from desired.patience_guards import mark_of, suspension_of
+from desired.quota import QUOTA, scope_of
 from desired.section import Section
 from desired.suspension import BACK_OFF, FLAPPING, Suspension
 from reconciler.attempts import NOT_SEEN
@@ -389,3 +390,63 @@ def test_what_is_created_again_was_not_undone(uids: list[str], is_held: bool) ->
     planned = a_snapshot(services=Section({"default/web": a_service(uid="a" if is_held else "d")}))
 
     assert (suspension_of(change, replace(planned, suspensions=found)) is not None) is is_held
+
+
+def refused(change: Change) -> Line:
+    """Hetzner refuses all of its kind."""
+    return Line(change, Failed("no more", bars=scope_of(change)))
+
+
+def waits(change: Change) -> Line:
+    """Another one has been refused, or has its turn."""
+    return Line(change.ruled(Ruling(Verdict.WAITING, QUOTA)))
+
+
+BALANCERS = [a_change(f"load_balancer/ns/{name}", "lb.create", owner=f"service/ns/{name}") for name in "abc"]
+SCOPE = scope_of(BALANCERS[0])
+
+
+def test_the_turns_of_what_is_refused() -> None:
+    """A minute after a refusal the next one may be tried: whose turn was longest ago, held or not."""
+    first, second, third = BALANCERS
+    loop = Loop()
+    loop.run(refused(first), *(Line(change, Skipped("not sent", is_final=True)) for change in (second, third)))
+    assert loop.history.barred()[SCOPE].due_in_s == pytest.approx(54.0)
+
+    loop.run(waits(first), refused(second), waits(third), after_s=60.0)
+    loop.run(waits(first), waits(second), Line(third.ruled(Ruling(Verdict.HELD, "adoption"))), after_s=60.0)
+    turns = loop.history.barred()[SCOPE].turns
+
+    assert sorted(turns, key=lambda key: turns[key]) == [first.key, second.key, third.key]
+    assert loop.history.barred()[SCOPE].due_in_s == 0.0
+    assert loop.held(second) is None
+
+
+def test_a_success_frees_its_kind() -> None:
+    """The others are worth another pass at once."""
+    first, second, third = BALANCERS
+    loop = Loop()
+    loop.run(refused(first), refused(second), waits(third))
+    loop.run(Line(first, Applied()), waits(second), waits(third), after_s=60.0)
+
+    assert loop.history.due_in_s() == 0.0
+    assert loop.history.barred() == {}
+    assert loop.history.due_in_s() is None
+
+
+def test_a_success_beside_a_refusal_frees_nothing() -> None:
+    """The last of what there was room for."""
+    first, second, third = BALANCERS
+    loop = Loop()
+    loop.run(Line(first, Applied()), refused(second), waits(third))
+
+    assert list(loop.history.barred()) == [SCOPE]
+
+
+def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
+    """A pass that saw everything, and has nothing of the kind."""
+    loop = Loop()
+    loop.run(refused(BALANCERS[0]))
+    loop.run()
+
+    assert loop.history.barred() == {}

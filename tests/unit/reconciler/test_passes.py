@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from actuators.call_budget import CallBudget
 from actuators.clients.own_writes import OwnWrites
 from actuators.outcome import Applied
 from reconciler.config import load_config
@@ -46,6 +47,7 @@ class Loop:
             begins_to_watch=lambda: None,
             metrics=self.metrics,
             token=None,
+            budget=CallBudget(lambda: self.now),
         )
 
     def run(self, told: Report, after_s: float = 1.0) -> float:

@@ -20,6 +20,7 @@ from desired.explanation.stage import Stage
 from desired.guards import GUARDS
 from desired.judgement import judge
 from desired.load_balancers.targets import Membership
+from desired.quota import QUOTA
 from desired.routes.claims import Standing
 from desired.routes.fates import Fate
 from desired.section import Section
@@ -92,7 +93,7 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     assert any(fact.value != fact.wanted for fact in found.taints) is tainting
 
 
-NOT_TOLD = {CLOCK_SKEW, FLAPPING, BACK_OFF, "undo-window"}
+NOT_TOLD = {CLOCK_SKEW, FLAPPING, BACK_OFF, QUOTA, "undo-window"}
 """What is said of clocks, what only a loop remembers, and what is said of no Node or Service that is there."""
 
 

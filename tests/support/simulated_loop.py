@@ -1,0 +1,163 @@
+"""The running controller in simulated time, without ports: hours of passes in seconds, and when each call went out."""
+
+import json
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import requests
+
+from actuators.call_budget import CallBudget
+from actuators.clients.hetzner import HetznerConnection
+from actuators.clients.own_writes import OwnWrites
+from actuators.retry import Retry
+from actuators.retry_budget import RetryBudget
+from desired.settings import Settings
+from reconciler.config import load_config
+from reconciler.controller import Pacing, Passes
+from reconciler.flags import Command
+from reconciler.history import History
+from reconciler.leadership.unelected import Unelected
+from reconciler.loop import run_loop
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.telemetry.health import Health
+from reconciler.telemetry.measured import Measured, Meter
+from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.running import Triggers
+from reconciler.wake import Wake
+from tests.support.direct import DirectSimulation, SessionLine
+from tests.support.passes import Run
+from tests.support.simulators import START
+
+if TYPE_CHECKING:
+    from reconciler.result import Report
+
+HOUR_S = 3600.0
+Refusal = tuple[int, Mapping[str, Any]]
+"""Status and body of an answer in place of the API's."""
+Trouble = Callable[[str, str], Refusal | Exception | None]
+"""What a call with this method and path meets; None: nothing."""
+
+
+class TroubledLine(SessionLine):
+    """The line to Hetzner, and what goes wrong on it."""
+
+    trouble: Trouble = staticmethod(lambda _method, _path: None)
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
+        """The answer of the API, or of whoever is in its place. Raises what the trouble has it raise."""
+        met = self.trouble(str(request.method), request.path_url)
+        if isinstance(met, Exception):
+            raise met
+        if met is None:
+            return super().send(request, *args, **options)
+        answer = requests.Response()
+        answer.status_code, body = met[0], dict(met[1])
+        answer.headers.update({"Content-Type": "application/json"})
+        answer._content = json.dumps(body).encode()
+        answer.request, answer.url = request, str(request.url)
+        return answer
+
+
+@dataclass
+class SimulatedLoop:
+    """A loop over a world: ``nodes`` and ``services`` as the API server has them, ``project`` as Hetzner does."""
+
+    nodes: Sequence[Mapping[str, Any]]
+    services: Sequence[Mapping[str, Any]]
+    project: Mapping[str, Any]
+    settings: Settings
+    options: HetznerOptions = field(default_factory=lambda: HetznerOptions(action_s=0.0))
+    calls_every_s: float | None = None
+    """How often a watch calls for a pass; None: never."""
+    is_budgeted: bool = True
+
+    def __post_init__(self) -> None:
+        self.clock = SimulatedClock(source=START.timestamp)
+        self.hetzner = HetznerSimulator(self.clock, self.options, world=self.project)
+        world = {"nodes": self.nodes, "services": self.services}
+        self.sim = DirectSimulation(self.hetzner, KubernetesSimulator(self.clock, world=world), self.clock)
+        self.stop = threading.Event()
+        self.calls: list[tuple[float, str, str]] = []
+        """When each call to Hetzner went out, its method and path."""
+        self.reports: list[tuple[float, Report]] = []
+        now = self.clock.timestamp
+        self.history = History(now, lambda: 0.0)
+        self.run = Run(self.sim, self.settings, history=self.history)  # type: ignore[arg-type]
+        connection = self._connection()
+        self.budget = CallBudget(now)
+        if self.is_budgeted:
+            connection.budget = self.run.budget = self.budget
+        connection.observe = self._noted
+        connection._retry = Retry(self.sim.stop, budget=RetryBudget())
+        self.line = TroubledLine(self.sim.hetzner_line)
+        connection._session.mount("http://hetzner.test/v1", self.line)
+
+    def pass_hours(self, hours: float) -> None:
+        """Let the controller run for so long."""
+        now = self.clock.timestamp
+        self._ends_at = now() + hours * HOUR_S
+        self._called_at = now()
+        self.stop.clear()
+        self._wake = Wake(self.stop, clock=now, wait=self._wait)
+        self.run.is_called = self._wake.is_called
+        passes = Passes(
+            run=self.run.converge_alone,
+            pacing=Pacing(load_config(Command.RUN, {}, {"HCLOUD_TOKEN": "t" * 64})),
+            meter=Meter(now),
+            health=Health(interval_s=60.0, request_timeout_s=1.0, clock=now),
+            history=self.history,
+            triggers=Triggers(Relevance(lambda _: None, OwnWrites(), clock=now), {}),
+            begins_to_watch=lambda: None,
+            metrics=None,
+            token=None,
+            budget=self.budget,
+        )
+
+        def run_pass(why: str) -> Any:
+            began = now()
+            measured, pace = passes(why)
+            self.reports.append((began, measured.report))
+            return measured, replace(pace, draw=lambda: 0.0)
+
+        run_loop(run_pass, stop=self.stop, publish=_ignore, wake=self._wake, leader=Unelected())
+
+    def busiest_hour(self) -> int:
+        """The most calls that any hour had."""
+        moments = [moment for moment, _, _ in self.calls]
+        return max(bisect_left(moments, moment + HOUR_S) - at for at, moment in enumerate(moments))
+
+    def sent(self, method: str, path: str = "") -> list[float]:
+        """When calls with this method, and with this end of their path, went out."""
+        return [moment for moment, how, what in self.calls if how == method and what.partition("?")[0].endswith(path)]
+
+    def _connection(self) -> HetznerConnection:
+        return self.run.eyes.hetzner._connection
+
+    def _noted(self, method: str, path: str) -> Callable[[int | None], None]:
+        self.calls.append((self.clock.timestamp(), method, path))
+        return lambda _status: None
+
+    def _wait(self, event: threading.Event, seconds: float) -> None:
+        """Let the time pass until somebody calls or the end has come."""
+        ends_at = self.clock.timestamp() + seconds
+        while self.clock.timestamp() < ends_at:
+            next_call = ends_at if self.calls_every_s is None else self._called_at + self.calls_every_s
+            self.clock.advance(max(0.0, min(next_call, ends_at, self._ends_at) - self.clock.timestamp()))
+            if self.clock.timestamp() >= self._ends_at:
+                self.stop.set()
+                self._wake.interrupt()
+                return
+            if self.calls_every_s is not None and self.clock.timestamp() >= next_call:
+                self._called_at = next_call
+                self._wake.call("a Node changed")
+            if event.is_set():
+                return
+
+
+def _ignore(_measured: Measured) -> None:
+    return

@@ -1,0 +1,80 @@
+"""How many calls may go out: a burst, then half the allowance an hour; the last of them for reading."""
+
+import pytest
+
+from actuators.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget
+
+
+class Bucket:
+    """A budget on a clock that only the test moves."""
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self.now = 0.0
+        self.budget = CallBudget(lambda: self.now)
+        self.budget.allow(limit)
+
+    def spend_all(self) -> int:
+        """How many calls pass at once."""
+        spent = 0
+        while True:
+            try:
+                self.budget.spend()
+            except OverBudget:
+                return spent
+            spent += 1
+
+
+@pytest.mark.parametrize("limit", [240, 1000, 3600, 36_000])
+def test_the_busiest_hour(limit: int) -> None:
+    """A full bucket, and all that flows in: less than three quarters."""
+    bucket = Bucket(limit)
+    spent = 0
+    for _ in range(3600):
+        spent += bucket.spend_all()
+        bucket.now += 1.0
+
+    assert limit / 2 < spent < limit * 3 / 4
+
+
+def test_a_call_that_is_not_sent_says_when() -> None:
+    """The next one flows in after two seconds."""
+    bucket = Bucket()
+    bucket.spend_all()
+    with pytest.raises(OverBudget) as caught:
+        bucket.budget.spend()
+    bucket.now += caught.value.retry_after_s + 0.001
+
+    assert 1.0 < caught.value.retry_after_s <= 2.0
+    assert bucket.spend_all() == 1
+
+
+def test_one_change_a_pass_when_little_is_left() -> None:
+    """Reading goes on, and with it one change; the others wait until there is more."""
+    bucket = Bucket()
+    for _ in range(700):
+        bucket.budget.spend()
+    bucket.budget.begin_pass()
+    bucket.budget.begin_change()
+
+    with pytest.raises(OverBudget) as caught:
+        bucket.budget.begin_change()
+    assert caught.value.retry_after_s == pytest.approx((882 / 3 - 182) / 0.5)
+    bucket.budget.begin_pass()
+    bucket.budget.begin_change()
+    bucket.now += caught.value.retry_after_s
+    bucket.budget.begin_change()
+
+
+def test_passes_keep_a_gap_when_little_is_left() -> None:
+    """As long as it takes for one more, a change included, to flow in; none while there is enough."""
+    bucket = Bucket()
+    assert bucket.budget.gap_s(reads=4) == 0.0
+
+    bucket.spend_all()
+    assert bucket.budget.gap_s(reads=4) == pytest.approx(18.0)
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 1])
+def test_an_impossible_allowance(limit: int) -> None:
+    """What is too little to look even once is Hetzner's to refuse."""
+    assert Bucket(limit).spend_all() >= 50
