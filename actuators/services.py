@@ -11,7 +11,7 @@ from typing import Any
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesWriter, segment
 from actuators.errors import Conflict, Invalid, NotFound
-from actuators.load_balancer_lookup import require_none_labelled, service_of
+from actuators.load_balancer_lookup import balancer_of, remaining, require_none_labelled, require_own, service_of
 from actuators.misplanned import misplanned
 from desired.change import Change, Claimed
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
@@ -42,8 +42,11 @@ def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
         raise Conflict(f"Service {service.id} is being deleted by now", status=error.status) from error
 
 
-def write_status(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
+def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
     """Publish the addresses of ``after``, and what else rides on the change.
+
+    Addresses that people may know are not given up for others because of a list alone, which may be of an earlier time:
+    the load balancer that has the others is looked at once more, and a Conflict raised when it is not the Service's.
 
     The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
     merged by type, so that those of others are kept as they are. The version makes it a Conflict when anybody has
@@ -54,12 +57,22 @@ def write_status(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -
             service = service_of(change, snapshot)
         case _:
             raise misplanned(change)
+    if _gives_up(change.before, ingress):
+        balancer = balancer_of(change, snapshot)
+        require_own(remaining(cloud, balancer), change, balancer, snapshot)
     status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
     if change.rides:
         status["conditions"] = [_condition(condition) for condition in change.rides]
     writer.patch(
         _path(service), {"metadata": _as_observed(service), "status": status}, content_type=STRATEGIC_MERGE_PATCH
     )
+
+
+def _gives_up(before: object, after: tuple[Ingress, ...]) -> bool:
+    """Whether an address that is published goes, and another comes."""
+    had = {entry.ip for entry in before if entry.ip} if isinstance(before, tuple) else set()
+    has = {entry.ip for entry in after if entry.ip}
+    return bool(had - has and has - had)
 
 
 def write_conditions(writer: KubernetesWriter, service: Service, conditions: Collection[ServiceCondition]) -> None:

@@ -205,7 +205,7 @@ def actuators_with(
         "node.network_condition": partial(write_network_condition, writer),
         "node.delete": partial(delete, writer, cluster, hands.reader),
         "service.claim": partial(claim, writer),
-        "service.status": partial(write_status, writer),
+        "service.status": partial(write_status, writer, hands.reader),
         "service.release": partial(release, writer, hands.reader),
         "certificate.create": partial(create_certificate, hands),
         **{kind: partial(actuator, hands) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},

@@ -4,6 +4,32 @@ from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, RACK_
 from tests.support.harm_truth import target_servers
 
 
+def test_a_load_balancer_of_this_run_does_not_vouch_for_its_project() -> None:
+    """All Nodes are silent for half an hour, and the token is that of an empty project with a network of the same
+    name: the first round creates a load balancer there, and it is no witness of the second."""
+    stage = a_stage(network="private")
+    stage.silence(minutes=31)
+    stage.run("a", "token")
+
+
+def test_a_load_balancer_of_an_earlier_run_does_not_vouch_for_its_project() -> None:
+    """The same, of which only additions were done in the first run."""
+    stage = a_stage(network="private", services=())
+    stage.silence(minutes=1)
+    stage.make_service("web")
+    stage.run("a", "token")
+    stage.advance(31 * 60)
+    stage.run("a", "token")
+
+
+def test_nothing_is_written_into_a_project_that_has_nothing_of_the_cluster() -> None:
+    """No network is configured, all Nodes are silent, and a new Service asks for a load balancer."""
+    stage = a_stage(network=None, services=())
+    stage.silence(minutes=5)
+    stage.make_service("web")
+    stage.run("a", "token")
+
+
 def test_an_empty_list_of_servers_empties_no_load_balancer() -> None:
     """The Nodes have been silent for some seconds, and one list of servers is empty."""
     stage = a_stage()
@@ -58,6 +84,35 @@ def test_an_adopted_load_balancer_that_a_person_let_go_of_is_not_deleted_either(
     stage.run()
     stage.delete_service("web")
     stage.run()
+
+
+def test_a_copy_of_the_cluster_takes_no_target_away() -> None:
+    """A copy of the etcd is restored; afterwards a Node joins the cluster, of which the copy knows nothing."""
+    stage = a_stage()
+    stage.restore()
+    stage.join()
+    stage.run("a")
+    stage.advance(300)
+    stage.run("copy")
+
+
+def test_a_copy_of_the_cluster_deletes_no_load_balancer() -> None:
+    """Somebody tidies up the copy: its Service goes, and the cluster's own goes on."""
+    stage = a_stage()
+    stage.restore()
+    stage.advance(300)
+    stage.delete_service("web", "copy")
+    stage.run("copy")
+
+
+def test_a_copy_of_the_cluster_closes_no_port() -> None:
+    """The Service got another port after the copy was made."""
+    stage = a_stage()
+    stage.restore()
+    stage.listen("web", 80, 443)
+    stage.run("a")
+    stage.advance(300)
+    stage.run("copy")
 
 
 def test_a_route_to_a_strangers_server_is_not_led_back() -> None:
@@ -141,3 +196,12 @@ def test_a_move_that_is_held_keeps_no_node_from_its_traffic() -> None:
     stage.kill(1)
     stage.settle()
     assert target_servers(stage.balancer()) == {2, 3, 4, 5, made}
+
+
+def test_a_list_of_an_earlier_time_publishes_no_address_of_the_past() -> None:
+    """A load balancer was deleted by hand and made anew. The list of load balancers is of the time before."""
+    stage = a_stage()
+    stage.delete_balancer(stage.balancer()["id"])
+    stage.run()
+    stage.run("a", "load_balancers:stale")
+    stage.settle()

@@ -278,11 +278,13 @@ def _lost_publications(deed: Deed) -> Iterator[str]:
         if not is_wanted(service) or now is None or now["metadata"]["uid"] != service["metadata"]["uid"]:
             continue
         had, root = published(service), f"load_balancer/{key}"
-        if not had or option(service, "hostname") or had & published(now) or deed.let_any(root):
+        if not had or option(service, "hostname") or deed.let_any(root):
             continue
-        found = balancer_of(deed.before, deed.project, service, deed.before.uid(name))
-        if found is not None and had & addresses_of(found):
-            yield f"Service {key} publishes {sorted(published(now))}, and its load balancer has {sorted(had)}"
+        found = balancer_of(deed.after, deed.project, service, deed.before.uid(name))
+        has = addresses_of(found) if found is not None else frozenset()
+        lost, false = (had & has) - published(now), published(now) - has
+        if lost and (false or not published(now)):
+            yield f"Service {key} publishes {sorted(published(now))}, and its load balancer has {sorted(has)}"
 
 
 def _lost_routes(deed: Deed) -> Iterator[str]:

@@ -7,15 +7,18 @@ there are two of one UID, of which ``copy`` has no kubelets.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from datetime import timedelta
+from functools import cache, partial
 from ipaddress import IPv4Network
 from typing import Any
 
-from actuators.approvals import approve
+from actuators.approvals import approve, remember
 from desired.annotations.options import Defaults
 from desired.approval import Approval
 from desired.settings import Settings
 from reconciler.history import History
+from reconciler.memory import Memory
+from reconciler.observe.kubernetes import observe_remembered
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Simulator
@@ -81,6 +84,8 @@ class Start:
     """Whether the other project has servers of the same names."""
     copied: bool = False
     """Whether a copy of cluster ``a`` was restored five minutes ago."""
+    undo: timedelta = timedelta(0)
+    """How long a load balancer outlives its Service."""
 
     @property
     def settings(self) -> Settings:
@@ -90,6 +95,7 @@ class Start:
             routes=self.routes and self.network is not None,
             cluster_cidr=IPv4Network(str(CLUSTER_CIDR)),
             balancer_defaults=Defaults(location="fsn1"),
+            undo_window=self.undo,
         )
 
 
@@ -195,8 +201,19 @@ def _a_node(number: int, start: Start) -> Raw:
 
 def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clock: SimulatedClock) -> Cluster:
     nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
-    world = {"nodes": nodes, "services": list(services)}
+    own = {"metadata": {"name": "hcloud-reconciler", "namespace": NAMESPACE}, "data": {}}
+    world = {"nodes": nodes, "services": list(services), "configmaps": [own]}
     return Cluster(name, HOME, KubernetesSimulator(clock, world=world, seed=FIRST[name]))
+
+
+def _memory(run: Run, settings: Settings, *, loop: bool) -> Memory:
+    """Of its project, as the command has it."""
+    return Memory(
+        partial(observe_remembered, run.eyes.kubernetes, NAMESPACE),
+        partial(remember, run.sim.kubernetes_writer(), NAMESPACE),
+        settings,
+        after_changes_only=not loop,
+    )
 
 
 @dataclass
@@ -288,6 +305,7 @@ class Stage:
         if known is None:
             lenses = self._new_lenses(cluster)
             known = Run(self._direct(cluster, lenses[1], lenses[0]), self.settings)  # type: ignore[arg-type]
+            known.remember = _memory(known, self.settings, loop=loop).keep
             if loop:
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
                 self._loops[cluster] = known
@@ -318,17 +336,18 @@ class Stage:
     def _shadow(self, cluster: str, how: str, project: str | None) -> Simulator:
         """A simulator of an earlier time, which answers reads of lists alone."""
         seen = self.first if how == "stale" else self._past[how]
+        if how == "stale" and cluster not in seen.clusters:
+            # Until its control plane has found out that no kubelet reports, nothing tells a copy from the cluster.
+            seen = self._past["copied"]
         if project is not None:
             return HetznerSimulator(self.truth.clock, OPTIONS, world=seen.projects[project])
-        # A copy is as old as its cluster.
-        name = cluster if cluster in seen.clusters else "a"
-        return KubernetesSimulator(self.truth.clock, world=seen.clusters[name])
+        return KubernetesSimulator(self.truth.clock, world=seen.clusters[cluster])
 
     def _shown(self, lens: Lens, before: Seen, cluster: str, lies: Collection[str]) -> Mapping[str, Collection[str]]:
         """Nodes that the controller was shown, and which lists were of another time."""
         shown: Collection[str] = before.nodes[cluster].keys()
         if "nodes:stale" in lies:
-            shown = self.first.nodes.get(cluster, self.first.nodes["a"]).keys()
+            shown = (self.first if cluster in self.first.nodes else self._past["copied"]).nodes[cluster].keys()
         hidden = lens.hidden("nodes")
         untrue = {lie.partition(":")[0] for lie in lies}
         uids = {name: node["metadata"]["uid"] for name, node in before.nodes[cluster].items()}
@@ -478,6 +497,7 @@ class Stage:
         self.truth.clusters["copy"] = Cluster("copy", HOME, copied, is_copy=True)
         self._let["copy"] = dict(self._let.get("a", {}))
         self.silence("copy")
+        self._past["copied"] = self.truth.seen()
 
     # What is asked of the truth.
 

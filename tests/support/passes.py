@@ -83,6 +83,8 @@ class Run:
     """What a loop would remember; None: each pass is the first."""
     budget: CallBudget | None = None
     """What a loop would have left of calls to Hetzner; None: as many as may be."""
+    remember: Callable[[Snapshot, bool], None] | None = None
+    """What lets the cluster remember its project; None: nobody does."""
     eyes: Eyes = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -124,6 +126,7 @@ class Run:
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, writer, NAMESPACE)
         acting = Acting(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
+        acting = acting if self.remember is None else replace(acting, remember=self.remember)
         return converge(self.looking, acting)
 
     def approve(self, hold_hash: str) -> None:

@@ -15,7 +15,7 @@ from desired.load_balancer import KNOWN_AFTER_APPLY
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.service import Ingress, ServiceCondition
 from desired.snapshot import Snapshot
-from tests.balancers import a_service, a_world
+from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
 from tests.support.simulators import START, Simulation, ago
 
@@ -90,10 +90,11 @@ def carry_out(sim: Simulation, change: Change, snapshot: Snapshot | None = None)
 
 def actuate(sim: Simulation, writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
     """Give the change to its actuator, with this writer."""
-    if change.kind == "service.release":
-        release(writer, sim.hetzner_reader(), change, snapshot)
+    if change.kind == "service.claim":
+        claim(writer, change, snapshot)
     else:
-        {"service.claim": claim, "service.status": write_status}[change.kind](writer, change, snapshot)
+        looked_up = {"service.release": release, "service.status": write_status}[change.kind]
+        looked_up(writer, sim.hetzner_reader(), change, snapshot)
 
 
 def touch(sim: Simulation) -> None:
@@ -194,6 +195,37 @@ def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
     carry_out(sim, replace(STATUS, before=NEW, after=()))
 
     assert service(sim)["status"]["loadBalancer"] == {}
+
+
+@pytest.mark.parametrize(
+    ("there", "is_written"),
+    [
+        pytest.param("its own", True, id="it is the Service's"),
+        pytest.param("another's", False, id="it is another Service's by now"),
+        pytest.param(None, False, id="it is gone"),
+    ],
+)
+def test_no_address_is_given_up_because_of_a_list(
+    started: Callable[..., Simulation], there: str | None, is_written: bool
+) -> None:
+    """A list of an earlier time shows a load balancer that was there before the one whose addresses are published."""
+    sim = started()
+    metadata = service(sim)["metadata"]
+    served, listed = a_service(uid=metadata["uid"], resource_version=metadata["resourceVersion"]), a_balancer()
+    owner = {"its own": served.uid, "another's": "another's", None: None}[there]
+    found = [] if owner is None else [{"id": listed.id, "name": "web", "labels": {LABEL_SERVICE_UID: owner}}]
+    sim.hetzner.replace_world({"load_balancers": found})
+    labelled = replace(listed, spec=replace(listed.spec, labels={LABEL_SERVICE_UID: served.uid}))
+    snapshot = replace(a_world([served], [labelled]), taken_at=START)
+    change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),))
+
+    if is_written:
+        carry_out(sim, change, snapshot)
+    else:
+        with pytest.raises(Conflict):
+            carry_out(sim, change, snapshot)
+
+    assert (service(sim)["status"]["loadBalancer"]["ingress"] != OLD) is is_written
 
 
 @pytest.mark.parametrize("present", [None, replace(READY, status="False"), READY], ids=["new", "another", "the same"])

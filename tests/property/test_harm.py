@@ -1,0 +1,231 @@
+"""The law of harm: whatever clusters, clones and people do, and whatever lies a controller sees, in no run is anything
+lost whose server and wish are there in truth; and when the lies end, all is as people want it.
+
+A world is a start and some steps: who does what, or who runs through which lies. ``harm_stage`` carries them out,
+``harm_judge`` looks at the truth after each run. ``HARM_WORLDS`` says how many worlds are tried in all.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.property.strategies import EXAMPLES, SEED, some
+from tests.support.harm_lens import HOW, OF_CLUSTER, OF_PROJECT
+from tests.support.harm_stage import (
+    FREE_IP,
+    GUEST,
+    GUEST_IP,
+    HOME,
+    NAT_IP,
+    RACK_IP,
+    SHOP,
+    Stage,
+    Start,
+    a_stage,
+    node_name,
+    pods,
+)
+from tests.support.harm_truth import balancer_of, is_wanted, server_of
+
+WORLDS = int(os.environ.get("HARM_WORLDS") or EXAMPLES)
+Step = tuple[Any, ...]
+"""What happens, or ``run``, with its parameters."""
+
+PRIVATE: Mapping[str, str] = {"use-private-ip": "true"}
+STARTS: Mapping[str, tuple[Start, ...]] = {
+    "small": (
+        Start(nodes=1),
+        Start(nodes=2, network="private", routes=False, services=(("web", PRIVATE),)),
+        Start(nodes=3, network=None),
+    ),
+    "routed": (
+        Start(nodes=4, twins=True),
+        Start(nodes=5, network="private", services=(("web", {}), ("db", PRIVATE))),
+        Start(nodes=4, undo=timedelta(minutes=10), services=(("web", {}), ("db", {}))),
+    ),
+    "large": (Start(nodes=8, services=(("web", PRIVATE), ("db", {}))), Start(nodes=9, routes=False, twins=True)),
+    "shared": (
+        Start(nodes=3, others=3),
+        Start(nodes=5, others=2, services=(("web", {}), ("db", {}))),
+    ),
+    "copied": (
+        Start(nodes=3, copied=True),
+        Start(nodes=6, copied=True, services=(("web", PRIVATE), ("db", {})), undo=timedelta(minutes=10)),
+    ),
+}
+"""Name → worlds to begin with: each is converged once, and copied from then on."""
+
+OPTIONS: tuple[tuple[str, str | None], ...] = (
+    ("use-private-ip", "true"),
+    ("use-private-ip", None),
+    ("private-ipv4", FREE_IP),
+    ("private-ipv4", FREE_IP),
+    ("private-ipv4", None),
+    ("name", "shop"),
+    ("name", "idle"),
+    ("name", "empty"),
+    ("name", "theirs"),
+    ("name", None),
+    ("algorithm-type", "least_connections"),
+    ("type", "lb21"),
+    ("node-selector", "zone=a"),
+    ("node-selector", None),
+    ("disable-public-network", "true"),
+    ("disable-public-network", None),
+)
+TARGETS: tuple[dict[str, Any], ...] = (
+    {"type": "ip", "ip": {"ip": RACK_IP}},
+    {"type": "label_selector", "label_selector": {"selector": "pool=x"}},
+    {"type": "server", "server": {"id": GUEST}},
+)
+CLUSTERS = ("a", "a", "copy", "b", "copy", "b")
+
+
+def _cluster(stage: Stage, number: int) -> str:
+    chosen = CLUSTERS[number % len(CLUSTERS)]
+    return chosen if chosen in stage.truth.clusters else "a"
+
+
+def _server(stage: Stage, number: int, cluster: str = "a") -> int:
+    """The number of some Node's server; 0 when there is none."""
+    found = sorted(filter(None, map(server_of, stage.nodes(cluster).values())))
+    return found[number % len(found)] if found else 0
+
+
+def _service(number: int) -> str:
+    return ("web", "web", "db", "mail")[number % 4]
+
+
+def _annotate(stage: Stage, first: int, second: int) -> None:
+    name, value = OPTIONS[second % len(OPTIONS)]
+    stage.annotate(_service(first), {name: value})
+
+
+def _make_service(stage: Stage, first: int, second: int) -> None:
+    """A new Service, which may name any load balancer from the start."""
+    options: Sequence[Mapping[str, str]] = ({}, {"name": "idle"}, {"name": "shop"}, {"name": "empty"}, PRIVATE)
+    stage.make_service(("mail", "db", "web")[first % 3], options[second % len(options)])
+
+
+def _lead(stage: Stage, first: int, second: int) -> None:
+    found = _balancer(stage, first)
+    stage.lead(found or SHOP, TARGETS[second % len(TARGETS)])
+
+
+def _balancer(stage: Stage, number: int) -> int | None:
+    """The load balancer of a Service of cluster ``a``."""
+    seen = stage.truth.seen()
+    service = seen.services["a"].get(f"default/{_service(number)}")
+    found = balancer_of(seen, HOME, service, seen.uid("a")) if is_wanted(service) and service else None
+    return found["id"] if found else None
+
+
+def _drop(stage: Stage, first: int, second: int) -> None:
+    found = _balancer(stage, first)
+    if found is not None:
+        stage.drop(found, _server(stage, second))
+
+
+def _delete_balancer(stage: Stage, first: int, _second: int) -> None:
+    found = _balancer(stage, first)
+    if found is not None:
+        stage.delete_balancer(found)
+
+
+def _route(stage: Stage, first: int, second: int) -> None:
+    gateway = (GUEST_IP, None, NAT_IP, "10.0.0.12", "10.0.0.99")[second % 5]
+    stage.route(pods((1, 2, 3, 101, 200)[first % 5]), gateway)
+
+
+def _silence(stage: Stage, first: int, second: int) -> None:
+    chosen = () if first % 2 == 0 else (_server(stage, first),)
+    stage.silence(_cluster(stage, first), *chosen, minutes=(0.2, 1, 5, 31)[second % 4])
+
+
+def _rename(stage: Stage, first: int, second: int) -> None:
+    stage.rename(_server(stage, first), (node_name(2), "elsewhere", node_name(101))[second % 3])
+
+
+HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
+    "silence": _silence,
+    "wake": lambda stage, *_: stage.wake(),
+    "kill": lambda stage, first, _: stage.kill(_server(stage, first)),
+    "join": lambda stage, *_: stage.join(),
+    "rename": _rename,
+    "swap": lambda stage, first, second: stage.swap(_server(stage, first), _server(stage, second)),
+    "cordon": lambda stage, first, _: stage.cordon(_server(stage, first)),
+    "mark": lambda stage, first, _: stage.mark(_server(stage, first), "ToBeDeletedByClusterAutoscaler"),
+    "delete node": lambda stage, first, _: stage.delete_node(_server(stage, first)),
+    "make service": _make_service,
+    "delete service": lambda stage, first, second: stage.delete_service(_service(first), _cluster(stage, second)),
+    "annotate": _annotate,
+    "retain": lambda stage, first, second: stage.retain(_service(first), ("retain", "delete", None)[second % 3]),
+    "listen": lambda stage, first, second: stage.listen(_service(first), *((80,), (80, 443), (443,))[second % 3]),
+    "route": _route,
+    "lead": _lead,
+    "drop": _drop,
+    "delete balancer": _delete_balancer,
+    "restore": lambda stage, *_: stage.restore(),
+    "advance": lambda stage, first, _: stage.advance((15, 90, 600, 1900, 4000)[first % 5]),
+    "approve": lambda stage, first, second: stage.approve(_cluster(stage, second), first),
+}
+_OFTEN = (
+    "silence",
+    "silence",
+    "join",
+    "kill",
+    "annotate",
+    "annotate",
+    "annotate",
+    "make service",
+    "approve",
+    "advance",
+)
+NUMBERS = st.integers(0, 13)
+happenings: st.SearchStrategy[Step] = st.tuples(some(*HAPPENINGS, *_OFTEN), NUMBERS, NUMBERS)
+_LISTS = (f"{kind}:{how}" for kind in (*OF_PROJECT, *OF_CLUSTER) for how in HOW)
+_LIES = ("token", "token", "servers:all", "servers:all", "servers:half", "clock", "network", *_LISTS)
+lies: st.SearchStrategy[tuple[str, ...]] = st.one_of(
+    st.just(()), st.tuples(some(*_LIES)), st.tuples(some(*_LIES), some(*_LIES))
+)
+runs: st.SearchStrategy[Step] = st.tuples(st.just("run"), NUMBERS, lies, st.booleans())
+scripts = st.lists(st.one_of(happenings, happenings, runs), min_size=1, max_size=12)
+
+
+def play(start: Start, script: Sequence[Step]) -> Stage:
+    """Carry a script out, and let the world settle. Raises AssertionError for harm, and for what is left undone."""
+    stage = a_stage(start)
+    for name, *how in script:
+        if name == "run":
+            first, seen_through, loop = how
+            stage.run(_cluster(stage, first), *seen_through, loop=loop)
+        else:
+            first, second = how
+            HAPPENINGS[name](stage, first, second)
+    stage.settle()
+    return stage
+
+
+@pytest.mark.timeout(3600)  # a failure takes minutes to become as short as it gets
+@pytest.mark.parametrize("kind", STARTS)
+def test_nothing_is_harmed_and_all_is_mended(kind: str) -> None:
+    """See the module."""
+
+    @seed(SEED)
+    @settings(
+        max_examples=max(1, WORLDS // len(STARTS)),
+        deadline=None,
+        derandomize=False,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(some(*STARTS[kind]), scripts)
+    def law(start: Start, script: Sequence[Step]) -> None:
+        play(start, script)
+
+    law()
