@@ -98,7 +98,8 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     that Service publishes, and with the labels alone where no Node is ours yet; the configured network when it was
     given by its id, as a name may exist twice; a route in it to pods of one of our Nodes by that Node's own address, as
     clusters made from one template have the same pod CIDRs; or the network or a load balancer that this cluster
-    remembers. What was no witness when the pass began is none: it may be the work of this very pass.
+    remembers: then no other load balancer is one, as it was made since. What was no witness when the pass began is none
+    either: it may be the work of this very pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -113,12 +114,7 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
         if isinstance(snapshot.servers.find(server_id), Present):
             yield node.key, "server"
     remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else Remembered()
-    services = {service.uid: service for service in snapshot.services or ()}
-    for balancer in snapshot.load_balancers or ():
-        if balancer.id in remembered.load_balancers:
-            yield balancer.key, "remembered load balancer"
-        elif _is_ours(balancer, services, snapshot) and (is_newborn or _is_published(balancer, services)):
-            yield balancer.key, "load balancer"
+    yield from _witnessing_balancers(snapshot, remembered, is_newborn=is_newborn)
     if isinstance(snapshot.network, Present) and snapshot.network.value:
         network_id = snapshot.network.value.id
         if (settings.network or "").lstrip("0") == str(network_id):  # a number may also be a network's name
@@ -127,6 +123,18 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
             yield f"network/{network_id}", "remembered network"
         for route in _routes_to_pods(snapshot, settings):
             yield route_key(network_id, route.destination), "route"
+
+
+def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:
+    """Where any is remembered, what is not among them was made since the anchor last held: by a person's word, perhaps,
+    and that was on one load balancer and not on the project."""
+    services = {service.uid: service for service in snapshot.services or ()}
+    for balancer in snapshot.load_balancers or ():
+        if remembered.load_balancers:
+            if balancer.id in remembered.load_balancers:
+                yield balancer.key, "remembered load balancer"
+        elif _is_ours(balancer, services, snapshot) and (is_newborn or _is_published(balancer, services)):
+            yield balancer.key, "load balancer"
 
 
 def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
@@ -166,10 +174,11 @@ def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
 
 
 def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether what the cluster remembers can make a difference: nothing else tells whose project this is, and there is
-    something to lose or to be written."""
+    """Whether what the cluster remembers can make a difference: no server of a Node's tells whose project this is, nor
+    a network by its id, and there is something to lose or to be written. A load balancer may have been made since."""
     anchor = anchor_of_cloud(snapshot, settings)
-    if anchor.total or anchor.present or witnesses(snapshot, settings):
+    found = witnesses(snapshot, settings)
+    if anchor.total or anchor.present or "network" in found.values() or (found and not anchor.nodes):
         return False
     return bool(anchor.nodes or snapshot.load_balancers or snapshot.routes)
 

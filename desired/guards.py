@@ -27,6 +27,7 @@ from desired.ownership import Provider, provider_of
 from desired.patience_guards import back_off, flapping
 from desired.presumptions import doubt_about_change
 from desired.quota import quota
+from desired.remembered import Remembered
 from desired.route_guards import cluster_cidr, route_blast_radius
 from desired.routes.gateways import Gateways
 from desired.section import Unknown
@@ -84,8 +85,7 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
                 why = f"the servers of {anchor.hidden} Nodes could not be read to tell whether this is the cluster's"
                 yield Finding("incomplete-snapshot", Verdict.WAITING, keys, f"{why} project")
             elif isinstance(remembered, Unknown):
-                why = f"what this cluster remembers of its project could not be read: {remembered.why}"
-                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, why)
+                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, _explain_unremembered(remembered))
             else:
                 yield Finding("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
         case AnchorState.NONE if removals and not facts.witnesses:
@@ -206,14 +206,22 @@ def explain_easing(settings: Settings) -> str:
     return f"what is not Ready for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
 
 
-def anchor_notes(anchor: Anchor, witnesses: Collection[str] = ()) -> tuple[Note, ...]:
+def anchor_notes(
+    anchor: Anchor, witnesses: Collection[str] = (), remembered: Remembered | Unknown | None = None
+) -> tuple[Note, ...]:
     """The finding that it is, even when nothing is held, that the project seems to be another: the anchor is violated,
-    or nothing of the cluster was found and all was read. Empty otherwise."""
+    or nothing of the cluster was found and all was read. What could not be read is said as that. Empty otherwise."""
     if anchor.state is AnchorState.VIOLATED:
         return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
     if anchor.state is AnchorState.UNFOUND and not anchor.hidden and not witnesses:
+        if isinstance(remembered, Unknown):
+            return (Note("project/cloud", NoteKind.UNKNOWN, _explain_unremembered(remembered)),)
         return (Note("project/cloud", NoteKind.ANCHOR, explain_unfound(anchor)),)
     return ()
+
+
+def _explain_unremembered(remembered: Unknown) -> str:
+    return f"what this cluster remembers of its project could not be read: {remembered.why}"
 
 
 def _provider(change: Change, snapshot: Snapshot) -> Provider | None:

@@ -58,7 +58,8 @@ def judge(
 def _notes(facts: Facts) -> tuple[Note, ...]:
     """The plan's notes, those on other controllers and on clocks, and the anchor's. What is not found in another
     project says nothing of a Node: then the anchor speaks for all of them."""
-    anchor = anchor_notes(facts.anchor, facts.witnesses if facts.anchor.state is AnchorState.UNFOUND else ())
+    witnesses = facts.witnesses if facts.anchor.state is AnchorState.UNFOUND else ()
+    anchor = anchor_notes(facts.anchor, witnesses, facts.snapshot.remembered)
     notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
     return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor)
 

@@ -164,7 +164,7 @@ def run_controller(
         triggers=triggers,
         begins_to_watch=cache(triggers.start),
         metrics=metrics,
-        token=_token(hands, config),
+        token=_token(wired, hands, config),
         budget=budget,
     )
 
@@ -262,7 +262,12 @@ def _triggers(wired: Wired, config: Config, wake: Wake) -> Triggers:
     return watch_cluster(wired.looking.eyes.kubernetes, wake.call, kinds)
 
 
-def _token(hands: Hands, config: Config) -> RotatingToken | None:
+def _token(wired: Wired, hands: Hands, config: Config) -> RotatingToken | None:
     if config.token_file is None:
         return None
-    return RotatingToken(config.token_file, config.token, hands.cloud.use_token)
+
+    def use(token: str) -> None:
+        hands.cloud.use_token(token)
+        wired.looking.eyes.confirmer.forget()
+
+    return RotatingToken(config.token_file, config.token, use)

@@ -42,7 +42,7 @@ class Memory:
         self._settings = settings
         self._after_changes_only = after_changes_only
         self._stored: Remembered | None = None
-        self._not_before: datetime | None = None
+        self._failed_at: datetime | None = None
 
     def forget(self) -> None:
         """Somebody else may have written: what is stored is not known any more. May be called from any thread."""
@@ -54,7 +54,7 @@ class Memory:
         the next total loss of Nodes depends on it."""
         if self._after_changes_only and not has_changed:
             return
-        if self._not_before is not None and snapshot.taken_at < self._not_before:
+        if snapshot.clocks.differ or (self._failed_at and abs(snapshot.taken_at - self._failed_at) < _PAUSE):
             return
         uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
         if uid is None or anchor_of_cloud(snapshot, self._settings).state is not AnchorState.HOLDS:
@@ -76,9 +76,9 @@ class Memory:
         wanted = to_remember(snapshot, stored)
         if wanted != stored:
             self._write(wanted, uid)
-        self._stored, self._not_before = wanted, None
+        self._stored, self._failed_at = wanted, None
 
     def _put_off(self, snapshot: Snapshot, why: str) -> None:
         self._stored = None
-        self._not_before = snapshot.taken_at + _PAUSE
+        self._failed_at = snapshot.taken_at
         _log.warning("what tells the project is not remembered %s", pairs(why=why))

@@ -44,6 +44,10 @@ class Confirmer:
         self._reader = reader
         self._asked: dict[int, _Asked] = {}
 
+    def forget(self) -> None:
+        """What was said to another token says nothing of this one's project. May be called from any thread."""
+        self._asked = {}
+
     def confirm(self, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
         """``snapshot`` with what is known by id of the servers on whose absence removals hang; ``most`` of them are
         asked for, none when it is 0.

@@ -153,7 +153,9 @@ def observe_again(
         node_section = _without_latecomers(node_section, found_nodes)
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
-    snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=eyes.clocks)
+    # Clocks that differed once differ for the whole pass: what was read by a wrong one may still stand.
+    clocks = old.clocks if old.clocks.differ else eyes.clocks
+    snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=clocks)
     failures = _failures(before.failures, {"services": error})
     if network is None:
         return _confirmed(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads), most)

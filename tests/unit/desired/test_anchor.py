@@ -336,6 +336,17 @@ def test_what_is_remembered_as_a_witness(remembered: Remembered | Unknown | None
     assert witnesses(snapshot, Settings(network="private")) == expected
 
 
+def test_a_load_balancer_that_was_made_since_is_no_witness() -> None:
+    """A person who approves one load balancer in a strange project has not approved the project: where load balancers
+    are remembered, another one that is published by now proves nothing."""
+    snapshot = a_world([ALIVE], [a_balancer()], nodes=[a_lost_node()], servers=[])
+    assert witnesses(replace(snapshot, remembered=Remembered(None, (7,))), Settings()) == {}
+    assert witnesses(replace(snapshot, remembered=Remembered(None, (7, 42))), Settings()) == {
+        "load_balancer/#42": "remembered load balancer"
+    }
+    assert witnesses(replace(snapshot, remembered=Remembered(4)), Settings()) == BALANCER
+
+
 @pytest.mark.parametrize(
     ("balancer", "expected"),
     [
@@ -375,7 +386,7 @@ NETWORKED: dict[str, Any] = {"network": Present(a_network(4))}
         pytest.param(a_snapshot([a_settled_node()]), None, False, id="violated"),
         pytest.param(a_snapshot([a_settled_node()], [a_server()]), None, False, id="holds"),
         pytest.param(a_snapshot([a_joining_node()]), None, False, id="being-born"),
-        pytest.param(a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, False, id="published"),
+        pytest.param(a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, True, id="published"),
         pytest.param(a_world([], [a_balancer()], nodes=[], servers=[]), None, False, id="no-node-and-its-own-label"),
         pytest.param(a_world([], [STRANGERS], nodes=[], servers=[]), None, True, id="no-node-and-something-to-lose"),
     ],

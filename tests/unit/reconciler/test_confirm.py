@@ -198,6 +198,18 @@ def test_a_clock_that_is_set(sim: Simulation, fault: dict[str, Any] | None, time
     assert found == times
 
 
+def test_what_was_said_to_another_token_is_forgotten(sim: Simulation) -> None:
+    """The token of another project was answered that there is no such server: that says nothing of this one's."""
+    made = confirmer(sim)
+    made.confirm(lacking(1), Settings())
+    asked(sim)
+    made.forget()
+
+    made.confirm(lacking(1), Settings())
+
+    assert asked(sim) == {1}
+
+
 def test_what_was_never_asked_goes_first(sim: Simulation) -> None:
     """Those that failed do not keep the others from ever having their turn."""
     sim.spoil_hetzner(**DOWN, count=None)

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from actuators.errors import ApiError, Denied, Transient
+from desired.clocks import Clocks
 from desired.remembered import NOTHING, Remembered
 from desired.section import Present, Section, Unknown
 from desired.settings import Settings
@@ -111,6 +112,19 @@ def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError) -> 
     memory.keep(replace(WORLD, taken_at=NOW + timedelta(minutes=59)), has_changed=False)
     assert stored.asked == ["read"]
     memory.keep(replace(WORLD, taken_at=NOW + timedelta(hours=1)), has_changed=False)
+    assert (stored.asked, stored.value) == (["read", "read", "write"], KNOWN)
+
+
+def test_a_clock_that_was_ahead_does_not_put_it_off_for_days() -> None:
+    """What failed then is tried again at once after the clock was set; while clocks differ nothing is asked."""
+    stored = Stored(trouble=Transient("500"))
+    memory = a_memory(stored)
+    ahead = replace(WORLD, taken_at=NOW + timedelta(days=2))
+    memory.keep(replace(ahead, clocks=Clocks(hetzner=timedelta(days=-2))), has_changed=False)
+    assert stored.asked == []
+    memory.keep(ahead, has_changed=False)
+    stored.trouble = None
+    memory.keep(WORLD, has_changed=False)
     assert (stored.asked, stored.value) == (["read", "read", "write"], KNOWN)
 
 

@@ -61,6 +61,17 @@ def read(sim: Simulation) -> Counter[str]:
     return Counter(entry.path.rpartition("/")[2] for entry in entries)
 
 
+def test_clocks_that_differed_once_differ_for_the_whole_pass(sim: Simulation, eyes: Eyes) -> None:
+    """One API server of several is an hour ahead and has told the time of the Nodes: a later round in which the others
+    answer alone leaves that time where it is, and gives no Node up by it."""
+    sim.spoil_kubernetes("clock", seconds=3600, path="/api/v1/nodes$")
+    before = first(sim, eyes)
+    assert before.snapshot.clocks.differ
+
+    for kinds in (("lb.target",), ("service.claim",)):
+        assert again(eyes, before, *kinds).snapshot.clocks.differ
+
+
 @pytest.mark.parametrize(
     ("kinds", "anew", "later"),
     [
