@@ -6,13 +6,13 @@ from desired.change import Change, Verdict
 from desired.finding import Facts, Finding
 from desired.kinds import KINDS, Verb
 from desired.load_balancer import CloudBalancer, ServerTarget, Target
-from desired.load_balancers.identity import owner_of
+from desired.load_balancers.identity import former_of, owner_of
 from desired.load_balancers.matching import Adoptable, Contested, Foreign
 from desired.load_balancers.moving import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.serving import Serving
 from desired.load_balancers.switching import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
 from desired.load_balancers.targets import Membership, removal_reason
-from desired.load_balancers.undo import shown_time
+from desired.load_balancers.undo import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
 from desired.section import Absent, Unknown, Unmanaged
 from desired.settings import Controller
@@ -34,7 +34,8 @@ def foreign_owner(facts: Facts) -> Iterator[Finding]:
 
 def adoption(facts: Facts) -> Iterator[Finding]:
     """A person has to see what an adoption would take away, and to say that a load balancer is theirs which was a dead
-    Service's, or which somebody uses and nobody owns: everything after the adoption changes where traffic goes.
+    Service's, which waits for another Service's return, or which somebody uses and nobody owns, or another Service let
+    go: everything after the adoption changes where traffic goes.
 
     The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
     be told the adoption waits: afterwards nobody would be asked.
@@ -47,18 +48,24 @@ def adoption(facts: Facts) -> Iterator[Finding]:
         keys = tuple(sorted([adopt.key, *(change.key for change in removals)]))
         balancer = wish.match.balancer
         named = f"load balancer {balancer.id} {balancer.spec.name}"
-        uid = owner_of(balancer.spec.labels).service_uid
+        owner = owner_of(balancer.spec.labels)
+        uid, former = owner.service_uid, shown_former(owner)
         strange = f"{named} was a Service's, of the UID {uid}, and nothing says that it was one of this cluster"
         if removals:
             parts = ", ".join(change.key.split("/", 3)[-1].replace("/", " ") for change in removals)
             why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
             why += f"; {strange}" if wish.match.is_stranger else ""
+            why += f"; {_awaited(balancer)}" if wish.match.is_awaited else ""
             yield Finding("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
         elif wish.match.is_stranger:
             yield Finding("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+        elif wish.match.is_awaited:
+            mine = former_of(wish.service)
+            yield Finding("adoption", Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
         elif wish.match.is_in_use_by_nobody_known:
             use = _use_of(balancer)
-            why = f"{named} is to be taken over, and nothing says whose it is: somebody uses it, with {use}"
+            whose = f"was let go with {former}" if wish.match.is_anothers else "nothing says whose it is"
+            why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
             yield Finding("adoption", Verdict.HELD, keys, why, use, "no listener, no target")
         gap = _hides_removals(wish, balancer, facts.snapshot)
         if gap is not None:
@@ -243,6 +250,15 @@ def _alive(targets: Collection[Target], wish: Serving, snapshot: Snapshot) -> in
 def _is_gone(target: ServerTarget, wish: Serving, snapshot: Snapshot) -> bool:
     absent = isinstance(snapshot.servers.find(target.server_id), Absent)
     return absent and not removal_reason(target, wish.targets.claiming(target.server_id), snapshot).server_lives
+
+
+def _awaited(balancer: CloudBalancer) -> str:
+    """Whose return the load balancer waits for."""
+    owner = owner_of(balancer.spec.labels)
+    due_at = due_of(owner)
+    until = "" if due_at is None else f" until {shown_time(due_at)}"
+    named = f"load balancer {balancer.id} {balancer.spec.name}"
+    return f"{named} was let go{until} with {shown_former(owner)}, which gets it back if it returns"
 
 
 def _use_of(balancer: CloudBalancer) -> str:

@@ -153,7 +153,7 @@ class Owner:
     adopted: str | None = None
     """The value of the label that says that it was nobody's when a Service took it over."""
     former: str | None = None
-    """Whose it was when it was let go for a while; None where it was not."""
+    """Whose it was when it was let go; None where it was not."""
     delete_after: str | None = field(default=None, compare=False)
     """When it may be deleted. Never compared, as ``released``."""
 

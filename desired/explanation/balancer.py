@@ -114,7 +114,7 @@ def _labels(
         (LABEL_CLUSTER_UID, before.cluster_uid, after.cluster_uid, lambda uid: _say_cluster(uid, snapshot)),
         (LABEL_RELEASED, before.released, after.released, _say_released),
         (LABEL_ADOPTED, before.adopted, after.adopted, _say_adopted),
-        (LABEL_FORMER, before.former, after.former, _say_former),
+        (LABEL_FORMER, before.former, after.former, lambda former: _say_former(former, before, after)),
         (LABEL_DELETE_AFTER, before.delete_after, after.delete_after, _say_delete_after),
     )
     for key, value, wanted, say in rows:
@@ -165,8 +165,10 @@ def _returns(wish: Serving | Leaving | None) -> bool:
     return wish is not None and isinstance(wish.match, Adoptable) and wish.match.returns
 
 
-def _say_former(former: str | None) -> str:
-    return "nothing" if former is None else "whose it was, and who gets it back"
+def _say_former(former: str | None, before: Owner, after: Owner) -> str:
+    if former is None:
+        return "nothing"
+    return "whose it was" if before.released or after.released else "whose it was, and who gets it back"
 
 
 def _say_delete_after(at: str | None) -> str:

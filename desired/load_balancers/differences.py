@@ -111,7 +111,7 @@ def parting_change(parting: Parting, snapshot: Snapshot) -> Change:
             key=f"{balancer.key}/retain",
             kind="lb.retain",
             verb=Verb.MODIFY,
-            before=owner,
+            before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
             after=for_good(owner, snapshot.taken_at),
             reason=f"{why}; it is protected against deletion, and stays",
             owner=balancer.key,

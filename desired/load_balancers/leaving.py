@@ -56,7 +56,7 @@ def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot, settings:
         if isinstance(cluster, Present):
             owner = replace(owner, cluster_uid=cluster.value)
         if why is not None:
-            return Leaving(service, match, for_good(owner, snapshot.taken_at), why)
+            return Leaving(service, match, for_good(replace(owner, former=former_of(service)), snapshot.taken_at), why)
         window, problem = window_of(service, settings), why_window_is_unclear(service)
         notes = () if problem is None else (Note(service.key, NoteKind.MALFORMED, _instead(problem, window)),)
         if not window:
@@ -72,8 +72,8 @@ def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot, settings:
 
 
 def for_good(owner: Owner, now: datetime) -> Owner:
-    """What the labels become of a load balancer that stays."""
-    return replace(owner, service_uid=None, adopted=None, former=None, delete_after=None, released=stamped(now))
+    """What the labels become of a load balancer that stays: they go on to say whose it was."""
+    return replace(owner, service_uid=None, adopted=None, delete_after=None, released=stamped(now))
 
 
 def _instead(problem: str, window: timedelta) -> str:

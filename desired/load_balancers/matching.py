@@ -40,6 +40,10 @@ class Adoptable:
     is_nobodys: bool = False
     """Whether no Service owned it that anything tells of: no label names one, and its name is not the default one of
     the Service that asks for it, which nothing else would have."""
+    is_anothers: bool = False
+    """Whether it was let go with a Service of another namespace or name, as its label says."""
+    is_awaited: bool = False
+    """Whether that one gets it back if it returns."""
     returns: bool = False
     """Whether it was let go when a Service of this namespace and name went, and is given back."""
 
@@ -50,9 +54,10 @@ class Adoptable:
 
     @property
     def is_in_use_by_nobody_known(self) -> bool:
-        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster."""
-        owner = owner_of(self.balancer.spec.labels)
-        return self.is_nobodys and owner.cluster_uid is None and is_in_use(self.balancer)
+        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster, or its label that
+        it was for another Service."""
+        is_foreign = self.is_anothers or owner_of(self.balancer.spec.labels).cluster_uid is None
+        return self.is_nobodys and is_foreign and is_in_use(self.balancer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +195,13 @@ def _by_name(
     gap = "the Services were not read" if services is None else _gap(services)
     if gap is not None:
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
+    is_anothers = owner.service_uid is None and owner.former not in (None, former_of(service))
     return Adoptable(
         found,
         is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
         is_nobodys=owner.service_uid is None and name != default_name(service.uid),
+        is_anothers=is_anothers,
+        is_awaited=is_anothers and may_come_back(found, snapshot),
     )
 
 

@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from tests.support.balancer_cluster import (
     IN_NETWORK,
     SERVICES,
@@ -163,8 +170,8 @@ def _protected(stage: Stage) -> None:
 def test_what_is_retained_keeps_its_addresses_and_finds_the_next_service(
     served: Stage, why: Callable[[Stage], None]
 ) -> None:
-    """It loses its Service's label alone, and is a note from then on. A Service that names it takes it over, and it
-    outlives that one as well: somebody wanted it to stay."""
+    """It loses its Service's label alone, says whose it was, and is a note from then on. That one takes it
+    over when it names it, and it outlives that one as well: somebody wanted it to stay."""
     annotate(served, name="shop")
     one_pass(served)
     published = ingress(service_in(served))
@@ -180,7 +187,8 @@ def test_what_is_retained_keeps_its_addresses_and_finds_the_next_service(
     released = balancer["labels"].get(LABEL_RELEASED)
     assert (services(served), asked_of_hetzner(served)) == ({}, ["PUT 1"])
     assert released is not None
-    assert seen(balancer) == seen(before) | {"labels": {LABEL_CLUSTER_UID: cluster_uid, LABEL_RELEASED: released}}
+    labels = {LABEL_CLUSTER_UID: cluster_uid, LABEL_RELEASED: released, LABEL_FORMER: "default.web"}
+    assert seen(balancer) == seen(before) | {"labels": labels}
     assert [(note["key"], note["kind"]) for note in report["notes"]] == [("load_balancer/#1", "orphan")]
     _nothing_is_left_to_do(served)
 

@@ -178,6 +178,26 @@ def test_a_service_deleted_by_mistake_comes_back_with_its_addresses(served: Stag
     assert (one_pass(served, UNDO)["changes"], asked_of_hetzner(served)) == ([], [])
 
 
+def test_another_namespace_that_names_what_was_let_go_has_to_ask(served: Stage) -> None:
+    """A tenant learns its name and asks for it within the window: a person is asked, and the Service that comes back
+    has it again."""
+    (before,) = balancers(served)
+    delete_service(served)
+    one_pass(served, UNDO)
+    served.forget()
+    tenant = a_service("tenant", name=before["name"])
+    have_services(served, tenant)
+
+    report = one_pass(served, UNDO)
+
+    assert (report["result"], asked_of_hetzner(served)) == ("refused", [])
+    (hold,) = report["holds"]
+    assert (hold["rule"], "with Service default/web" in hold["why"]) == ("adoption", True)
+    have_services(served, a_service())
+    one_pass(served, UNDO)
+    assert labels(served)[LABEL_SERVICE_UID] == service_in(served)["metadata"]["uid"]
+
+
 def test_when_the_window_is_over_it_is_deleted(served: Stage) -> None:
     """By the first pass that finds its time past, also where no Service is left that would have the load balancers
     listed; and not before, however many passes there are."""
@@ -256,7 +276,7 @@ def test_who_wants_it_kept_keeps_it_whatever_the_window_says(served: Stage) -> N
 
     one_pass(served, UNDO)
 
-    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_RELEASED}
+    assert labels(served).keys() == {LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_FORMER}
 
 
 def test_a_change_of_type_is_undone_as_well(served: Stage) -> None:

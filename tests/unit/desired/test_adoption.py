@@ -16,6 +16,7 @@ from desired.load_balancer import (
     SelectorTarget,
     ServerTarget,
 )
+from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED
 from desired.section import Absent, Section, Unknown
 from desired.selector import parse_selector
 from desired.service import Service
@@ -33,6 +34,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import (
+    CLUSTER_UID,
     a_joining_node,
     a_server,
     a_settled_node,
@@ -243,6 +245,43 @@ def test_adoption_of_an_empty_one() -> None:
         "lb.target",
         "service.status",
     }
+
+
+def released(former: str | None, **parts: Any) -> Any:
+    """A load balancer called ``shared`` that was let go for good, with the Service that its label names."""
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
+    labels |= {} if former is None else {LABEL_FORMER: former}
+    return a_balancer(service_uid=None, spec={"name": "shared", "labels": labels}, **parts)
+
+
+def test_adoption_of_what_was_another_services() -> None:
+    """That it was this cluster's says nothing of whose it is: who let it go may still be served by it."""
+    snapshot = a_world([NAMED], [released("prod.shop")])
+
+    (hold,) = judged(snapshot).holds
+    why = (
+        "load balancer 42 shared is to be taken over, and was let go with Service prod/shop: somebody uses it, with"
+        " 1 listener and 1 target"
+    )
+    assert hold == Hold(hold.hash, "adoption", "1 listener and 1 target", "no listener, no target", (LB,), why)
+    approved = judged(snapshot, approved={hold.hash})
+    assert approved.allowed == approved.changes
+
+
+@pytest.mark.parametrize(
+    "balancer",
+    [
+        pytest.param(released("default.web"), id="its own"),
+        pytest.param(released(None), id="let go by a version that did not say whose it was"),
+        pytest.param(released("prod.shop", listeners=(), targets=()), id="another's that nobody uses"),
+    ],
+)
+def test_adoption_of_what_was_let_go_for_good(balancer: Any) -> None:
+    """Its Service finds it again by its name, without a person's word."""
+    found = judged(a_world([NAMED], [balancer]))
+
+    assert (found.holds, found.allowed) == ((), found.changes)
+    assert found.by_key[LB].kind == "lb.adopt"
 
 
 def test_adoptions_are_held_one_by_one() -> None:

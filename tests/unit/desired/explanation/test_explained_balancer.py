@@ -6,7 +6,7 @@ import pytest
 
 from desired.explanation.balancer import FoundBalancer
 from desired.explanation.fact import Rule
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Section, Unknown
 from desired.snapshot import Snapshot
 from tests.balancers import (
@@ -211,6 +211,7 @@ def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why
                     "20260701T120000Z",
                     "becomes the time at which it was let go, with its addresses",
                 ),
+                LABEL_FORMER: (None, "default.web", "becomes whose it was"),
             },
             id="let-go",
         ),

@@ -579,7 +579,7 @@ def test_addresses_that_are_lost(balancer: CloudBalancer, consequences: tuple[st
 )
 def test_retaining(claim: Any, balancer: CloudBalancer, why: str) -> None:
     """ID-10: a load balancer that stays loses the Service's label, and says when."""
-    kept = Owner(CLUSTER_UID, None, "20260701T120000Z")
+    kept = Owner(CLUSTER_UID, None, "20260701T120000Z", former="default.web")
     retain = a_part(
         "retain",
         OURS,

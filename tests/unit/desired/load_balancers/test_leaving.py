@@ -169,7 +169,7 @@ def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: st
     wish = let_go(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
     assert wish.why_retained == (why or "")
-    assert wish.retained == (Owner(CLUSTER_UID, None) if why else None)
+    assert wish.retained == (Owner(CLUSTER_UID, None, former="default.web") if why else None)
     assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
 
 
@@ -183,14 +183,15 @@ def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: st
     ],
 )
 def test_labels_of_what_is_kept(cluster_uid: str | None, known: bool, expected: str | None) -> None:
-    """Design section 5: the Service's label goes, the cluster's stays or comes, and another says since when."""
+    """Design section 5: the Service's label goes, the cluster's stays or comes, and others say since when and
+    whose it was."""
     service, balancer = leaving("retain"), a_balancer(cluster_uid=cluster_uid)
     world = a_world([service], [balancer])
     snapshot = world if known else replace(world, cluster_uid=Unknown("403"))
 
     owner = let_go(service, Owned(balancer), snapshot, LOCATED).retained
 
-    assert owner == Owner(expected, None)
+    assert owner == Owner(expected, None, former="default.web")
     assert owner is not None
     assert owner.released == RELEASED
 
@@ -199,7 +200,8 @@ def test_how_it_is_kept() -> None:
     """The Service is let go only after the load balancer has lost its label, and a person is told what stays."""
     found = planned(leaving("retain"), a_balancer())
 
-    assert (found[RETAIN].before, found[RETAIN].after) == (Owner(CLUSTER_UID, SERVICE_UID), Owner(CLUSTER_UID, None))
+    after = Owner(CLUSTER_UID, None, former="default.web")
+    assert (found[RETAIN].before, found[RETAIN].after) == (Owner(CLUSTER_UID, SERVICE_UID), after)
     assert found[RETAIN].reason == (
         "the Service is being deleted, and the Service's deletion policy is to retain it: its label goes, and another"
         " says when it was let go"

@@ -155,6 +155,7 @@ def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: boo
 
     assert (change.kind, change.owner) == (kind, KEY)
     assert (change.ruling.verdict, change.ruling.rule) == verdict
+    assert not is_protected or (isinstance(change.after, Owner) and change.after.former == "default.web")
     assert change.ruling.due_in_s == (600 if verdict[0] is Verdict.WAITING else None)
     assert "Service default/web has gone" in change.reason
 
@@ -276,6 +277,32 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
     assert both["default/api"] == Foreign(left(), "load balancer 42 'was-42' goes back to Service default/web")
     assert both["default/web"] == Adoptable(left(), returns=True)
     assert isinstance(alone["default/api"], Adoptable)
+
+
+AWAITED = (
+    "load balancer 42 was-42 was let go until 2026-07-01 12:10:00 UTC with Service default/web, which gets it back if"
+    " it returns"
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "at", "why"),
+    [
+        pytest.param({}, LATER, AWAITED, id="in use"),
+        pytest.param({"listeners": (), "targets": ()}, LATER, AWAITED, id="empty"),
+        pytest.param({}, None, AWAITED.replace(" until 2026-07-01 12:10:00 UTC", ""), id="for a time that is lost"),
+    ],
+)
+def test_another_namespace_does_not_take_it_without_a_word(parts: dict[str, Any], at: str | None, why: str) -> None:
+    """Who names what waits for its Service's return may have it once a person says so: it could be deleted then."""
+    tenant = a_service("web", namespace="tenant", claim=a_claim(annotations=annotated(name="was-42")))
+    snapshot = a_world([tenant], [left(at, **parts)])
+    plan = judge(compute_plan(snapshot, MINUTES), snapshot, MINUTES)
+
+    (hold,) = plan.holds
+    assert (hold.rule, hold.keys, hold.why) == ("adoption", ("load_balancer/tenant/web",), why)
+    assert plan.allowed == ()
+    assert judge(compute_plan(snapshot, MINUTES), snapshot, MINUTES, {hold.hash}).allowed
 
 
 def test_what_was_nobodys_before_stays_so() -> None:
