@@ -71,14 +71,14 @@ class Memory:
         """Raises an ApiError."""
         stored = self._read(uid) if known is None else known
         if stored is None:
-            self._put_off(snapshot, "there is no ConfigMap for it, see docs/operations.md")
+            self._put_off(snapshot, "there is no ConfigMap for it, see docs/operations.md", logging.INFO)
             return
         wanted = to_remember(snapshot, stored)
         if wanted != stored:
             self._write(wanted, uid)
         self._stored, self._failed_at = wanted, None
 
-    def _put_off(self, snapshot: Snapshot, why: str) -> None:
+    def _put_off(self, snapshot: Snapshot, why: str, level: int = logging.WARNING) -> None:
         self._stored = None
         self._failed_at = snapshot.taken_at
-        _log.warning("what tells the project is not remembered %s", pairs(why=why))
+        _log.log(level, "what tells the project is not remembered %s", pairs(why=why))

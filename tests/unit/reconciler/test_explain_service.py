@@ -187,12 +187,12 @@ def test_a_name_that_no_service_can_have(explain: ExplainCommand) -> None:
 
 
 def test_services_that_are_switched_off(explain: ExplainCommand, world: Simulation) -> None:
-    """Where the part that looks after Services is off none is read, and that is the answer."""
+    """Where the part that looks after Services is off, that is the answer, and no load balancer is read for it."""
     said = explain("web", "--output", "json", "--controllers", "*,-service")
 
     assert said.code == 1
     assert said.document["errors"] == ["Service 'default/web' cannot be explained: --controllers leaves service out"]
-    assert "/api/v1/services" not in {entry.path for entry in world.sent_to_kubernetes()}
+    assert "/v1/load_balancers" not in {entry.path for entry in world.sent_to_hetzner()}
 
 
 def test_services_that_may_not_be_listed(explain: ExplainCommand, world: Simulation) -> None:
