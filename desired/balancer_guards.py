@@ -177,7 +177,8 @@ def target_health(facts: Facts) -> Iterator[Finding]:
     """Targets that are switched to their other addresses go in batches that double, each once the load balancer has
     reported the one before it healthy. What does not answer in time goes back, and a person may approve the rest.
 
-    What would take away the way back waits until the last batch answers: the public interface, and the network.
+    What would take away the way back waits until the last batch answers: the public interface, or the network of those
+    that leave their private addresses.
     """
     for wish, changes in _serving(facts, "lb.target", "lb.identity"):
         present = wish.present
@@ -190,7 +191,7 @@ def target_health(facts: Facts) -> Iterator[Finding]:
         way = f"by {'private' if switch.to_private else 'public'} address"
         label = [change.key for change in changes if change.key.endswith(f"/{SWITCH}")]
         waiting = [change.key for change in switch.waiting]
-        closing = [change.key for change in changes if _takes_away_the_way_back(change)]
+        closing = [change.key for change in changes if _takes_away_the_way_back(change, to_private=switch.to_private)]
         if switch.phase in (Phase.FAILS, Phase.FAILED):
             held = (*waiting, *(label if switch.phase is Phase.FAILED else ()))
             first = f"{len(switch.back)} targets that were" if len(switch.back) > 1 else "a target that was"
@@ -213,11 +214,12 @@ def target_health(facts: Facts) -> Iterator[Finding]:
         yield Finding("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
 
 
-def _takes_away_the_way_back(change: Change) -> bool:
-    """Whether it ends one of the ways in which targets are reached."""
+def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
+    """Whether it ends the way in which targets were reached before. Who goes to private addresses needs the next
+    network for that, which comes only once the one before is left."""
     if change.kind == "lb.public_interface":
         return change.after is False
-    return change.kind == "lb.network" and change.after is None
+    return change.kind == "lb.network" and change.after is None and not to_private
 
 
 def certificate_issuance(facts: Facts) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Whole passes that make, change and remove load balancers: how many rounds, in which order, at which price."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from actuators.outcome import Applied
@@ -9,6 +10,7 @@ from reconciler.result import Result
 from tests.balancers import IN_NETWORK, annotated
 from tests.support.balanced_passes import (
     BALANCER,
+    NETWORK,
     SERVICE,
     SERVICES,
     a_balanced_run,
@@ -18,7 +20,8 @@ from tests.support.balanced_passes import (
     published,
     written,
 )
-from tests.support.passes import just_before_the_writes
+from tests.support.objects import server
+from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import Simulation
 
 Simulate = Callable[..., Simulation]
@@ -46,6 +49,46 @@ def test_a_load_balancer_is_made(simulate: Simulate) -> None:
 
     again = run.converge()
     assert (again.result, again.lines, written(run)) == (Result.NO_CHANGES, (), ["POST load_balancers"])
+
+
+def test_a_switch_that_comes_with_another_network_ends(simulate: Simulate) -> None:
+    """Public targets, and a place in network 5. Private ones are asked for together with network 7: the way back is the
+    public interface, so that the network is left at once, and one target after the other is switched in the new one."""
+    places = [(5, "10.5.0"), (7, "10.0.0")]
+    nets = [[{"network": network, "ip": f"{ip}.{number + 1}"} for network, ip in places] for number in (1, 2)]
+    other = {"type": "cloud", "ip_range": "10.5.0.0/24", "network_zone": "eu-central"}
+    run = a_balanced_run(
+        simulate,
+        settings=replace(IN_NETWORK, network="5"),
+        servers=[server(number, f"web-{number}", private_net=nets[number - 1]) for number in (1, 2)],
+        networks=[NETWORK, {"id": 5, "name": "old", "ip_range": "10.5.0.0/16", "subnets": [other]}],
+    )
+    run.converge()
+    assert where(run) == ([5], [(1, False), (2, False)])
+    private = {"metadata": {"annotations": annotated(use_private_ip="true")}}
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", private)
+
+    moved = Run(run.sim, IN_NETWORK)
+    before = len(written(moved))
+    for _ in range(3):
+        moved.converge()
+
+    assert where(moved) == ([7], [(1, True), (2, True)])
+    step = ["POST remove_target", "POST add_target"]
+    assert [each for each in written(moved)[before:] if each.startswith("POST")] == [
+        "POST detach_from_network",
+        "POST attach_to_network",
+        *step,
+        *step,
+    ]
+    assert [change for change in moved.plan().lines if change.change.key.startswith(BALANCER)] == []
+
+
+def where(run: Run) -> tuple[list[int], list[tuple[int, bool]]]:
+    """The networks of the only load balancer, and its targets: server, and whether by its private address."""
+    (found,) = balancers(run)
+    targets = sorted((target["server"]["id"], target["use_private_ip"]) for target in found["targets"])
+    return [place["network"] for place in found["private_net"]], targets
 
 
 def test_the_order_of_a_creation(simulate: Simulate) -> None:

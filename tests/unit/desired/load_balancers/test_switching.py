@@ -105,6 +105,7 @@ def switching(
     to_private: bool = True,
     approved: Iterable[str] = (),
     clocks: Clocks = NO_OTHER_CLOCKS,
+    place: Attachment = HERE,
     **options: str,
 ) -> Plan:
     """The plan for a load balancer that leads to ``old`` by the addresses that are left, and to ``new`` by others."""
@@ -112,7 +113,7 @@ def switching(
     ways |= {(server, to_private): health for server, health in new.items()}
     health = {ServerTarget(*way): said for way, said in ways.items()}
     spec = {"labels": {**a_balancer().spec.labels, **({LABEL_SWITCH: label} if label else {})}}
-    balancer = a_balancer(attachments=(HERE,), targets=health, health=health, spec=spec)
+    balancer = a_balancer(attachments=(place,), targets=health, health=health, spec=spec)
     service = asking(**({"use_private_ip": "true"} if to_private else {}), **options)
     nodes = fleet(*sorted({*old, *new}))
     world = a_world([service], [balancer], network=Present(NETWORK), clocks=clocks, **nodes)
@@ -363,6 +364,24 @@ def test_the_way_back_stays_open(
     """The public interface goes only once nothing has to go back to it."""
     plan = switching(old, new, label, disable_public_network="true")
     assert plan.by_key[f"{BALANCER}/public"].ruling.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "label", "to_private", "verdict"),
+    [
+        pytest.param({1: H, 2: H}, {}, None, True, OK, id="to private, one goes"),
+        pytest.param({2: H, 3: H}, {1: H}, said(1, 1, 1, 20), True, OK, id="to private, in the middle of it"),
+        pytest.param({1: H, 2: H}, {}, failed(20), True, OK, id="to private, it has failed"),
+        pytest.param({1: H, 2: H}, {}, None, False, WAITS, id="to public, one goes"),
+        pytest.param({2: H}, {1: H}, said(1, 1, 1, 20, "public"), False, WAITS, id="to public, in the middle of it"),
+    ],
+)
+def test_another_network_meanwhile(
+    old: dict[int, Health], new: dict[int, Health], label: str | None, to_private: bool, verdict: Verdict
+) -> None:
+    """The old one is the way back only of who leaves private addresses; the others need the new one to go on."""
+    plan = switching(old, new, label, to_private=to_private, place=Attachment(5, IPv4Address("10.5.0.9")))
+    assert plan.by_key[f"{BALANCER}/network/5"].ruling.verdict is verdict
 
 
 def test_what_cannot_go_back_stays() -> None:
