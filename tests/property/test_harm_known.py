@@ -1,6 +1,6 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
-from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, RACK_IP, SHOP, a_stage, pods
+from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
 from tests.support.harm_truth import target_servers
 
 
@@ -205,3 +205,13 @@ def test_a_list_of_an_earlier_time_publishes_no_address_of_the_past() -> None:
     stage.run()
     stage.run("a", "load_balancers:stale")
     stage.settle()
+
+
+def test_a_load_balancer_finds_its_way_back_from_another_network() -> None:
+    """``HCLOUD_NETWORK`` was mistyped for a while, and the Service begins to ask for private addresses: who leaves the
+    wrong network and who is looked at in the right one do not wait for each other."""
+    stage = a_stage()
+    stage.run("a", "network", loop=True)
+    stage.annotate("web", {"use-private-ip": "true"})
+    stage.settle()
+    assert stage.balancer()["private_net"][0]["network"] == NETWORK
