@@ -41,11 +41,12 @@ class CallBudget:
         self._one_more = True
 
     def allow(self, limit: int) -> None:
-        """Hetzner grants so many requests an hour."""
+        """Hetzner grants so many requests an hour. What was spent stays spent, up to all that the new bucket holds."""
         with self._lock:
             self._refill()
+            spent = self._full - self._left
             self._limit = max(limit, _LEAST_LIMIT)
-            self._left = min(self._left, self._full)
+            self._left = max(0.0, self._full - spent)
 
     def spend(self) -> None:
         """Pay for a call that is about to be sent. Raises OverBudget when that is not to be."""

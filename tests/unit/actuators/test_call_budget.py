@@ -36,6 +36,30 @@ def test_the_busiest_hour(limit: int) -> None:
     assert limit / 2 < spent < limit * 3 / 4
 
 
+def test_a_greater_allowance_is_known_from_the_first_answer() -> None:
+    """What was spent by then stays spent, and the rest of the greater bucket is there at once."""
+    bucket = Bucket()
+    for _ in range(10):
+        bucket.budget.spend()
+    bucket.budget.allow(36_000)
+    for _ in range(3):
+        bucket.budget.begin_change()
+
+    assert bucket.spend_all() == 8810
+
+
+def test_an_allowance_that_shrinks_is_used_up_by_what_was_spent() -> None:
+    """And no more than that: it flows in again at once, and when the greater one is back the bucket is not full."""
+    bucket = Bucket(36_000)
+    for _ in range(2000):
+        bucket.budget.spend()
+    bucket.budget.allow(3600)
+    assert bucket.spend_all() == 0
+    bucket.budget.allow(36_000)
+
+    assert 0 < bucket.spend_all() <= 8820 - 882
+
+
 def test_a_call_that_is_not_sent_says_when() -> None:
     """The next one flows in after two seconds."""
     bucket = Bucket()
