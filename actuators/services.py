@@ -11,7 +11,14 @@ from typing import Any
 from actuators.clients.hetzner import HetznerReader
 from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesWriter, segment
 from actuators.errors import Conflict, Invalid, NotFound
-from actuators.load_balancer_lookup import balancer_of, remaining, require_none_labelled, require_own, service_of
+from actuators.load_balancer_lookup import (
+    balancer_of,
+    name_of,
+    remaining,
+    require_none_labelled,
+    require_own,
+    service_of,
+)
 from actuators.misplanned import misplanned
 from desired.change import Change, Claimed
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
@@ -46,7 +53,8 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
     """Publish the addresses of ``after``, and what else rides on the change.
 
     Addresses that people may know are not given up for others because of a list alone, which may be of an earlier time:
-    the load balancer that has the others is looked at once more, and a Conflict raised when it is not the Service's.
+    the load balancer that has the others is looked at once more, and a Conflict raised when it is not the Service's, or
+    is not where it was.
 
     The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
     merged by type, so that those of others are kept as they are. The version makes it a Conflict when anybody has
@@ -59,7 +67,10 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
             raise misplanned(change)
     if _gives_up(change.before, ingress):
         balancer = balancer_of(change, snapshot)
-        require_own(remaining(cloud, balancer), change, balancer, snapshot)
+        now = remaining(cloud, balancer)
+        require_own(now, change, balancer, snapshot)
+        if set(now.attachments) != set(balancer.attachments):
+            raise Conflict(f"{name_of(balancer)} has other addresses by now")
     status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
     if change.rides:
         status["conditions"] = [_condition(condition) for condition in change.rides]

@@ -8,11 +8,12 @@ Node is Ready and none is found a witness has to be there, and nothing that we w
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
 
 from desired.announced import is_announced
 from desired.load_balancer import CloudBalancer
-from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.load_balancers.wanted import wants_balancer
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.ownership import cloud_nodes
 from desired.remembered import MOST, Remembered
 from desired.route import Route, route_key
@@ -21,6 +22,8 @@ from desired.section import Absent, Present, Unmanaged
 from desired.service import Service
 from desired.settings import Settings
 from desired.snapshot import AddressType, Readiness, Snapshot
+
+_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
 
 class AnchorState(StrEnum):
@@ -151,8 +154,27 @@ def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> b
     service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
     published = {address for entry in service.ingress if (address := _parsed(entry.ip))} if service else set()
     public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
-    private = {place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged)}
-    return not published.isdisjoint(public or private)
+    return not published.isdisjoint(public or {*_inside(balancer)})
+
+
+def strange_addresses(snapshot: Snapshot) -> frozenset[IPv4Address | IPv6Address]:
+    """What Services publish, if no load balancer of the project has any of it: then they are served in another one.
+    Empty where nothing is published, or where that could not be told. Private networks are alike, so that of addresses
+    of both kinds the public ones count."""
+    balancers = snapshot.load_balancers
+    if balancers is None or not balancers.complete or balancers.unreadable:
+        return frozenset()
+    found: set[IPv4Address | IPv6Address] = set()
+    for service in snapshot.services or ():
+        if wants_balancer(service) and FINALIZER_BALANCER in service.finalizers:
+            addresses = {address for entry in service.ingress if (address := _parsed(entry.ip))}
+            found |= {each for each in addresses if not any(each in network for network in _PRIVATE)} or addresses
+    there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6, *_inside(balancer))}
+    return frozenset(found) if found.isdisjoint(there) else frozenset()
+
+
+def _inside(balancer: CloudBalancer) -> Iterator[IPv4Address]:
+    return (place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged))
 
 
 def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:

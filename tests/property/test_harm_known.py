@@ -215,3 +215,19 @@ def test_a_load_balancer_finds_its_way_back_from_another_network() -> None:
     stage.annotate("web", {"use-private-ip": "true"})
     stage.settle()
     assert stage.balancer()["private_net"][0]["network"] == NETWORK
+
+
+def test_a_cluster_without_nodes_publishes_no_address_of_a_strangers_project() -> None:
+    """The list of Nodes is empty, or all are scaled away, and the token is that of another project."""
+    stage = a_stage(network="private")
+    stage.run("a", "nodes:all", "token")
+    stage.settle()
+
+
+def test_a_list_of_an_earlier_time_publishes_no_place_of_the_past() -> None:
+    """A load balancer has moved in its network, and the list is of the time before."""
+    stage = a_stage()
+    stage.annotate("web", {"private-ipv4": FREE_IP})
+    stage.run()
+    stage.run("a", "load_balancers:stale")
+    stage.settle()

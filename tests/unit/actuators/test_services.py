@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from actuators.clients.kubernetes import KubernetesWriter
 from actuators.errors import Conflict, Denied, Invalid, NotFound, Transient
 from actuators.services import claim, release, write_status
 from desired.change import Change, Claimed
-from desired.load_balancer import KNOWN_AFTER_APPLY
+from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.service import Ingress, ServiceCondition
 from desired.snapshot import Snapshot
@@ -202,6 +203,7 @@ def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
     [
         pytest.param("its own", True, id="it is the Service's"),
         pytest.param("another's", False, id="it is another Service's by now"),
+        pytest.param("moved", False, id="it has other addresses by now"),
         pytest.param(None, False, id="it is gone"),
     ],
 )
@@ -212,10 +214,11 @@ def test_no_address_is_given_up_because_of_a_list(
     sim = started()
     metadata = service(sim)["metadata"]
     served, listed = a_service(uid=metadata["uid"], resource_version=metadata["resourceVersion"]), a_balancer()
-    owner = {"its own": served.uid, "another's": "another's", None: None}[there]
+    owner = {"its own": served.uid, "moved": served.uid, "another's": "another's", None: None}[there]
+    places = (Attachment(7, IPv4Address("10.0.0.9")),) if there == "moved" else ()
     found = [] if owner is None else [{"id": listed.id, "name": "web", "labels": {LABEL_SERVICE_UID: owner}}]
     sim.hetzner.replace_world({"load_balancers": found})
-    labelled = replace(listed, spec=replace(listed.spec, labels={LABEL_SERVICE_UID: served.uid}))
+    labelled = replace(listed, attachments=places, spec=replace(listed.spec, labels={LABEL_SERVICE_UID: served.uid}))
     snapshot = replace(a_world([served], [labelled]), taken_at=START)
     change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),))
 

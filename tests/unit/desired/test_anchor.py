@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from desired.anchor import Anchor, AnchorState, anchor_of_cloud, asks_for_memory, to_remember, witnesses
+from desired.anchor import (
+    Anchor,
+    AnchorState,
+    anchor_of_cloud,
+    asks_for_memory,
+    strange_addresses,
+    to_remember,
+    witnesses,
+)
 from desired.load_balancer import Attachment, CloudBalancer
 from desired.remembered import Remembered
 from desired.section import Absent, Present, Section, Unknown
@@ -420,6 +428,42 @@ KNOWN = Remembered(4, (5, 6))
 def test_to_remember(world: dict[str, Any], expected: Remembered) -> None:
     """Ids of the network and of our load balancers; what was not read stays as it was."""
     assert to_remember(a_snapshot(**world), KNOWN) == expected
+
+
+_ABROAD = a_balancer(43, ipv4=IPv4Address("203.0.113.7"), ipv6=None)
+_INSIDE = Attachment(7, IPv4Address("10.0.0.5"))
+_PRIVATELY = (Ingress("203.0.113.200"), Ingress("10.0.0.5"))
+
+
+@pytest.mark.parametrize(
+    ("world", "is_strange"),
+    [
+        pytest.param(a_world([a_served_service()]), True, id="an empty project"),
+        pytest.param(a_world([a_served_service()], [_ABROAD]), True, id="a project with others"),
+        pytest.param(a_world([a_served_service()], [a_balancer()]), False, id="our own"),
+        pytest.param(a_world([a_served_service(), a_service("new")], [a_balancer()]), False, id="one is still to come"),
+        pytest.param(a_world([a_service()]), False, id="nothing was published yet"),
+        pytest.param(a_world([a_served_service(finalizers=())]), False, id="somebody else publishes it"),
+        pytest.param(a_world([a_served_service(deleted_at=NOW)]), False, id="the Service is going"),
+        pytest.param(
+            a_world([a_served_service(ingress=_PRIVATELY)], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            True,
+            id="only a private address is alike",
+        ),
+        pytest.param(
+            a_world([a_served_service(ingress=_PRIVATELY[1:])], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            False,
+            id="private addresses alone",
+        ),
+        pytest.param(
+            a_world([a_served_service()], load_balancers=incomplete(Section())), False, id="the list has a gap"
+        ),
+        pytest.param(a_world([a_served_service()], load_balancers=None), False, id="nobody read them"),
+    ],
+)
+def test_strange_addresses(world: Snapshot, is_strange: bool) -> None:
+    """Published addresses that no load balancer of the project has are those of another project."""
+    assert bool(strange_addresses(world)) is is_strange
 
 
 def _internal(address: str) -> NodeAddress:
