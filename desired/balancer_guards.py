@@ -209,6 +209,8 @@ def target_health(facts: Facts) -> Iterator[Finding]:
             held = (*waiting, *(label if switch.phase is Phase.LOOKING and not waiting else ()))
             looked = "waits for the next look at it" if switch.batch else "is looked at before others follow"
             why = f"{named}: what is switched to answer {way} {looked} ({switch.answering} of its targets answer so)"
+            if switch.is_unchecked:
+                why = f"{named}: its health checks have not reported yet which targets answer"
             yield Finding("target-health", Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s)
         why = f"{named}: the switch of its targets has not ended, and may have to go back"
         yield Finding("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)

@@ -190,7 +190,7 @@ class LoadBalancer:
 
 
 class Health(Enum):
-    """What a load balancer says of a target, over all its listeners."""
+    """What the health check of one listener says of a target."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -235,7 +235,18 @@ class CloudBalancer:
     """In the order of the API; a server may be in it twice, by its public and by its private address."""
     is_protected: bool = False
     """Against deletion."""
-    health: Mapping[Target, Health] = field(default_factory=lambda: MappingProxyType({}))
+    checks: Mapping[Target, Mapping[int, Health]] = field(default_factory=lambda: MappingProxyType({}))
+    """Target → port → what that listener's health check says. Ports are judged one by one: one that never answers says
+    nothing of the traffic of the others."""
+
+    def passed(self, target: Target) -> int:
+        """How many health checks the target passes: traffic reaches it by so many listeners."""
+        return sum(said is Health.HEALTHY for said in self.checks.get(target, {}).values())
+
+    def is_unchecked(self, target: Target) -> bool:
+        """Whether the target may well get traffic, as nothing is known yet: it is new, or its checks were edited."""
+        said = self.checks.get(target, {}).values()
+        return Health.UNKNOWN in said and Health.HEALTHY not in said
 
     @property
     def key(self) -> str:

@@ -14,6 +14,7 @@ from desired.load_balancer import (
     BalancerType,
     Certificate,
     CloudBalancer,
+    Health,
     HealthCheck,
     HttpCheck,
     HttpOptions,
@@ -103,10 +104,11 @@ def a_balancer(
     listeners: Iterable[Listener] = (a_listener(),),
     attachments: tuple[Attachment, ...] = (),
     spec: Mapping[str, Any] | None = None,
+    health: Mapping[Any, Health | Mapping[int, Health]] = {},
     **overrides: Any,
 ) -> CloudBalancer:
     """What ``a_service()`` gets with LOCATED and the one server 1: an lb11 in fsn1, labelled as ours. ``spec`` replaces
-    fields of its LoadBalancer."""
+    fields of its LoadBalancer; ``health`` says of targets how they are, by all listeners or by each."""
     labels = {LABEL_SERVICE_UID: service_uid, LABEL_CLUSTER_UID: cluster_uid}
     members = tuple(targets)
     shape = LoadBalancer(
@@ -132,6 +134,10 @@ def a_balancer(
         "ipv6": IPv6Address("2001:db8::200"),
         "attachments": attachments,
         "targets": members,
+        "checks": {
+            target: dict.fromkeys(shape.listeners, said) if isinstance(said, Health) else said
+            for target, said in health.items()
+        },
     }
     return CloudBalancer(**defaults | overrides)
 

@@ -15,7 +15,6 @@ from desired.kinds import Verb
 from desired.load_balancer import (
     Attachment,
     CloudBalancer,
-    Health,
     IpTarget,
     SelectorTarget,
     ServerTarget,
@@ -80,24 +79,27 @@ class Gap:
     """What serves while the load balancer is between two places, or has left its network for good."""
 
     lost: tuple[Target, ...]
-    """The healthy targets that stop to serve."""
+    """The targets that stop to serve."""
     serving: int
-    """How many healthy ones go on."""
+    """How many go on."""
 
 
 def gap_of(present: CloudBalancer, changes: Collection[Change]) -> Gap:
     """What these changes of one load balancer leave of its traffic while it leaves a network.
 
-    Only what is reported healthy serves. What is switched to its other address, or removed, is so before it leaves.
+    What is reported healthy by any listener serves; what is not checked yet may be lost, and is not relied on. What is
+    switched to its other address, or removed, is so before the load balancer leaves.
     """
     if not any(change.kind == "lb.network" and change.before is not None for change in changes):
         return Gap((), 0)
     targets = [change for change in changes if change.kind == "lb.target"]
     switched = {change.before for change in targets if change.verb is Verb.MODIFY}
     removed = {change.before for change in targets if change.verb is Verb.REMOVE}
-    healthy = [t for t in present.targets if present.health.get(t) is Health.HEALTHY and t not in removed]
-    lost = tuple(target for target in healthy if is_private(target) and target not in switched)
-    return Gap(lost, len(healthy) - len(lost))
+    left = [target for target in present.targets if target not in removed]
+    serving = [target for target in left if present.passed(target)]
+    leaving = {target for target in left if is_private(target) and target not in switched}
+    lost = tuple(target for target in left if target in leaving and (target in serving or present.is_unchecked(target)))
+    return Gap(lost, len(set(serving) - leaving))
 
 
 def remembered(labels: Mapping[str, str]) -> tuple[Target, ...]:

@@ -285,7 +285,8 @@ def _step_by_step(
         why = "no switch of targets is under way any more" if ends else "says how far the switch of the targets is"
         label = (_change(wish, SWITCH, "lb.identity", Identity(name, before), Identity(name, after), why),)
     needed = tuple(change.key for change in label)
-    waits = {change.key for change in (*switch.batch, *switch.waiting)} if switch.phase is not Phase.FAILS else set()
+    moves = () if switch.phase in (Phase.LOOKING, Phase.FAILS) else (*switch.batch, *switch.waiting)
+    waits = {change.key for change in moves}  # what only prepares that which waits would wait with it
     ordered = (
         replace(change, depends_on=(*change.depends_on, *needed)) if change.key in waits else change
         for change in targets

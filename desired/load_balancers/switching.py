@@ -5,13 +5,18 @@ looked at before the next. What does not answer in time goes back, and the rest 
 label of the load balancer, so that every run finds it again; where nothing is healthy, nothing is waited for. While
 clocks disagree no time is over, and no batch is begun.
 
+Health is counted by checks, one for each listener: a port that never answered is not waited for, and one that did is,
+whatever the others say.
+
 | the label says | targets by the new address | then |
 |---|---|---|
 | nothing | | one that is healthy goes first; all at once when none is, or there is no other target |
+| | | a look, for a while, when none is healthy because checks are still to come |
 | a batch that was begun | fewer than it has | the rest of the batch follows |
-| | all that were healthy are so again | the next batch, twice as large; at the end the label goes |
-| | some are not, and there is time | nothing, for a while |
-| | some are not, and the time is over | they go back, and the label says that it failed |
+| | all checks that passed do so again | the next batch, twice as large; at the end the label goes |
+| | some do not, and their Nodes are down | the same: silence of their own tells nothing of the address |
+| | some do not, and there is time | nothing, for a while |
+| | some do not, and the time is over | they go back, and the label says that it failed |
 | that it failed | | what is left is held, for as long as ``RETRY_AFTER`` |
 """
 
@@ -23,10 +28,11 @@ from enum import StrEnum
 
 from desired.change import Change
 from desired.kinds import Verb
-from desired.load_balancer import CloudBalancer, Health, Listener, ServerTarget
+from desired.load_balancer import CloudBalancer, Health, Listener, ServerTarget, Target
 from desired.names import LABEL_SWITCH
+from desired.provider_id import CloudID, parse_provider_id
 from desired.section import Unmanaged
-from desired.snapshot import Snapshot
+from desired.snapshot import Readiness, ServerStatus, Snapshot
 
 RETRY_AFTER = timedelta(hours=6)
 """After this long a switch that failed is tried again, with one target first."""
@@ -48,9 +54,9 @@ class Trial:
     since: datetime
     """When the batch was begun, or had failed."""
     expected: int = 0
-    """How many targets by the new address should be healthy once the batch is."""
+    """How many checks targets by the new address should pass once the batch does."""
     total: int = 0
-    """How many there are by then."""
+    """How many such targets there are by then."""
     batch: int = 0
     """How many of them are the batch; 0: it has failed."""
 
@@ -130,51 +136,93 @@ class Switch:
     """How many answer by the new address."""
     due_in_s: int | None = None
     to_private: bool = True
+    is_unchecked: bool = False
+    """Whether nothing is known yet of all that is left, and nothing has been switched."""
 
 
 def switch_of(present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot, *, to_private: bool) -> Switch:
     """How far the switch of ``present`` to the addresses that are asked for is, of which ``changes`` are planned."""
-    now = snapshot.taken_at
-    flips = _flips(changes, present, to_private=to_private)
-    sound = [change for change in flips if _is_healthy(change.before, present)]
+    look = _Look(present, snapshot, _flips(changes, present, to_private=to_private), to_private)
     trial = _standing(trial_of(present.spec.labels), snapshot, to_private=to_private)
-    there = [t for t in present.targets if isinstance(t, ServerTarget) and t.use_private_ip is to_private]
-    silent = tuple(target for target in there if not _is_healthy(target, present))
-    answering = len(there) - len(silent)
-    listeners = tuple(present.spec.listeners.values())
-    limit_s, pause_s = patience_s(listeners), look_again_s(listeners)
-
-    def at(phase: Phase, label: str | None, batch: Sequence[Change] = (), due: int | None = None) -> Switch:
-        going = {change.key for change in batch}
-        left = () if phase is Phase.FREE else tuple(change for change in flips if change.key not in going)
-        back = tuple(target for target in silent if _may_go_back(target, present, snapshot))
-        back = back if phase in (Phase.FAILS, Phase.FAILED) else ()
-        return Switch(phase, label, left, tuple(batch), back, answering, due, to_private)
-
-    def begin(size: int, again: int | None = None) -> Switch:
-        if snapshot.clocks.differ:  # nobody could tell later how long that was ago
-            return at(Phase.LOOKING, str(trial) if trial else None, due=pause_s)
-        batch = sound[:size]
-        goes = Trial(to_private, now, answering + len(batch), len(there) + len(batch), again or len(batch))
-        return at(Phase.BATCH, str(goes), batch, pause_s)
-
     if trial is None:
-        return begin(1) if sound and len(present.targets) > 1 else at(Phase.FREE, None)
+        return _beginning(look)
     if trial.has_failed:
-        failed = at(Phase.FAILED, str(trial), due=int((trial.since + RETRY_AFTER - now).total_seconds()) + 1)
-        return failed if failed.back or flips else at(Phase.FREE, None)
-    age_s = 0.0 if snapshot.clocks.differ else max(0.0, (now - trial.since).total_seconds())
-    missing = trial.total - len(there)
-    if missing > 0 and sound:
-        if age_s >= limit_s:  # a run has ended before it switched them: they get the time that they are to have
-            return begin(missing, trial.batch)
-        return at(Phase.BATCH, str(trial), sound[:missing], pause_s)
-    if answering >= trial.expected or (there and not silent):
-        return begin(2 * trial.batch) if sound else at(Phase.FREE, None)
-    if age_s < limit_s:
-        return at(Phase.LOOKING, str(trial), due=min(pause_s, int(limit_s - age_s) + 1))
-    fails = at(Phase.FAILS, str(Trial(to_private, now)), due=int(RETRY_AFTER.total_seconds()))
-    return fails if fails.back or flips else at(Phase.FREE, None)
+        return look.failed(trial)
+    age_s = 0.0 if snapshot.clocks.differ else max(0.0, (look.now - trial.since).total_seconds())
+    is_over = age_s >= look.limit_s
+    missing = trial.total - len(look.there)
+    if missing > 0 and look.sound:  # a run that ended before it switched them: they get the time that they are to have
+        return look.begin(missing, trial) if is_over else look.at(Phase.BATCH, str(trial), look.sound[:missing])
+    if look.passed >= trial.expected or (look.there and not look.blamed):
+        if look.sound:
+            return look.begin(2 * trial.batch if look.answering else 1, trial, again=False)
+        if is_over or not look.is_unchecked:
+            return look.at(Phase.FREE, None)
+    if not is_over:
+        return look.at(Phase.LOOKING, str(trial), due_in_s=min(look.pause_s, int(look.limit_s - age_s) + 1))
+    return look.failed(Trial(to_private, look.now), Phase.FAILS)
+
+
+def _beginning(look: "_Look") -> Switch:
+    """Nothing is known of a switch: it begins with one, where there is something to compare it with."""
+    is_alone = len(look.present.targets) == 1
+    if look.sound and not is_alone:
+        return look.begin(1)
+    if not look.is_unchecked or is_alone:
+        return look.at(Phase.FREE, None)
+    is_timed = not look.snapshot.clocks.differ
+    return look.at(
+        Phase.LOOKING, str(Trial(look.to_private, look.now, look.passed, len(look.there), 1)) if is_timed else None
+    )
+
+
+class _Look:
+    """What a load balancer says of the targets that are switched, and of those that are left."""
+
+    def __init__(self, present: CloudBalancer, snapshot: Snapshot, flips: tuple[Change, ...], to_private: bool) -> None:
+        self.present, self.snapshot, self.flips, self.to_private = present, snapshot, flips, to_private
+        self.now = snapshot.taken_at
+        listeners = tuple(present.spec.listeners.values())
+        self.limit_s, self.pause_s = patience_s(listeners), look_again_s(listeners)
+        self.sound = [change for change in flips if _passed(change.before, present)]
+        """Those that are left and answer."""
+        left = [change.before for change in flips if isinstance(change.before, ServerTarget)]
+        self.is_unchecked = not self.sound and any(map(present.is_unchecked, left))
+        """Whether nothing is known yet of what is left."""
+        self.there = [t for t in present.targets if isinstance(t, ServerTarget) and t.use_private_ip is to_private]
+        """Those that are reached by the new address."""
+        alive = frozenset().union(*(_ports(target, present) for target in present.targets))
+        self.silent = [target for target in self.there if not alive or not alive <= _ports(target, present)]
+        """Those of them that do not answer at a port at which anybody does, or at none."""
+        self.blamed = [target for target in self.silent if not _is_down(target, snapshot)]
+        self.answering = len(self.there) - len(self.silent)
+        self.passed = sum(map(present.passed, self.there))
+
+    def at(self, phase: Phase, label: str | None, batch: Sequence[Change] = (), due_in_s: int | None = None) -> Switch:
+        """The switch in this phase; another look is worth its while after a health check, unless that is said."""
+        going = {change.key for change in batch}
+        left = () if phase is Phase.FREE else tuple(change for change in self.flips if change.key not in going)
+        back = tuple(t for t in self.silent if _may_go_back(t, self.present, self.snapshot))
+        back = back if phase in (Phase.FAILS, Phase.FAILED) else ()
+        is_new = self.is_unchecked and not self.there
+        due_in_s = due_in_s or (None if phase is Phase.FREE else self.pause_s)
+        return Switch(phase, label, left, tuple(batch), back, self.answering, due_in_s, self.to_private, is_new)
+
+    def begin(self, size: int, trial: Trial | None = None, *, again: bool = True) -> Switch:
+        """So many more go, as the batch of ``trial`` ``again`` or as the next one."""
+        if self.snapshot.clocks.differ:  # nobody could tell later how long that was ago
+            return self.at(Phase.LOOKING, str(trial) if trial else None)
+        batch = self.sound[:size]
+        expected = self.passed + sum(_passed(change.before, self.present) for change in batch)
+        number = trial.batch if trial and again else len(batch)
+        goes = Trial(self.to_private, self.now, expected, len(self.there) + len(batch), number)
+        return self.at(Phase.BATCH, str(goes), batch)
+
+    def failed(self, trial: Trial, phase: Phase = Phase.FAILED) -> Switch:
+        """What does not answer goes back, and the rest is held; nothing, where there is neither."""
+        due_in_s = int((trial.since + RETRY_AFTER - self.now).total_seconds()) + (phase is Phase.FAILED)
+        found = self.at(phase, str(trial), due_in_s=due_in_s)
+        return found if found.back or self.flips else self.at(Phase.FREE, None)
 
 
 def _flips(changes: Collection[Change], present: CloudBalancer, *, to_private: bool) -> tuple[Change, ...]:
@@ -194,12 +242,33 @@ def _flips(changes: Collection[Change], present: CloudBalancer, *, to_private: b
 
 def turn_of(change: Change, present: CloudBalancer) -> tuple[int, str]:
     """When a switch has its turn: at once where the other address is in use already, then those that answer now, as
-    only they show whether they do afterwards."""
-    return 0 if change.after in present.targets else 1 if _is_healthy(change.before, present) else 2, change.key
+    only they show whether they do afterwards. Of these whoever alone answers at some port is the last."""
+    if change.after in present.targets:
+        return 0, change.key
+    if not _passed(change.before, present):
+        return 3, change.key
+    others = {port for target in present.targets if target != change.before for port in _ports(target, present)}
+    return 1 if _ports(change.before, present) <= others else 2, change.key
 
 
-def _is_healthy(target: object, present: CloudBalancer) -> bool:
-    return isinstance(target, ServerTarget) and present.health.get(target) is Health.HEALTHY
+def _ports(target: object, present: CloudBalancer) -> frozenset[int]:
+    """The ports at which the target answers."""
+    checks = present.checks.get(target, {}) if isinstance(target, Target) else {}
+    return frozenset(port for port, said in checks.items() if said is Health.HEALTHY)
+
+
+def _passed(target: object, present: CloudBalancer) -> int:
+    return present.passed(target) if isinstance(target, ServerTarget) else 0
+
+
+def _is_down(target: ServerTarget, snapshot: Snapshot) -> bool:
+    """Whether the target is silent for a reason of its own: its server is not running, or its Node is not Ready."""
+    server = snapshot.servers.items.get(target.server_id)
+    if server is not None and server.status is not ServerStatus.RUNNING:
+        return True
+    its_id = CloudID(target.server_id)
+    nodes = [node for node in snapshot.nodes if parse_provider_id(node.provider_id or "") == its_id]
+    return bool(nodes) and all(node.ready is not Readiness.TRUE for node in nodes)
 
 
 def _standing(trial: Trial | None, snapshot: Snapshot, *, to_private: bool) -> Trial | None:

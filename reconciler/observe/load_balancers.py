@@ -4,7 +4,7 @@ A field that the API's document requires is required here: what is missing must 
 somebody would put it back, or take away what hangs on it. Such a load balancer is unreadable, the others are not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
@@ -142,7 +142,7 @@ def _balancer(found: _Balancer) -> CloudBalancer:
         attachments=attachments,
         targets=targets,
         is_protected=found.protection.delete,
-        health={value: _health(target, listeners) for value, target in zip(targets, found.targets, strict=True)},
+        checks={value: _checks(target, listeners) for value, target in zip(targets, found.targets, strict=True)},
     )
 
 
@@ -160,11 +160,14 @@ def _target(found: _Target) -> Target:
     raise ValueError(f"a target of type {found.type!r} is not known, or lacks what it needs")
 
 
-def _health(target: _Target, listeners: Mapping[int, Listener]) -> Health:
-    """Of a selector: of everything that it has found. Unhealthy by any listener; healthy by all of them."""
+def _checks(target: _Target, listeners: Mapping[int, Listener]) -> Mapping[int, Health]:
+    """Port → health. Of a selector that of everything it has found: unhealthy by one, healthy by all."""
     places = [target] if target.targets is None else target.targets
     by_place = [{status.listen_port: status.status for status in place.health_status or ()} for place in places]
-    words = [by_port.get(port) for by_port in by_place for port in listeners]
+    return {port: _health([by_port.get(port) for by_port in by_place]) for port in listeners}
+
+
+def _health(words: Sequence[str | None]) -> Health:
     if Health.UNHEALTHY.value in words:
         return Health.UNHEALTHY
     return Health.HEALTHY if words and all(word == Health.HEALTHY.value for word in words) else Health.UNKNOWN

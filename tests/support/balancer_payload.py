@@ -166,7 +166,7 @@ WHOLE = CloudBalancer(
     attachments=ATTACHMENTS,
     targets=(SERVER, ADDRESS, SELECTOR),
     is_protected=True,
-    health={SERVER: Health.HEALTHY, ADDRESS: Health.HEALTHY, SELECTOR: Health.HEALTHY},
+    checks={target: dict.fromkeys((5000, 80, 443), Health.HEALTHY) for target in (SERVER, ADDRESS, SELECTOR)},
 )
 
 

@@ -73,17 +73,19 @@ def test_types_out_of_sale(deprecation: Any, deprecated: Any, end: datetime | No
     assert found.items[42].type.unavailable_after == end
 
 
+H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
+
+
 @pytest.mark.parametrize(
     ("statuses", "health"),
     [
-        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy"}, Health.HEALTHY, id="well"),
-        pytest.param({5000: "healthy", 80: "unhealthy", 443: "healthy"}, Health.UNHEALTHY, id="one port ill"),
-        pytest.param({5000: "unknown", 80: "unhealthy"}, Health.UNHEALTHY, id="one port ill, others not known"),
-        pytest.param({5000: "healthy", 80: "unknown", 443: "healthy"}, Health.UNKNOWN, id="one not known"),
-        pytest.param({5000: "healthy", 80: "healthy"}, Health.UNKNOWN, id="one not checked yet"),
-        pytest.param({5000: "healthy", 80: "draining", 443: "healthy"}, Health.UNKNOWN, id="a new word"),
-        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy", 81: "unhealthy"}, Health.HEALTHY, id="old port"),
-        pytest.param({}, Health.UNKNOWN, id="nothing said"),
+        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy"}, (H, H, H), id="well"),
+        pytest.param({5000: "healthy", 80: "unhealthy", 443: "healthy"}, (H, X, H), id="one port ill"),
+        pytest.param({5000: "unknown", 80: "unhealthy"}, (U, X, U), id="one port ill, others not known"),
+        pytest.param({5000: "healthy", 80: "healthy"}, (H, H, U), id="one not checked yet"),
+        pytest.param({5000: "healthy", 80: "draining", 443: "healthy"}, (H, U, H), id="a new word"),
+        pytest.param({5000: "healthy", 80: "healthy", 443: "healthy", 81: "unhealthy"}, (H, H, H), id="old port"),
+        pytest.param({}, (U, U, U), id="nothing said"),
     ],
 )
 @pytest.mark.parametrize(
@@ -94,21 +96,21 @@ def test_types_out_of_sale(deprecation: Any, deprecated: Any, end: datetime | No
         pytest.param(("targets", 2, "targets", 0, "health_status"), SELECTOR, id="selector"),
     ],
 )
-def test_health(place: Path, target: Any, statuses: dict[int, str], health: Health) -> None:
-    """A target is well when every listener finds it so, and ill when one does not."""
+def test_health(place: Path, target: Any, statuses: dict[int, str], health: tuple[Health, ...]) -> None:
+    """A target is as well as each listener finds it."""
     found = read(place, [{"listen_port": port, "status": word} for port, word in statuses.items()])
 
     assert found is not None
-    assert found.health[target] is health
+    assert found.checks[target] == dict(zip((5000, 80, 443), health, strict=True))
 
 
 @pytest.mark.parametrize(
     ("healths", "health"),
     [
-        pytest.param([], Health.UNKNOWN, id="nothing found"),
-        pytest.param([fine(), fine()], Health.HEALTHY, id="all well"),
-        pytest.param([fine(), fine()[:1]], Health.UNKNOWN, id="one not known"),
-        pytest.param([fine(), [{"listen_port": 80, "status": "unhealthy"}]], Health.UNHEALTHY, id="one ill"),
+        pytest.param([], U, id="nothing found"),
+        pytest.param([fine(), fine()], H, id="all well"),
+        pytest.param([fine(), []], U, id="one not known"),
+        pytest.param([fine(), [{"listen_port": 80, "status": "unhealthy"}]], X, id="one ill"),
     ],
 )
 def test_health_of_what_a_selector_found(healths: list[Any], health: Health) -> None:
@@ -116,7 +118,7 @@ def test_health_of_what_a_selector_found(healths: list[Any], health: Health) -> 
     found = read(("targets", 2, "targets"), [{"type": "server", "health_status": statuses} for statuses in healths])
 
     assert found is not None
-    assert found.health[SELECTOR] is health
+    assert found.checks[SELECTOR][80] is health
 
 
 def test_no_listener_no_health() -> None:
@@ -124,7 +126,7 @@ def test_no_listener_no_health() -> None:
     found = read(("services",), [])
 
     assert found is not None
-    assert set(found.health.values()) == {Health.UNKNOWN}
+    assert set(map(len, found.checks.values())) == {0}
 
 
 def test_a_server_by_both_of_its_addresses() -> None:
@@ -134,5 +136,5 @@ def test_a_server_by_both_of_its_addresses() -> None:
 
     assert found is not None
     assert found.targets == (SERVER, ADDRESS, SELECTOR, ServerTarget(2, False))
-    assert found.health[SERVER] is Health.HEALTHY
-    assert found.health[ServerTarget(2, False)] is Health.UNKNOWN
+    assert set(found.checks[SERVER].values()) == {H}
+    assert set(found.checks[ServerTarget(2, False)].values()) == {U}

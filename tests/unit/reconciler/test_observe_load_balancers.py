@@ -44,9 +44,10 @@ def typed(**changes: Any) -> CloudBalancer:
     return replace(WHOLE, type=replace(LB11, **changes))
 
 
-def felt(target: Any) -> CloudBalancer:
-    """The whole load balancer with a target of which is not known how it is."""
-    return replace(WHOLE, health={**WHOLE.health, target: Health.UNKNOWN})
+def felt(target: Any, *ports: int) -> CloudBalancer:
+    """The whole load balancer with a target of which is not known how it is, by all listeners or those at ``ports``."""
+    unknown = dict.fromkeys(ports or WHOLE.spec.listeners, Health.UNKNOWN)
+    return replace(WHOLE, checks={**WHOLE.checks, target: {**WHOLE.checks[target], **unknown}})
 
 
 TYPE: Path = ("load_balancer_type",)
@@ -68,13 +69,13 @@ DROPPED: dict[Path, CloudBalancer] = {
 }
 """What the API's document does not require, and what decides on nothing: what it means that such a field is missing."""
 DROPPED |= {
-    (*place, port, field): felt(target)
+    (*place, number, field): felt(target, port)
     for place, target in (
         (("targets", 0, "health_status"), SERVER),
         (("targets", 1, "health_status"), ADDRESS),
         (("targets", 2, "targets", 0, "health_status"), SELECTOR),
     )
-    for port in range(3)
+    for number, port in enumerate((5000, 80, 443))
     for field in ("listen_port", "status")
 }
 IGNORED: set[Path] = {
@@ -206,7 +207,8 @@ def test_all_load_balancers(sim: Simulation) -> None:
     )
     https = found.spec.listeners[443].http
     assert https == HttpOptions("HCLBSTICKY", 300, 50, (4,), redirect_http=False, sticky_sessions=False)
-    assert found.health == {ServerTarget(1, True): Health.HEALTHY, ServerTarget(2, False): Health.UNHEALTHY}
+    assert found.checks[ServerTarget(1, True)] == dict.fromkeys((80, 443), Health.HEALTHY)
+    assert Health.UNHEALTHY in found.checks[ServerTarget(2, False)].values()
     assert (found.type.max_targets, min(found.type.monthly_prices)) == (25, "ash")
     assert not found.is_protected
 

@@ -32,6 +32,7 @@ ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
 ROBOT, EDGE = IpTarget("10.0.0.77"), SelectorTarget("role in (edge,worker),!spare", use_private_ip=True)
 OUTSIDE = IpTarget("198.51.100.7")
 BALANCER = "load_balancer/default/web"
+H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,24 @@ def test_the_gap(options: dict[str, str], targets: list[Target], healthy: list[T
     balancer = a_balancer(attachments=(HERE,), targets=targets, health=health(*healthy))
     service = asking(private_ipv4="10.0.0.9", **options)
     plan = plan_of(service, balancer, settings=IN_NETWORK, network=Present(NETWORK), **fleet(1, 2))
+    assert gap_of(balancer, plan.changes) == expected
+
+
+@pytest.mark.parametrize(
+    ("by_address", "by_node", "expected"),
+    [
+        pytest.param({80: H, 443: X}, {80: X, 443: X}, Gap((ROBOT,), 0), id="one port answers"),
+        pytest.param({80: H, 443: H}, {80: H, 443: X}, Gap((ROBOT,), 1), id="one port goes on"),
+        pytest.param({80: U}, {80: X}, Gap((ROBOT,), 0), id="what is not checked yet may be lost"),
+        pytest.param({80: H}, {80: U}, Gap((ROBOT,), 0), id="and is not relied on"),
+        pytest.param({80: X}, {80: H}, Gap((), 1), id="what is ill serves nobody"),
+    ],
+)
+def test_the_gap_by_ports(by_address: dict[int, Health], by_node: dict[int, Health], expected: Gap) -> None:
+    """A port that never answers hides no traffic of the others."""
+    (node,) = public(1)
+    balancer = a_balancer(attachments=(HERE,), targets=[node, ROBOT], health={node: by_node, ROBOT: by_address})
+    plan = plan_of(asking(private_ipv4="10.0.0.9"), balancer, network=Present(NETWORK), settings=IN_NETWORK, **fleet(1))
     assert gap_of(balancer, plan.changes) == expected
 
 

@@ -15,6 +15,7 @@ from desired.load_balancer import Attachment, CloudBalancer, Health, HealthCheck
 from desired.load_balancers.switching import RETRY_AFTER, Trial, look_again_s, patience_s, trial_of
 from desired.names import LABEL_SWITCH
 from desired.section import UNMANAGED, Present
+from desired.snapshot import ServerStatus
 from tests.balancers import DEFAULT_NAME, IN_NETWORK, LOCATED, NETWORK, a_balancer, a_listener, a_world
 from tests.builders import NOW
 from tests.support.balancer_plans import asking, fleet, private, public
@@ -98,10 +99,11 @@ def some(*numbers: int) -> frozenset[int]:
 
 
 def switching(
-    old: Mapping[int, Health],
-    new: Mapping[int, Health] = {},
+    old: Mapping[int, Health | Mapping[int, Health]],
+    new: Mapping[int, Health | Mapping[int, Health]] = {},
     label: str | None = None,
     *,
+    down: Iterable[int] = (),
     to_private: bool = True,
     approved: Iterable[str] = (),
     clocks: Clocks = NO_OTHER_CLOCKS,
@@ -116,6 +118,8 @@ def switching(
     balancer = a_balancer(attachments=(place,), targets=health, health=health, spec=spec)
     service = asking(**({"use_private_ip": "true"} if to_private else {}), **options)
     nodes = fleet(*sorted({*old, *new}))
+    for number in down:
+        nodes["servers"][number - 1] = replace(nodes["servers"][number - 1], status=ServerStatus.OFF)
     world = a_world([service], [balancer], network=Present(NETWORK), clocks=clocks, **nodes)
     return judged(world, IN_NETWORK, tuple(approved))
 
@@ -165,7 +169,24 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
             Seen(some(2), some(1, 3), label=said(1, 1, 1), done=OK),
             id="the canary answers",
         ),
-        pytest.param({1: U, 2: U, 3: X}, {}, None, Seen(some(1, 2, 3)), id="nobody answered before"),
+        pytest.param({1: X, 2: X, 3: X}, {}, None, Seen(some(1, 2, 3)), id="nobody answered before"),
+        pytest.param(
+            {1: U, 2: U, 3: X}, {}, None, Seen(wait=some(1, 2, 3), label=said(0, 0, 1), done=OK), id="not checked yet"
+        ),
+        pytest.param({1: U, 2: X}, {}, said(0, 0, 1, 20), Seen(wait=some(1, 2)), id="still not checked"),
+        pytest.param(
+            {1: H, 2: U, 3: X},
+            {},
+            said(0, 0, 1, 20),
+            Seen(some(1), some(2, 3), label=said(1, 1, 1), done=OK),
+            id="checked, and one answers",
+        ),
+        pytest.param(
+            {1: X, 2: X}, {}, said(0, 0, 1, 20), Seen(some(1, 2), label="", done=OK), id="checked, and nobody answers"
+        ),
+        pytest.param(
+            {1: U, 2: U}, {}, said(0, 0, 1, LIMIT_S), Seen(some(1, 2), label="", done=OK), id="never checked in time"
+        ),
         pytest.param({1: H}, {}, None, Seen(some(1)), id="the only target"),
         pytest.param(
             {1: H},
@@ -198,11 +219,14 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
             id="one of a batch does not answer yet",
         ),
         pytest.param(
-            {2: X, 3: U},
+            {2: X, 3: X},
             {1: H},
             said(1, 1, 1, 20),
             Seen(some(2, 3), label="", done=OK),
             id="only who does not answer is left",
+        ),
+        pytest.param(
+            {2: X, 3: U}, {1: H}, said(1, 1, 1, 20), Seen(wait=some(2, 3)), id="of one that is left nothing is known"
         ),
         pytest.param({}, {1: H, 2: H}, said(2, 2, 1, 20), Seen(label="", done=OK), id="the end"),
         pytest.param({}, {1: H, 2: U}, said(2, 2, 1, 20), Seen(label="", done=WAITS), id="the last one is looked at"),
@@ -305,10 +329,86 @@ def test_switching(old: dict[int, Health], new: dict[int, Health], label: str | 
     assert seen(switching(old, new, label)) == expected
 
 
+BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80: X, 443: X}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "label", "expected"),
+    [
+        pytest.param(
+            {1: ONE, 2: ONE},
+            {},
+            None,
+            Seen(some(1), some(2), label=said(1, 1, 1), done=OK),
+            id="a port that never answers: the canary",
+        ),
+        pytest.param(
+            {2: ONE}, {1: ONE}, said(1, 1, 1, 20), Seen(some(2), label=said(2, 2, 1), done=OK), id="and it answers"
+        ),
+        pytest.param({2: ONE}, {1: NONE}, said(1, 1, 1, 20), Seen(wait=some(2)), id="and it does not"),
+        pytest.param({2: BOTH}, {1: ONE}, said(2, 1, 1, 20), Seen(wait=some(2)), id="one of two ports is lost"),
+        pytest.param(
+            {2: BOTH},
+            {1: ONE},
+            said(2, 1, 1, LIMIT_S),
+            Seen(held=some(2), back=some(1), label=failed(), done=OK),
+            id="one of two ports is lost for good",
+        ),
+        pytest.param(
+            {1: BOTH, 2: ONE, 3: OTHER},
+            {},
+            None,
+            Seen(some(1), some(2, 3), label=said(2, 1, 1), done=OK),
+            id="others answer at both of its ports",
+        ),
+        pytest.param(
+            {1: BOTH, 2: ONE, 3: ONE},
+            {},
+            None,
+            Seen(some(2), some(1, 3), label=said(1, 1, 1), done=OK),
+            id="who alone answers at a port is no canary",
+        ),
+    ],
+)
+def test_each_port_for_itself(
+    old: dict[int, dict[int, Health]], new: dict[int, dict[int, Health]], label: str | None, expected: Seen
+) -> None:
+    """What never answered is not waited for, and what did is, whatever else answers."""
+    assert seen(switching(old, new, label)) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "label", "expected"),
+    [
+        pytest.param(
+            {2: H, 3: H},
+            {1: X},
+            said(1, 1, 1, 20),
+            Seen(some(2), some(3), label=said(1, 2, 1), done=OK),
+            id="the canary: another one",
+        ),
+        pytest.param(
+            {3: H, 4: H},
+            {1: X, 2: H},
+            said(2, 2, 1, 20),
+            Seen(some(3, 4), label=said(3, 4, 2), done=OK),
+            id="one of a batch: the next",
+        ),
+        pytest.param({}, {1: X, 2: H}, said(2, 2, 1, LIMIT_S), Seen(label="", done=OK), id="the last one: the end"),
+    ],
+)
+def test_who_is_down_fails_no_switch(
+    old: dict[int, Health], new: dict[int, Health], label: str | None, expected: Seen
+) -> None:
+    """A server that is rebooted meanwhile answers nobody, and says nothing of its address."""
+    assert seen(switching(old, new, label, down=(1,))) == expected
+
+
 @pytest.mark.parametrize(
     ("old", "new", "label", "expected"),
     [
         pytest.param({1: H, 2: H}, {}, None, Seen(wait=some(1, 2)), id="nothing is begun"),
+        pytest.param({1: U, 2: U}, {}, None, Seen(wait=some(1, 2)), id="nothing is waited for by the clock"),
         pytest.param({2: H}, {1: X}, said(1, 1, 1, LIMIT_S), Seen(wait=some(2)), id="no time is over"),
         pytest.param({3: H}, {1: H}, said(1, 1, 1, 20), Seen(wait=some(3)), id="no other batch"),
         pytest.param({2: H}, {1: X}, said(1, 1, 1, -3600), Seen(wait=some(2)), id="no time is to come"),
@@ -355,7 +455,8 @@ def test_waiting_says_until_when() -> None:
         pytest.param({}, {1: H, 2: U}, said(2, 2, 1, 20), WAITS, id="the last one is looked at"),
         pytest.param({1: H, 2: H}, {}, failed(20), WAITS, id="it has failed"),
         pytest.param({}, {1: H, 2: H}, said(2, 2, 1, 20), OK, id="the end"),
-        pytest.param({1: U, 2: U}, {}, None, OK, id="nobody answered before"),
+        pytest.param({1: X, 2: X}, {}, None, OK, id="nobody answered before"),
+        pytest.param({1: U, 2: U}, {}, None, WAITS, id="not checked yet"),
     ],
 )
 def test_the_way_back_stays_open(
