@@ -243,3 +243,32 @@ def test_what_nobody_was_served_by_is_switched_at_once(balanced: Stage) -> None:
     annotate(balanced, use_private_ip="true")
 
     assert (one_pass(balanced)["result"], targets(balanced)) == ("no_changes", PRIVATE)
+
+
+def test_a_port_that_never_answers_sends_no_target_ahead(balanced: Stage) -> None:
+    """One of two ports answers nobody: what the other one serves is switched with the same care, and goes back."""
+    nobody = {"kind": "no_answer", "ranges": ["0.0.0.0/0"], "ports": [9090]}
+    have_services(balanced, a_service("web", 80, 9090))
+    balanced.project.set_faults([nobody, NO_ANSWER])
+    one_pass(balanced)
+    annotate(balanced, use_private_ip="true")
+
+    one_pass(balanced)
+    assert targets(balanced) == {"server 1 private", "server 2", "server 3"}
+    time_passes(balanced, LIMIT)
+    assert (one_pass(balanced)["result"], targets(balanced)) == ("refused", PUBLIC)
+
+
+def test_an_edited_health_check_sends_no_target_ahead(balanced: Stage) -> None:
+    """Nothing is known of any target for a while: none is switched until it is, and then one goes first."""
+    have_services(balanced, a_service())
+    one_pass(balanced)
+    balanced.project.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"], "status": "unknown"}])
+    annotate(balanced, use_private_ip="true")
+
+    one_pass(balanced)
+    assert (one_pass(balanced)["summary"]["waiting"], targets(balanced)) == (3, PUBLIC)
+    balanced.project.clear_faults()
+    balanced.project.set_faults([NO_ANSWER])
+    one_pass(balanced)
+    assert targets(balanced) == {"server 1 private", "server 2", "server 3"}

@@ -25,8 +25,9 @@ DETAILS = (
 _UNKNOWN = frozenset({"initializing", "unknown"})
 
 
-Silence = Callable[[str], str | None]
-"""What health checks say of an address where nothing answers; None where something does."""
+Silence = Callable[[str, int], str | None]
+"""What the health check of a listener, by its port, says of an address where nothing answers; None where something
+does."""
 
 
 def shown_targets(view: View, balancer: Object, silence: Silence) -> list[Object]:
@@ -62,11 +63,16 @@ def _shown(view: View, balancer: Object, target: Object, silence: Silence) -> Ob
 def _health(view: View, balancer: Object, target: Object, said: list[Object], silence: Silence) -> list[Object]:
     by_port = {health["listen_port"]: health for health in said}
     follows = _following(view, balancer, target)
-    silent = silence(target[target["type"]]["ip"])
-    if silent is not None and follows["status"] == "healthy":
-        follows = {"status": silent, **({"detail": "layer4_timeout"} if silent == "unhealthy" else {})}
+    address = target[target["type"]]["ip"]
     ports = [service["listen_port"] for service in balancer["services"]]
-    return [dict(by_port.get(port, {"listen_port": port, **follows})) for port in ports]
+    return [dict(by_port.get(port, {"listen_port": port, **_heard(follows, silence(address, port))})) for port in ports]
+
+
+def _heard(follows: Object, silent: str | None) -> Object:
+    """The health that follows from the server, unless nothing answers there."""
+    if silent is None or follows["status"] != "healthy":
+        return follows
+    return {"status": silent, **({"detail": "layer4_timeout"} if silent == "unhealthy" else {})}
 
 
 def _following(view: View, balancer: Object, target: Object) -> dict[str, Any]:

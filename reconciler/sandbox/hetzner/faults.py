@@ -14,8 +14,9 @@ kind                parameters                      what happens, ``count`` time
                     optional                        no ``ids``, were not there; a GET by id finds them
 ``list_truncated``  ``path`` of a list,             a page of the list is made as if it ended after so many objects,
                     ``entries``                     and ``total_entries`` counts them all
-``no_answer``       ``ranges``, ``status`` optional health checks of targets in these ranges get no answer until it is
-                                                    cleared: ``unhealthy``, or ``unknown``
+``no_answer``       ``ranges``, ``status`` and      health checks of targets in these ranges get no answer until it is
+                    ``ports`` optional              cleared: ``unhealthy``, or ``unknown``; by the listeners at
+                                                    ``ports``, or by all
 ==================  ==============================  ===============================================================
 """
 
@@ -37,7 +38,7 @@ _OPTIONAL: dict[str, frozenset[str]] = {
     "list_shrinks": frozenset(),
     "list_lacks": frozenset({"ids"}),
     "list_truncated": frozenset(),
-    "no_answer": frozenset({"status"}),
+    "no_answer": frozenset({"status", "ports"}),
 }
 _REQUIRED: dict[str, frozenset[str]] = {
     "stale_read": frozenset({"path"}),
@@ -106,12 +107,13 @@ class Faults:
         truncated = self._take("list_truncated", lambda p: p["path"] == path)
         return objects[: truncated["entries"]] if truncated is not None else objects, len(objects)
 
-    def silence_of(self, address: str) -> str | None:
-        """What health checks say of this address, as nothing answers there; None when something does. It does not count
-        down."""
+    def silence_of(self, address: str, port: int) -> str | None:
+        """What the health check of the listener at ``port`` says of this address, as nothing answers there; None when
+        something does. It does not count down."""
         for fault in self._faults:
             ranges = fault.parameters.get("ranges", ()) if fault.kind == "no_answer" else ()
-            if any(ip_address(address) in ip_network(silent) for silent in ranges):
+            is_checked = port in fault.parameters.get("ports", (port,))
+            if is_checked and any(ip_address(address) in ip_network(silent) for silent in ranges):
                 return str(fault.parameters.get("status", _SILENT[0]))
         return None
 
@@ -179,6 +181,7 @@ def _are_ranges(value: Any) -> bool:
 _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "seconds": (_is_number, "a number"),
     "ids": (_are_ids, "a list of whole numbers from 1"),
+    "ports": (_are_ids, "a list of whole numbers from 1"),
     "ranges": (_are_ranges, "a list of networks like '10.0.0.0/8'"),
     "status": (lambda value: value in _SILENT, " or ".join(_SILENT)),
     "entries": (lambda value: _is_whole(value, least=0), "a whole number from 0"),

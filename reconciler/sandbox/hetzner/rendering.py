@@ -50,7 +50,7 @@ class Renderer:
         return list(self._balancers_of.get(server_id, ()))
 
 
-def _answered(_address: str) -> None:
+def _answered(_address: str, _port: int) -> None:
     """A world file has no faults: something answers everywhere."""
 
 

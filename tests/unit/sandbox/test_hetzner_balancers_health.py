@@ -168,3 +168,10 @@ def test_where_nothing_answers(status: str | None, expected: dict[str, Any]) -> 
     assert {one["status"] for one in world["health_status"]} == {"healthy"}
     private.simulator.clear_faults()
     assert health(private)[80] == {"status": "healthy"}
+
+
+def test_where_nothing_answers_at_a_port() -> None:
+    """A program that does not run: the other port answers."""
+    api = api_with(BY_ID)
+    api.simulator.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"], "ports": [443]}])
+    assert health(api) == {80: {"status": "healthy"}, 443: TIMEOUT}

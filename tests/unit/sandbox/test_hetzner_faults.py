@@ -194,6 +194,7 @@ def test_every_fault_is_documented_with_its_parameters() -> None:
         ({"kind": "list_truncated", "path": "/v1/servers", "entries": True}, ("entries is True",)),
         ({"kind": "no_answer"}, ("'ranges'",)),
         ({"kind": "no_answer", "ranges": "10.0.0.0/8"}, ("ranges is '10.0.0.0/8'",)),
+        ({"kind": "no_answer", "ranges": ["10.0.0.0/8"], "ports": 80}, ("ports is 80",)),
         ({"kind": "no_answer", "ranges": ["10.0.0.1/8"]}, ("ranges is ['10.0.0.1/8']",)),
         ({"kind": "no_answer", "ranges": ["10.0.0.0/8"], "status": "healthy"}, ("unhealthy or unknown",)),
     ],
