@@ -5,14 +5,14 @@ name a Service that lives, or another cluster (W-9, D7, D8).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
 from desired.bounds import Several, several
 from desired.load_balancer import CloudBalancer, Owner
-from desired.load_balancers.identity import default_name, former_of, owner_of, wanted_name
+from desired.load_balancers.identity import default_name, former_of, owner_of, wanted_name, without_memory
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.section import Present, Section, Unknown
 from desired.service import Service
@@ -35,6 +35,7 @@ class Adoptable:
     """It has the name that the Service asks for, and no living owner."""
 
     balancer: CloudBalancer
+    """Without the labels that remember what another owner began with its targets: the adoption takes them off."""
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
     is_nobodys: bool = False
@@ -103,6 +104,11 @@ def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
     for good."""
     is_ours = owner.cluster_uid is not None and Present(owner.cluster_uid) == snapshot.cluster_uid
     return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
+
+
+def goes_back_to(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether what has these labels was let go for a while when a Service of this namespace and name went."""
+    return may_come_back(owner, snapshot) and owner.former == former_of(service)
 
 
 def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
@@ -196,6 +202,8 @@ def _by_name(
     gap = "the Services were not read" if services is None else _gap(services)
     if gap is not None:
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
+    if not goes_back_to(service, owner, snapshot):
+        found = replace(found, spec=replace(found.spec, labels=without_memory(found.spec.labels)))
     is_anothers = owner.service_uid is None and owner.former not in (None, former_of(service))
     return Adoptable(
         found,
