@@ -5,7 +5,7 @@ import logging
 from actuators.errors import ApiError, Exhausted, Invalid
 from actuators.hands import Hands
 from actuators.hetzner_bodies import creation_body
-from actuators.load_balancer_lookup import is_labelled, require_none_labelled, service_of
+from actuators.load_balancer_lookup import is_labelled, require_none_labelled, require_none_waiting, service_of
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import LoadBalancer
@@ -44,7 +44,7 @@ def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     When one of its targets is in the way it is created without any: those that can be added are added one by one in the
     next round, and the others do not keep the Service from its address. A request of which nothing is known is sent
     once more only when no load balancer has the Service's label. A Service that may have had one before is looked up
-    first: raises Conflict when it has one that was not listed.
+    first, and so is one that may wait for its return: raises Conflict when there is one that was not listed.
     """
     match change.before, change.after:
         case None, LoadBalancer() as wish:
@@ -54,6 +54,8 @@ def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     body = creation_body(wish)
     if FINALIZER_BALANCER in service.finalizers or service.ingress:
         require_none_labelled(hands.reader, service, snapshot)
+    if wish.former is not None:
+        require_none_waiting(hands.reader, wish.former, snapshot)
     what = f"creation of load balancer {wish.name}"
 
     def happened() -> bool:

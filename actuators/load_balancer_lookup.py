@@ -25,8 +25,8 @@ from desired.load_balancer import (
     Target,
 )
 from desired.load_balancers.identity import former_of, owner_of, wanted_name
-from desired.load_balancers.matching import left_behind
-from desired.names import LABEL_SERVICE_UID
+from desired.load_balancers.matching import left_behind, may_come_back
+from desired.names import LABEL_FORMER, LABEL_SERVICE_UID
 from desired.section import Present
 from desired.service import Service
 from desired.snapshot import Snapshot
@@ -235,20 +235,32 @@ def name_of(balancer: CloudBalancer) -> str:
 
 def is_labelled(reader: HetznerReader, service: Service) -> bool:
     """Whether a load balancer has the Service's label by now. Raises an ApiError."""
-    return bool(_labelled(reader, service))
+    return bool(_labelled(reader, LABEL_SERVICE_UID, service.uid))
 
 
 def require_none_labelled(reader: HetznerReader, service: Service, snapshot: Snapshot) -> None:
     """Look whether there is a load balancer of the Service though the list that was observed has none: one answer may
     lack what is there (design section 2). Raises Conflict when there is, and an ApiError when it cannot be said."""
-    for found in _labelled(reader, service):
+    for found in _labelled(reader, LABEL_SERVICE_UID, service.uid):
         if not is_of_another_cluster(owner_of(found.labels), snapshot):
-            name = f"load balancer {found.id} {found.name}"
-            raise Conflict(f"the list of load balancers lacks {name}, and a look by its label finds it")
+            raise _unlisted(found)
 
 
-def _labelled(reader: HetznerReader, service: Service) -> list[_Balancer]:
-    query = urlencode({"label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
+def require_none_waiting(reader: HetznerReader, former: str, snapshot: Snapshot) -> None:
+    """The same for one that was let go when a Service went, which the label ``former`` names, and waits for its
+    return: the next list shows it, and it is given back."""
+    for found in _labelled(reader, LABEL_FORMER, former):
+        if may_come_back(owner_of(found.labels), snapshot):
+            raise _unlisted(found)
+
+
+def _unlisted(found: _Balancer) -> Conflict:
+    name = f"load balancer {found.id} {found.name}"
+    return Conflict(f"the list of load balancers lacks {name}, and a look by its label finds it")
+
+
+def _labelled(reader: HetznerReader, label: str, value: str) -> list[_Balancer]:
+    query = urlencode({"label_selector": f"{label}={value}"})
     body = reader.get(f"/load_balancers?{query}")
     try:
         return decoder(_Some).decode(body).load_balancers

@@ -1,14 +1,14 @@
 """The place of a load balancer in a private network (LB-3, LB-4)."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from actuators.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from actuators.hands import Hands
 from actuators.hetzner_bodies import attachment_body
-from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_of, name_of, own_now, path_of
-from actuators.load_balancer_targets import put_back, remove_target
+from actuators.load_balancer_lookup import BalancerNow, balancer_of, name_of, own_now, path_of
+from actuators.load_balancer_targets import Look, put_back, remove_target
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import Attachment, CloudBalancer, Target, is_private
@@ -25,57 +25,62 @@ def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     Another address means to leave and to come back. What is reached through the network is no target before it leaves,
     whoever has added it: Hetzner would refuse, or drop them unasked (hetzner-api 8). The changes that follow add again
     what is to stay. When the departure is refused, what was removed for it is added again at once; when the other
-    address is, it comes back to the one that it had, and so does what was reached there.
+    address is, it comes back to the one that it had, and so does what was reached there. Before anything is sent once
+    more, or put back, a look says whose the load balancer is by then.
     """
+
+    def look() -> BalancerNow:
+        return own_now(hands.reader, change, balancer_of(change, snapshot), snapshot)
+
     match change.before, change.after:
         case None, Attachment() as after:
-            balancer = balancer_of(change, snapshot)
-            _attach(hands, balancer, after, lambda: own_now(hands.reader, change, balancer, snapshot))
+            _attach(hands, balancer_of(change, snapshot), after, look)
         case Attachment() as before, None:
-            _leave(hands, _as_it_is(hands, change, snapshot), before, snapshot)
+            _leave(hands, _as_it_is(balancer_of(change, snapshot), look()), before, snapshot, look)
         case Attachment() as before, Attachment() as after if before.network_id == after.network_id:
-            _move(hands, _as_it_is(hands, change, snapshot), before, after, snapshot)
+            _move(hands, _as_it_is(balancer_of(change, snapshot), look()), before, after, snapshot, look)
         case _:
             raise misplanned(change)
 
 
-def _move(hands: Hands, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot) -> None:
-    _leave(hands, balancer, before, snapshot)
+def _move(
+    hands: Hands, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot, look: Look
+) -> None:
+    _leave(hands, balancer, before, snapshot, look)
     try:
         # Reads have shown it attached for a while after that (hetzner-api 5).
-        hands.actions.wait_until(lambda: _has_left(hands, balancer, before), _departure(balancer, before))
-        _attach(hands, balancer, after)
+        hands.actions.wait_until(lambda: _has_left(look(), before), _departure(balancer, before))
+        _attach(hands, balancer, after, look)
     except Transient:  # it may have happened, and nothing can be said by way of the same API
         raise
     except ApiError:
-        _come_back(hands, balancer, before)
+        _come_back(hands, balancer, before, look)
         raise
 
 
-def _come_back(hands: Hands, balancer: CloudBalancer, place: Attachment) -> None:
+def _come_back(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
     try:
-        _attach(hands, balancer, place)
+        look()
+        _attach(hands, balancer, place, look)
     except ApiError as error:
         _log.warning("%s is not in network %s for now: %s", name_of(balancer), place.network_id, error)
         return
-    _put_all_back(hands, balancer)
+    _put_all_back(hands, balancer, look)
 
 
-def _put_all_back(hands: Hands, balancer: CloudBalancer) -> None:
+def _put_all_back(hands: Hands, balancer: CloudBalancer, look: Look) -> None:
     for target in _reached(balancer):
-        put_back(hands, balancer, target)
+        put_back(hands, balancer, target, look)
 
 
-def _attach(
-    hands: Hands, balancer: CloudBalancer, place: Attachment, look: Callable[[], BalancerNow] | None = None
-) -> None:
+def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
     """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one).
 
     ``look`` is how the load balancer is looked at before it is tried once more.
     """
 
     def happened() -> bool:
-        return _is_in(look() if look else balancer_now(hands.reader, balancer), place)
+        return _is_in(look(), place)
 
     try:
         what = f"attachment of {name_of(balancer)} to network {place.network_id}"
@@ -83,7 +88,7 @@ def _attach(
     except Invalid as error:
         if error.code != "load_balancer_already_attached":
             raise
-        now = balancer_now(hands.reader, balancer)
+        now = look()
         if not now.attachments:
             raise Conflict(f"{name_of(balancer)}: Hetzner says it is attached, and it is not seen yet") from error
         if not _is_in(now, place):
@@ -92,11 +97,11 @@ def _attach(
             ) from error
 
 
-def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot) -> None:
+def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot, look: Look) -> None:
     """Remove what is reached through the network, and detach; one that has left already is done."""
 
     def happened() -> bool:
-        return _has_left(hands, balancer, place)
+        return _has_left(look(), place)
 
     try:
         for target in _reached(balancer):
@@ -110,20 +115,18 @@ def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: S
     except Transient:  # it may have happened, and nothing can be said by way of the same API
         raise
     except ApiError:
-        _put_all_back(hands, balancer)
+        _put_all_back(hands, balancer, look)
         raise
 
 
-def _as_it_is(hands: Hands, change: Change, snapshot: Snapshot) -> CloudBalancer:
+def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:
     """The load balancer with its targets at this moment: changes before this one may have given some of them another
-    address by now. Raises Conflict when it is not the Service's own any more, or when somebody has added a target
-    meanwhile that would be lost without anybody's word."""
-    balancer = balancer_of(change, snapshot)
-    now = own_now(hands.reader, change, balancer, snapshot).targets
-    news = next((target for target in _private(now) if target not in balancer.targets), None)
+    address by now. Raises Conflict when somebody has added a target meanwhile that would be lost without anybody's
+    word."""
+    news = next((target for target in _private(now.targets) if target not in balancer.targets), None)
     if news is not None:
         raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")
-    return replace(balancer, targets=tuple(now))
+    return replace(balancer, targets=tuple(now.targets))
 
 
 def _reached(balancer: CloudBalancer) -> tuple[Target, ...]:
@@ -135,8 +138,8 @@ def _private(targets: Iterable[Target]) -> tuple[Target, ...]:
     return tuple(sorted(filter(is_private, targets), key=str))
 
 
-def _has_left(hands: Hands, balancer: CloudBalancer, place: Attachment) -> bool:
-    return not _is_in(balancer_now(hands.reader, balancer), Attachment(place.network_id))
+def _has_left(now: BalancerNow, place: Attachment) -> bool:
+    return not _is_in(now, Attachment(place.network_id))
 
 
 def _departure(balancer: CloudBalancer, place: Attachment) -> str:

@@ -18,12 +18,13 @@ from actuators.load_balancer_lookup import (
     path_of,
     remaining,
     require_own,
+    service_of,
 )
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
-from desired.load_balancers.identity import owner_of
-from desired.load_balancers.matching import is_in_use
+from desired.load_balancers.identity import owner_of, without_memory
+from desired.load_balancers.matching import goes_back_to, is_in_use
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
@@ -37,8 +38,8 @@ from desired.snapshot import Snapshot
 
 
 def adopt(hands: Hands, change: Change, snapshot: Snapshot) -> None:
-    """Label the load balancer as the Service's own. Raises Conflict when its owner is not that of ``before``, or when
-    somebody has begun to use what was empty and nobody's."""
+    """Label the load balancer as the Service's own, without what its labels remember of another's targets. Raises
+    Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and nobody's."""
     match change.before, change.after:
         case Owner() as before, Owner(service_uid=str()) as after:
             balancer = balancer_of(change, snapshot)
@@ -47,7 +48,9 @@ def adopt(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     now = _unchanged(hands, balancer, before)
     if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
         raise Conflict(f"{name_of(balancer)} is in use by now")
-    _write(hands, balancer, {"labels": _labels(now.labels, after)})
+    returns = goes_back_to(service_of(change, snapshot), now.owner, snapshot)
+    present = now.labels if returns else without_memory(now.labels)
+    _write(hands, balancer, {"labels": _labels(present, after)})
 
 
 def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
@@ -68,7 +71,7 @@ def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
 
 def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """Let the load balancer go with its addresses: it is the Service's no more, and its labels say since when, or whose
-    it was and after when it is deleted.
+    it was and after when it is deleted. What they remember of its targets goes with what is let go for good.
 
     Raises Conflict when its owner is not that of ``before``.
     """
@@ -78,7 +81,8 @@ def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         case _:
             raise misplanned(change)
     now = _unchanged(hands, balancer, before)
-    _write(hands, balancer, {"labels": _labels(now.labels, after)})
+    present = without_memory(now.labels) if after.released else now.labels
+    _write(hands, balancer, {"labels": _labels(present, after)})
 
 
 def delete(hands: Hands, change: Change, snapshot: Snapshot) -> None:

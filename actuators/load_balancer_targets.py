@@ -15,6 +15,9 @@ from desired.snapshot import Snapshot
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
+Look = Callable[[], BalancerNow]
+"""A look at a load balancer that also sees whose it is: raises Conflict when it is not the Service's own any more."""
+
 
 def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """Add or remove a target, or exchange the two addresses of a server. Raises an ApiError.
@@ -22,14 +25,17 @@ def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     A target that is there already is added, one that is not is removed (TGT-10). What others have added is planned
     only where a move in a network takes it away, or brings it back.
     """
+
+    def look() -> BalancerNow:
+        return own_now(hands.reader, change, balancer_of(change, snapshot), snapshot)
+
     match change.before, change.after:
         case None, (ServerTarget() | IpTarget() | SelectorTarget()) as after:
-            balancer = balancer_of(change, snapshot)
-            add_target(hands, balancer, after, lambda: own_now(hands.reader, change, balancer, snapshot))
+            add_target(hands, balancer_of(change, snapshot), after, look)
         case (ServerTarget() | IpTarget() | SelectorTarget()) as before, None:
             remove_target(hands, balancer_of(change, snapshot), before, snapshot)
         case ServerTarget() as before, ServerTarget() as after if before.server_id == after.server_id:
-            _exchange(hands, balancer_of(change, snapshot), before, after, snapshot)
+            _exchange(hands, balancer_of(change, snapshot), before, after, snapshot, look)
         case _:
             raise misplanned(change)
 
@@ -41,7 +47,7 @@ def remove_target(hands: Hands, balancer: CloudBalancer, target: Target, snapsho
 
 
 def _exchange(
-    hands: Hands, balancer: CloudBalancer, before: ServerTarget, after: ServerTarget, snapshot: Snapshot
+    hands: Hands, balancer: CloudBalancer, before: ServerTarget, after: ServerTarget, snapshot: Snapshot, look: Look
 ) -> None:
     """Reach a server by its other address.
 
@@ -49,32 +55,31 @@ def _exchange(
     load balancer would otherwise be without any target.
     """
     address = _address(before, balancer, snapshot)
-    beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(hands, balancer, after))
+    beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(hands, balancer, after, look))
     if beside and address is not None:
         _remove(hands, balancer, before, address)
         return
     _remove(hands, balancer, before)
     try:
-        add_target(hands, balancer, after)
+        add_target(hands, balancer, after, look)
     except Transient:  # it may have happened, and nothing can be said by way of the same API
         raise
     except ApiError:
-        put_back(hands, balancer, before)
+        put_back(hands, balancer, before, look)
         raise
 
 
-def put_back(hands: Hands, balancer: CloudBalancer, target: Target) -> None:
-    """Make something a target again that was removed for the sake of what was refused then; a failure is logged, as
-    the next plan sees that it is missing."""
+def put_back(hands: Hands, balancer: CloudBalancer, target: Target, look: Look) -> None:
+    """Make something a target again that was removed for the sake of what was refused then, unless the look before that
+    says that the load balancer is somebody else's; a failure is logged, as the next plan sees that it is missing."""
     try:
-        add_target(hands, balancer, target)
+        look()
+        add_target(hands, balancer, target, look)
     except ApiError as error:
         _log.warning("%s is no target of %s for now: %s", _shown(target), name_of(balancer), error)
 
 
-def add_target(
-    hands: Hands, balancer: CloudBalancer, target: Target, look: Callable[[], BalancerNow] | None = None
-) -> bool:
+def add_target(hands: Hands, balancer: CloudBalancer, target: Target, look: Look) -> bool:
     """Whether the target was added; False when the API says that it, or the server by another address, is one. Raises
     an ApiError.
 
@@ -82,7 +87,7 @@ def add_target(
     """
 
     def happened() -> bool:
-        return target in (look() if look else balancer_now(hands.reader, balancer)).targets
+        return target in look().targets
 
     try:
         what = f"addition of {target.suffix} to {name_of(balancer)}"

@@ -90,12 +90,21 @@ def undo_window(facts: Facts) -> Iterator[Finding]:
 
 
 def ip_loss(facts: Facts) -> Iterator[Finding]:
-    """No load balancer goes, and its addresses with it, while its Service still wants it."""
-    for change in facts.plan.changes:
-        service = facts.snapshot.service(change.owner)
-        if change.kind == "lb.delete" and service is not None and wants_balancer(service):
+    """No load balancer goes, and its addresses with it, while its Service still wants it, or while one of its Service's
+    namespace and name has come back and was not given it, as the list of load balancers lacked it then."""
+    deletions = [change for change in facts.plan.changes if change.kind == "lb.delete"]
+    due = [each for each in facts.desired.partings if each.due_at <= facts.snapshot.taken_at] if deletions else []
+    returned = {parting.balancer.key: parting.returned for parting in due}
+    for change in deletions:
+        service, heir = facts.snapshot.service(change.owner), returned.get(change.owner)
+        if service is not None and wants_balancer(service):
             why = f"Service {service.id} still wants a load balancer, and the addresses of this one would be lost"
-            yield Finding("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
+        elif heir is not None:
+            why = f"Service {heir} has come back, and the addresses of this one, which was its, would be lost: it gets"
+            why += " it back once it has no other, so delete that, or approve this"
+        else:
+            continue
+        yield Finding("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
 
 
 def target_floor(facts: Facts) -> Iterator[Finding]:

@@ -187,6 +187,9 @@ class LoadBalancer:
     listeners: Mapping[int, Listener] = field(default_factory=lambda: MappingProxyType({}))
     """Port → listener."""
     targets: frozenset[Target] | Unmanaged = frozenset()
+    former: str | None = field(default=None, compare=False)
+    """The label by which one that waits for its Service's return is looked for before another one is created; None
+    where no undo window can have left any. No part of it, so it is never compared."""
 
 
 class Health(Enum):

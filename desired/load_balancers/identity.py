@@ -11,7 +11,9 @@ from desired.names import (
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
     LABEL_RELEASED,
+    LABEL_RETURNING,
     LABEL_SERVICE_UID,
+    LABEL_SWITCH,
 )
 from desired.section import Present, Unknown, Unmanaged
 from desired.service import Service
@@ -41,6 +43,12 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
         former=labels.get(LABEL_FORMER),
         delete_after=labels.get(LABEL_DELETE_AFTER),
     )
+
+
+def without_memory(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels without those that remember how far the targets are switched, and which come back after a move: they
+    mean nothing to the next owner."""
+    return {key: text for key, text in labels.items() if key != LABEL_SWITCH and not key.startswith(LABEL_RETURNING)}
 
 
 def former_of(service: Service) -> str:

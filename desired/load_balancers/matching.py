@@ -5,14 +5,14 @@ name a Service that lives, or another cluster (W-9, D7, D8).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
 from desired.bounds import Several, several
-from desired.load_balancer import CloudBalancer
-from desired.load_balancers.identity import default_name, former_of, owner_of, wanted_name
+from desired.load_balancer import CloudBalancer, Owner
+from desired.load_balancers.identity import default_name, former_of, owner_of, wanted_name, without_memory
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.section import Present, Section, Unknown
 from desired.service import Service
@@ -35,6 +35,7 @@ class Adoptable:
     """It has the name that the Service asks for, and no living owner."""
 
     balancer: CloudBalancer
+    """Without the labels that remember what another owner began with its targets: the adoption takes them off."""
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
     is_nobodys: bool = False
@@ -98,17 +99,23 @@ def is_in_use(balancer: CloudBalancer) -> bool:
     return bool(balancer.spec.listeners or balancer.targets)
 
 
-def may_come_back(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
-    """Whether it was let go for a while: of this cluster for certain, nobody's now, and not let go for good."""
-    owner = owner_of(balancer.spec.labels)
+def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether what has these labels was let go for a while: of this cluster for certain, nobody's now, and not let go
+    for good."""
     is_ours = owner.cluster_uid is not None and Present(owner.cluster_uid) == snapshot.cluster_uid
     return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
+
+
+def goes_back_to(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether what has these labels was let go for a while when a Service of this namespace and name went."""
+    return may_come_back(owner, snapshot) and owner.former == former_of(service)
 
 
 def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
     """The label that names a Service which has gone → the load balancer that was let go then, and that a Service of
     this namespace and name gets back; of several the one that was let go last."""
-    found = [balancer for balancer in snapshot.load_balancers or () if may_come_back(balancer, snapshot)]
+    listed = snapshot.load_balancers or ()
+    found = [balancer for balancer in listed if may_come_back(owner_of(balancer.spec.labels), snapshot)]
     found.sort(key=lambda balancer: (owner_of(balancer.spec.labels).delete_after or "", balancer.id))
     return {owner_of(balancer.spec.labels).former or "": balancer for balancer in found}
 
@@ -185,7 +192,7 @@ def _by_name(
     owner = owner_of(found.spec.labels)
     if not _of_this_cluster(found, snapshot):
         return Foreign(found, _other_cluster(found))
-    heir = heirs.get(owner.former or "") if may_come_back(found, snapshot) else None
+    heir = heirs.get(owner.former or "") if may_come_back(owner, snapshot) else None
     if heir is not None and heir.id != service.id:
         return Foreign(found, f"load balancer {found.id} {name!r} goes back to Service {heir.id}")
     services = snapshot.services
@@ -195,13 +202,15 @@ def _by_name(
     gap = "the Services were not read" if services is None else _gap(services)
     if gap is not None:
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
+    if not goes_back_to(service, owner, snapshot):
+        found = replace(found, spec=replace(found.spec, labels=without_memory(found.spec.labels)))
     is_anothers = owner.service_uid is None and owner.former not in (None, former_of(service))
     return Adoptable(
         found,
         is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
         is_nobodys=owner.service_uid is None and name != default_name(service.uid),
         is_anothers=is_anothers,
-        is_awaited=is_anothers and may_come_back(found, snapshot),
+        is_awaited=is_anothers and may_come_back(owner, snapshot),
     )
 
 

@@ -80,7 +80,7 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
             found.append(Orphan(balancer, f"Service {service} wants no load balancer", service))
         elif owner.service_uid is not None:
             found.append(Orphan(balancer, f"its Service, with the UID {owner.service_uid}, is gone"))
-        elif may_come_back(balancer, snapshot):
+        elif may_come_back(owner, snapshot):
             found.append(_left_behind(balancer, owner))
         else:
             since = f" on {owner.released}" if owner.released else ""

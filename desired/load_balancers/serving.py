@@ -20,7 +20,7 @@ from desired.load_balancer import (
 from desired.load_balancers.attaching import attachment_problems, network_id, wanted_attachment
 from desired.load_balancers.certificates import CertificateWish, desired_certificates
 from desired.load_balancers.filling import filled
-from desired.load_balancers.identity import labels_of, wanted_name
+from desired.load_balancers.identity import former_of, labels_of, wanted_name
 from desired.load_balancers.listeners import desired_listeners
 from desired.load_balancers.matching import BalancerMatch, Missing, Owned, Undecided
 from desired.load_balancers.notes import (
@@ -39,6 +39,7 @@ from desired.load_balancers.targets import (
     count_targets,
     desired_targets,
 )
+from desired.load_balancers.undo import window_of
 from desired.section import UNMANAGED, Unmanaged
 from desired.service import Service
 from desired.settings import Settings
@@ -105,6 +106,8 @@ def serve(
     serving = Serving(service, options, match, None, size, certificates, targets, tuple(problems), unclear)
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot)
+        if wanted is not None and window_of(service, settings):
+            wanted = replace(wanted, former=former_of(service))
     elif problems and not isinstance(match, Owned):
         wanted, why = None, ()
     elif problems:

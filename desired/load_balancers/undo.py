@@ -16,6 +16,7 @@ from desired.annotations.table import BY_FIELD
 from desired.load_balancer import CloudBalancer, Owner
 from desired.load_balancers.identity import former_of, owner_of
 from desired.load_balancers.matching import BalancerMatch, Missing, Undecided, may_come_back
+from desired.load_balancers.wanted import wants_balancer
 from desired.section import Unmanaged
 from desired.service import Service
 from desired.settings import Settings
@@ -35,6 +36,9 @@ class Parting:
     balancer: CloudBalancer
     due_at: datetime
     """When it may be deleted."""
+    returned: str | None = None
+    """Id of the living Service of that namespace and name, which wants a load balancer, names no other one, and was not
+    given this one; None while there is none."""
 
 
 def window_of(service: Service, settings: Settings) -> timedelta:
@@ -97,10 +101,18 @@ def partings(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[
 
 def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]) -> list[Parting]:
     found = []
+    heirs = {former_of(service): service for service in snapshot.services or () if wants_balancer(service)}
     for balancer in snapshot.load_balancers or ():
         owner = owner_of(balancer.spec.labels)
         due_at = due_of(owner)
-        if due_at is None or balancer.id in taken or owner.former in open_ or not may_come_back(balancer, snapshot):
+        if due_at is None or balancer.id in taken or owner.former in open_ or not may_come_back(owner, snapshot):
             continue
-        found.append(Parting(balancer, due_at))
+        heir = heirs.get(owner.former or "")
+        is_back = heir is not None and not _names_another(heir, balancer)
+        found.append(Parting(balancer, due_at, heir.id if heir and is_back else None))
     return found
+
+
+def _names_another(service: Service, balancer: CloudBalancer) -> bool:
+    name = read_options(service.claim.annotations, Defaults())[0].name
+    return not isinstance(name, Unmanaged) and name != balancer.spec.name

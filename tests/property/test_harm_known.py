@@ -1,6 +1,8 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
-from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
+from datetime import timedelta
+
+from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, HOME, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
 from tests.support.harm_truth import target_servers
 
 
@@ -231,3 +233,16 @@ def test_a_list_of_an_earlier_time_publishes_no_place_of_the_past() -> None:
     stage.run()
     stage.run("a", "load_balancers:stale")
     stage.settle()
+
+
+def test_a_list_that_lacks_what_waits_for_its_service_does_not_end_its_address() -> None:
+    """A Service comes back in its undo window, the list is of an earlier time, and it gets another load balancer."""
+    stage = a_stage(undo=timedelta(minutes=10))
+    old = stage.balancer()["id"]
+    stage.delete_service()
+    stage.run()
+    stage.make_service()
+    stage.run("a", "load_balancers:stale")
+    stage.settle()
+    assert stage.balancer()["id"] != old
+    assert old in stage.truth.seen().balancers[HOME]

@@ -13,12 +13,20 @@ from desired.change import Change
 from desired.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
+    CloudBalancer,
     HttpOptions,
     IpTarget,
     LoadBalancer,
     ServerTarget,
 )
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import UNMANAGED
 from desired.service import Ingress
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a_service, a_world, an_http_listener
@@ -271,6 +279,47 @@ def test_none_after_all(simulate: Callable[..., Simulation], others: tuple[Any, 
 
     assert [method for method, _, _ in stage.sent()] == ["GET", "POST"]
     assert len(stage.balancers()) == len(others) + 1
+
+
+def waiting(**labels: str) -> CloudBalancer:
+    """One that was let go when a Service ``default/web`` went; these labels say otherwise."""
+    own = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
+    return a_balancer(spec={"name": "was-42", "labels": own | labels})
+
+
+def test_one_that_waits_for_its_service_and_that_the_list_lacked(simulate: Callable[..., Simulation]) -> None:
+    """A Service that comes back within its undo window gets no second one: the next list shows what goes back."""
+    stage = a_stage(simulate, waiting())
+    stage.snapshot = a_world([a_service()])
+
+    why = "^the list of load balancers lacks load balancer 42 was-42, and a look by its label finds it$"
+    with pytest.raises(Conflict, match=why):
+        stage.carry_out(creation(replace(WISH, former="default.web")))
+
+    assert len(stage.balancers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("former", "labels", "asked"),
+    [
+        pytest.param(None, {}, ["POST"], id="no undo window: nobody asks"),
+        pytest.param("default.web", {LABEL_CLUSTER_UID: "another"}, ["GET", "POST"], id="another cluster's"),
+        pytest.param("default.web", {LABEL_SERVICE_UID: "another"}, ["GET", "POST"], id="somebody's by now"),
+        pytest.param("default.web", {LABEL_RELEASED: "20260601T120000Z"}, ["GET", "POST"], id="let go for good"),
+        pytest.param("default.web", {LABEL_FORMER: "default.api"}, ["GET", "POST"], id="another Service's"),
+    ],
+)
+def test_none_that_waits_for_its_service(
+    simulate: Callable[..., Simulation], former: str | None, labels: dict[str, str], asked: list[str]
+) -> None:
+    """Another one is created; the look costs one request, and only where an undo window may have left one."""
+    stage = a_stage(simulate, waiting(**labels))
+    stage.snapshot = a_world([a_service()])
+
+    stage.carry_out(creation(replace(WISH, former=former)))
+
+    assert [method for method, _, _ in stage.sent()] == asked
+    assert len(stage.balancers()) == 2
 
 
 @pytest.mark.parametrize(

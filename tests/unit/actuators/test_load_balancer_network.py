@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actuators.clients.hetzner import HetznerWriter
 from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
 from desired.change import Change
 from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
@@ -472,3 +473,39 @@ def test_what_is_not_ours_any_more_stays(
 
     assert stage.acted() == []
     assert len(stage.sent()) == 1
+
+
+REFUSED = {"kind": "status", "code": 422, "body": {"error": {"code": "invalid_input", "message": "no"}}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "action", "trouble"),
+    [
+        pytest.param(MOVE, "attach_to_network", {"kind": "reset"}, id="it is not attached once more"),
+        pytest.param(MOVE, "attach_to_network", REFUSED, id="nor where it was"),
+        pytest.param(LEAVE, "detach_from_network", REFUSED, id="nor is a target put back"),
+    ],
+)
+def test_a_move_goes_no_further_with_what_is_not_ours_any_more(
+    simulate: Callable[..., Simulation],
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: Change,
+    action: str,
+    trouble: dict[str, Any],
+) -> None:
+    """Somebody takes the load balancer over just before an action that goes wrong."""
+    stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
+    path, post = f"{LB}/actions/{action}", HetznerWriter.post
+    stage.sim.spoil_hetzner(method="POST", path=f"/v1{path}", **trouble)
+
+    def taken_over(writer: HetznerWriter, where: str, *body: Any, **more: Any) -> bytes:
+        if where == path:
+            stage.change_balancer(labels={LABEL_SERVICE_UID: "another"})
+        return post(writer, where, *body, **more)
+
+    monkeypatch.setattr(HetznerWriter, "post", taken_over)
+    with pytest.raises((Conflict, Invalid)):
+        stage.carry_out(wanted)
+
+    assert [name for name, _ in stage.acted()][-1] == action
+    assert stage.targets() == {PUBLIC}

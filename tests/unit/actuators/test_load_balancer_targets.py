@@ -142,6 +142,33 @@ def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
 
 
+@pytest.mark.parametrize(
+    ("others", "trouble", "asked"),
+    [
+        pytest.param((public(2),), {"kind": "reset"}, ["remove", "add private"], id="the new address, once more"),
+        pytest.param(
+            (public(2),),
+            {"kind": "status", "code": 422, "body": NO_TARGET},
+            ["remove", "add private"],
+            id="the old one, put back",
+        ),
+        pytest.param((), {"kind": "reset"}, ["add private"], id="the new one beside the only target, once more"),
+    ],
+)
+def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
+    simulate: Callable[..., Simulation], others: tuple[Target, ...], trouble: dict[str, Any], asked: list[str]
+) -> None:
+    """Whatever is sent after an unclear answer, or to put back what was removed, comes after a look at whose it is."""
+    stage = a_stage(simulate, balancer(public(1), *others))
+    stage.change_balancer(labels={})
+    stage.sim.spoil_hetzner(method="POST", path=f"/v1{LB}/actions/add", **trouble)
+
+    with pytest.raises((Conflict, Invalid)):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert actions(stage) == asked
+
+
 def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation]) -> None:
     """They are sent again, an addition after a look."""
     stage = a_stage(simulate, balancer(public(1)))

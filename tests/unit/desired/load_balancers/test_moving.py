@@ -18,12 +18,12 @@ from desired.load_balancer import (
     is_private,
 )
 from desired.load_balancers.moving import MOST_LABELS, Gap, gap_of, labels_for, may_return, remembered
-from desired.names import LABEL_RETURNING
+from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_RETURNING, LABEL_SWITCH
 from desired.section import Present
 from desired.settings import Settings
 from desired.snapshot import Network
 from tests.balancers import DEFAULT_NAME, IN_NETWORK, LOCATED, NETWORK, a_balancer, a_world
-from tests.builders import a_server
+from tests.builders import CLUSTER_UID, a_server
 from tests.support.balancer_plans import asking, fleet, plan_of, private, public
 from tests.support.balancer_verdicts import judged
 
@@ -209,6 +209,24 @@ def test_what_a_run_owes_that_ended_on_the_way(places: tuple[Attachment, ...]) -
     """Out of the network, or in it again: what the labels name and is not there is added."""
     (change,) = owing(*public(1), EDGE, places=places)
     assert (change.key, change.before, change.after) == (f"{BALANCER}/{ROBOT.suffix}", None, ROBOT)
+
+
+@pytest.mark.parametrize(
+    ("former", "expected"),
+    [
+        pytest.param({}, [], id="of an earlier owner"),
+        pytest.param({LABEL_FORMER: "default.web", LABEL_RELEASED: "20260601T120000Z"}, [], id="let go for good"),
+        pytest.param({LABEL_FORMER: "default.web"}, [ROBOT], id="its own, which goes back"),
+    ],
+)
+def test_what_an_earlier_owner_is_owed_is_not_adopted(former: dict[str, str], expected: list[Target]) -> None:
+    """The next one never asked for it: nothing is added, and no label is for it to write; the adoption takes it off."""
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SWITCH: "private.20260701T120000Z.3.4.2", **OWED, **former}
+    balancer = a_balancer(attachments=(BACK,), targets=(*public(1), EDGE), spec={"labels": labels, "name": "shop"})
+    plan = plan_of(asking(name="shop"), balancer, settings=IN_NETWORK, network=Present(NETWORK), **fleet(1))
+    assert "lb.adopt" in {change.kind for change in plan.changes}
+    assert [change.after for change in plan.changes if change.kind == "lb.target"] == expected
+    assert bool(expected) or "lb.identity" not in {change.kind for change in plan.changes}
 
 
 def test_what_is_owed_no_more() -> None:

@@ -12,7 +12,7 @@ from desired.clocks import Clocks
 from desired.diff import compute_plan
 from desired.explanation.service import why_no_service
 from desired.judgement import judge
-from desired.load_balancer import CloudBalancer, Owner
+from desired.load_balancer import CloudBalancer, LoadBalancer, Owner
 from desired.load_balancers.identity import former_of
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, match_balancers
 from desired.load_balancers.undo import due_of, window_of
@@ -253,6 +253,54 @@ def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], ex
 
     assert (found.balancer.id if isinstance(found, Adoptable) and found.returns else None) == expected
     assert expected is not None or found == Missing()
+
+
+@pytest.mark.parametrize(
+    ("flag_s", "options", "expected"),
+    [
+        pytest.param(600, {}, "default.web", id="the flag"),
+        pytest.param(0, {"undo_window": "1h"}, "default.web", id="the annotation"),
+        pytest.param(600, {"undo_window": "0s"}, None, id="none for this one"),
+        pytest.param(0, {}, None, id="nothing said"),
+    ],
+)
+def test_what_is_looked_for_before_a_creation(flag_s: int, options: dict[str, str], expected: str | None) -> None:
+    """What an undo window may have left, by the label that names the Service; nothing where there is no window."""
+    snapshot = a_world([a_service(claim=a_claim(annotations=annotated(**options)))])
+    plan = compute_plan(snapshot, replace(LOCATED, undo_window=timedelta(seconds=flag_s)))
+
+    wish = plan.by_key["load_balancer/default/web"].after
+    assert isinstance(wish, LoadBalancer)
+    assert wish.former == expected
+
+
+@pytest.mark.parametrize(
+    ("at", "options", "verdict"),
+    [
+        pytest.param(EARLIER, {}, (Verdict.HELD, "ip-loss"), id="over"),
+        pytest.param(EARLIER, {"name": "was-42"}, (Verdict.HELD, "ip-loss"), id="over, and named as it is"),
+        pytest.param(EARLIER, {"name": "x" * 200}, (Verdict.HELD, "ip-loss"), id="over, and named as nobody can be"),
+        pytest.param(EARLIER, {"name": "new"}, (Verdict.ALLOWED, None), id="over, and another one is named"),
+        pytest.param(LATER, {}, (Verdict.WAITING, "undo-window"), id="in the window"),
+    ],
+)
+def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
+    at: str, options: dict[str, str], verdict: tuple[Verdict, str | None]
+) -> None:
+    """A list lacked what was let go, so that the Service that came back got another one: a person decides."""
+    service = a_served_service(claim=a_claim(annotations=annotated(**options)))
+
+    plan = planned(service, there=(left(at), a_balancer(43)))
+
+    assert verdicts(plan)[KEY] == ("lb.delete", *verdict)
+    assert not plan.holds or plan.holds[0].why.startswith("Service default/web has come back, and the addresses of")
+
+
+def test_what_is_protected_and_due_stays_though_its_service_has_come_back() -> None:
+    """Nothing is lost by that, so that nobody is asked."""
+    plan = planned(a_served_service(), there=(left(EARLIER, is_protected=True), a_balancer(43)))
+
+    assert verdicts(plan)[f"{KEY}/retain"] == ("lb.retain", Verdict.ALLOWED, None)
 
 
 def test_who_asks_for_another_one_gets_that() -> None:
