@@ -60,12 +60,14 @@ def approved(run: Run) -> Report:
 @law
 @given(worlds(), choices, resets)
 def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: HetznerOptions, reset: bool) -> None:
-    """After one pass no change is left that may be made; nothing failed on the way."""
+    """After one pass no change is left that may be made; nothing failed on the way. What the pass held for want of a
+    witness may go in the next one, where a load balancer of this pass is one: there are no Nodes to ask."""
     run = a_run(world, options, reset=reset)
     report = run.converge()
     assert report.errors == ()
     assert [(line.change.key, line.outcome) for line in report.outcomes(Failed)] == []
-    left = [line.change for line in run.plan().lines]
+    held = {key for hold in report.holds if hold.rule == "project-anchor" for key in hold.keys}
+    left = [line.change for line in run.plan().lines if line.change.key not in held]
     assert [(change.key, change.reason) for change in left if change.ruling.verdict is Verdict.ALLOWED] == []
 
 
