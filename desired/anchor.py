@@ -11,6 +11,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
 
 from desired.announced import is_announced
+from desired.heartbeats import readiness_heard
 from desired.load_balancer import CloudBalancer
 from desired.load_balancers.wanted import wants_balancer
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
@@ -84,8 +85,8 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
         nodes += 1
         present += is_found
         hidden += is_unknown
-        ready = node.ready is Readiness.TRUE
-        if not ready or is_announced(node, snapshot, settings.waits.given_up_after):
+        is_ready = readiness_heard(node, snapshot) is Readiness.TRUE
+        if not is_ready or is_announced(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
         found += is_found

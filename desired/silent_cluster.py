@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from desired.change import Change, Verdict
 from desired.finding import Facts, Finding
+from desired.heartbeats import readiness_heard
 from desired.kinds import Verb
 from desired.load_balancer import ServerTarget
 from desired.ownership import cloud_nodes
@@ -41,10 +42,11 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     known to run."""
     nodes = running = unknown = 0
     for node, server_id in cloud_nodes(snapshot, settings):
-        if node.ready is Readiness.TRUE:
+        ready = readiness_heard(node, snapshot)
+        if ready is Readiness.TRUE:
             return None
         nodes += 1
-        unknown += node.ready is Readiness.UNKNOWN
+        unknown += ready is Readiness.UNKNOWN
         found = snapshot.servers.find(server_id)
         running += isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
     return Silence(nodes, running, unknown == nodes) if running else None

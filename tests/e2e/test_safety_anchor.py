@@ -25,8 +25,8 @@ from tests.support.balancer_cluster import (
     services,
 )
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import AT_ANY_AGE, ago, set_ready
-from tests.support.objects import joining_node
+from tests.support.lifecycle import AT_ANY_AGE, ago, patch, set_ready
+from tests.support.objects import condition, joining_node
 from tests.support.stage import Stage, is_initialised
 
 MEMORY = "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler"
@@ -164,6 +164,20 @@ def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(served: Stage) 
     assert one_pass(served, AT_ONCE)["result"] == "no_changes"
     assert {*services(served)} == {"more"}
     assert [found["id"] for found in balancers(served)] != [living["id"]]
+
+
+def test_a_copy_whose_nodes_say_ready_for_ever_deletes_nothing_of_the_living_one(served: Stage) -> None:
+    """No kube-controller-manager takes back what the kubelets of the original have said: their heartbeats are old."""
+    for name in NODES:
+        said = condition("Ready", "True") | {"lastHeartbeatTime": ago(minutes=16)}
+        patch(served, f"{name}/status", {"status": {"conditions": [said]}})
+    before = balancers(served)
+    delete_service(served)
+
+    report = one_pass(served, AT_ONCE)
+
+    assert {hold["rule"] for hold in report["holds"]} == {"silent-cluster"}
+    assert balancers(served) == before
 
 
 def test_a_newborn_cluster_whose_nodes_are_not_ready_converges_in_one_run(a_stage: Callable[..., Stage]) -> None:

@@ -93,6 +93,7 @@ def test_certain(anchor: Anchor, expected: bool) -> None:
     assert anchor.is_certain is expected
 
 
+AN_HOUR_AGO = NOW - timedelta(hours=1)
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
@@ -140,6 +141,13 @@ SPARE = {"example.com/spare": ""}
             a_snapshot([a_settled_node("a", 1, ready_since=NOW - timedelta(days=1))], []),
             Anchor(1, 0, 0),
             id="ready-for-long-is-not-given-up",
+        ),
+        pytest.param(
+            a_snapshot(
+                [a_settled_node("a", 1, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO), a_settled_node("b", 2)], []
+            ),
+            Anchor(1, 0, 0),
+            id="ready-by-a-stale-heartbeat-does-not-count",
         ),
         pytest.param(
             a_snapshot(
