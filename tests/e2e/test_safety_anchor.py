@@ -25,7 +25,7 @@ from tests.support.balancer_cluster import (
     services,
 )
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import AT_ANY_AGE, ago, patch, set_ready
+from tests.support.lifecycle import AT_ANY_AGE, add_servers, ago, patch, set_ready
 from tests.support.objects import condition, joining_node
 from tests.support.stage import Stage, is_initialised
 
@@ -160,7 +160,7 @@ def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(served: Stage) 
     rules = {change["kind"]: change["rule"] for change in reports[-1]["changes"] if change["kind"].startswith("lb.")}
     assert rules == {"lb.delete": "silent-cluster", "lb.create": "silent-cluster"}
 
-    set_ready(served, "web-1", ready="True")
+    set_ready(served, "web-1", "web-2", ready="True")
     assert one_pass(served, AT_ONCE)["result"] == "no_changes"
     assert {*services(served)} == {"more"}
     assert [found["id"] for found in balancers(served)] != [living["id"]]
@@ -178,6 +178,23 @@ def test_a_copy_whose_nodes_say_ready_for_ever_deletes_nothing_of_the_living_one
 
     assert {hold["rule"] for hold in report["holds"]} == {"silent-cluster"}
     assert balancers(served) == before
+
+
+def test_a_copy_with_one_machine_of_its_own_deletes_nothing_of_the_living_one(served: Stage) -> None:
+    """A restore drill: the Nodes of the original are silent there, and a new one is Ready."""
+    _fall_silent(served, minutes=2)
+    add_servers(served, a_server_of(9) | {"name": "drill-1"})
+    drill = joining_node("drill-1")
+    drill["status"]["conditions"] = [condition("Ready", "True")]
+    served.register(drill)
+    (living,) = balancers(served)
+    delete_service(served)
+
+    reports = [one_pass(served, AT_ONCE) for _ in range(2)]
+
+    assert {hold["rule"] for hold in reports[-1]["holds"]} == {"silent-cluster"}
+    assert balancers(served) == [living]
+    assert finalizers(service_in(served))
 
 
 def test_a_newborn_cluster_whose_nodes_are_not_ready_converges_in_one_run(a_stage: Callable[..., Stage]) -> None:
