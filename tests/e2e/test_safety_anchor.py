@@ -26,7 +26,7 @@ from tests.support.balancer_cluster import (
 )
 from tests.support.in_process import one_pass
 from tests.support.lifecycle import AT_ANY_AGE, add_servers, ago, patch, set_ready
-from tests.support.objects import condition, joining_node
+from tests.support.objects import condition, joining_node, public_ipv4, server, settled_node
 from tests.support.stage import Stage, is_initialised
 
 MEMORY = "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler"
@@ -114,6 +114,20 @@ def test_a_cluster_that_was_replaced_whole_is_known_by_what_it_remembers(served:
 
     assert is_initialised(served.nodes()["new-1"])
     assert not {*NODES} & {*served.nodes()}
+
+
+def test_the_only_worker_is_replaced_and_known_by_its_own_public_address(stage: Stage) -> None:
+    """No network, no load balancer, no memory: the address that the new kubelet reports is its server's alone."""
+    stage.servers(server(2, "new-1"))
+    new = joining_node("new-1")
+    new["status"]["addresses"].append({"type": "InternalIP", "address": public_ipv4(2)})
+    stage.register(settled_node("old-1", 1, "Unknown", since=ago(minutes=2)), new)
+
+    one_pass(stage, AT_ONCE)
+    assert is_initialised(stage.nodes()["new-1"])
+
+    one_pass(stage, AT_ONCE)
+    assert {*stage.nodes()} == {"new-1"}
 
 
 def test_a_cluster_that_was_replaced_whole_and_remembers_nothing_is_for_a_person(served: Stage) -> None:

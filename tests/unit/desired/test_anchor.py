@@ -23,10 +23,11 @@ from desired.section import Absent, Present, Section, Unknown
 from desired.selector import parse_selector
 from desired.service import Ingress, Service
 from desired.settings import Settings, Waits
-from desired.snapshot import AddressType, Network, NodeAddress, Readiness, Server, Snapshot
+from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
 from tests.balancers import a_balancer, a_served_service, a_service, a_world
 from tests.builders import (
     NOW,
+    a_dual_stack_server,
     a_joining_node,
     a_lost_node,
     a_network,
@@ -223,6 +224,49 @@ def test_a_ready_node_is_never_given_up() -> None:
 def test_servers_as_witnesses(snapshot: Snapshot, expected: Mapping[str, str]) -> None:
     """A server of any of our Nodes proves the project, as its id is known from nowhere else."""
     assert witnesses(snapshot, SPARED) == expected
+
+
+def reporting(*addresses: str, kind: str = "InternalIP", **fields: Any) -> Node:
+    """A joining Node whose kubelet reports these addresses."""
+    return a_joining_node(addresses=tuple(NodeAddress(kind, address) for address in addresses), **fields)
+
+
+DUAL = a_dual_stack_server()
+BY_ADDRESS = {"node/web-1": "address"}
+
+
+@pytest.mark.parametrize(
+    ("node", "server", "expected"),
+    [
+        pytest.param(reporting("203.0.113.1"), DUAL, BY_ADDRESS, id="public-ipv4"),
+        pytest.param(reporting("2001:db8:1::7"), DUAL, BY_ADDRESS, id="any-host-of-its-ipv6-network"),
+        pytest.param(reporting("10.0.0.2", "203.0.113.1"), DUAL, BY_ADDRESS, id="among-others"),
+        pytest.param(reporting("203.0.113.1", ready=Readiness.MISSING), DUAL, BY_ADDRESS, id="not-heard-of-yet"),
+        pytest.param(reporting("10.0.0.2"), DUAL, {}, id="private-networks-are-alike"),
+        pytest.param(reporting("203.0.113.9"), DUAL, {}, id="of-another-server"),
+        pytest.param(reporting("203.0.113.1"), replace(DUAL, name="web-9"), {}, id="of-a-server-of-another-name"),
+        pytest.param(reporting("203.0.113.1"), replace(DUAL, ipv4=None, ipv6=None), {}, id="server-without-any"),
+        pytest.param(reporting("203.0.113.1", ready=Readiness.UNKNOWN), DUAL, {}, id="a-kubelet-that-is-silent"),
+        pytest.param(reporting("203.0.113.1", labels=SPARE), DUAL, {}, id="ignored"),
+        pytest.param(reporting("203.0.113.1", taints=()), DUAL, {}, id="not-joining"),
+        pytest.param(reporting("203.0.113.1", provider_id="hcloud://9"), DUAL, {}, id="another-providerID"),
+        pytest.param(a_joining_node(provided_node_ip="203.0.113.1"), DUAL, {}, id="an-annotation-is-no-report"),
+        pytest.param(reporting("203.0.113.1", kind="ExternalIP"), DUAL, {}, id="what-may-be-our-own-word"),
+        pytest.param(reporting("203.0.113.1", kind="Hostname"), DUAL, {}, id="a-name-that-looks-like-one"),
+        pytest.param(reporting("web-1", ""), DUAL, {}, id="no-address"),
+    ],
+)
+def test_a_joining_nodes_address_as_a_witness(node: Node, server: Server, expected: Mapping[str, str]) -> None:
+    """A public address is that of one server in the world; the annotation, which a person may have mistyped, an
+    ExternalIP and private addresses prove nothing."""
+    assert witnesses(a_snapshot([node, a_lost_node("old", 9)], [server]), SPARED) == expected
+
+
+def test_a_joining_nodes_address_spares_the_memory() -> None:
+    """Nothing else has to tell whose project it is."""
+    old = a_lost_node("old", 9)
+    assert asks_for_memory(a_snapshot([a_joining_node(), old], [DUAL]), SPARED)
+    assert not asks_for_memory(a_snapshot([reporting("203.0.113.1"), old], [DUAL]), SPARED)
 
 
 FOUND = {"network/4": "network"}
