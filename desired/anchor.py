@@ -218,7 +218,7 @@ def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:
 
 def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
     gateways = {
-        destination: {address.address for address in node.addresses if address.type is AddressType.INTERNAL_IP}
+        destination: {address.address for address in node.addresses if address.type == AddressType.INTERNAL_IP}
         for node, _ in cloud_nodes(snapshot, settings)
         for destination in destinations_of(node)
     }

@@ -556,6 +556,13 @@ def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expect
     assert witnesses(replace(snapshot, **world), SPARED) == expected
 
 
+def test_a_route_is_a_witness_by_an_address_as_the_api_server_types_it() -> None:
+    """Types of addresses arrive as text: compared by identity, no real Node's route was ever a witness."""
+    node = a_settled_node(pod_cidrs=("10.244.1.0/24",), addresses=(NodeAddress("InternalIP", "10.0.0.2"),))
+    snapshot = a_snapshot([node], network=Present(a_network(4)), routes=TO_PODS)
+    assert "route" in witnesses(snapshot, SPARED).values()
+
+
 @covers("W-2")
 def test_all_witnesses() -> None:
     """Whatever is found is named."""
