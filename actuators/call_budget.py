@@ -71,6 +71,12 @@ class CallBudget:
                 raise OverBudget(_WHY, retry_after_s=self._until(self._full * _FOR_READING))
             self._one_more = False
 
+    def left(self) -> float:
+        """Calls that could be sent at once."""
+        with self._lock:
+            self._refill()
+            return self._left
+
     def gap_s(self, reads: int) -> float:
         """Seconds from the start of a pass that reads so much to the next one, at least: 0 while there is enough."""
         with self._lock:

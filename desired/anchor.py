@@ -8,13 +8,14 @@ Node is Ready and none is found a witness has to be there, and nothing that we w
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from desired.announced import is_announced
+from desired.heartbeats import readiness_heard
 from desired.load_balancer import CloudBalancer
 from desired.load_balancers.wanted import wants_balancer
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.ownership import cloud_nodes
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
+from desired.ownership import cloud_nodes, is_ignored
 from desired.remembered import MOST, Remembered
 from desired.route import Route, route_key
 from desired.routes.pod_cidrs import destinations_of
@@ -84,8 +85,8 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
         nodes += 1
         present += is_found
         hidden += is_unknown
-        ready = node.ready is Readiness.TRUE
-        if not ready or is_announced(node, snapshot, settings.waits.given_up_after):
+        is_ready = readiness_heard(node, snapshot) is Readiness.TRUE
+        if not is_ready or is_announced(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
         found += is_found
@@ -97,12 +98,13 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 
-    A server of any of our Nodes; a load balancer with our cluster's label or a living Service's UID whose own address
-    that Service publishes, and with the labels alone where no Node is ours yet; the configured network when it was
-    given by its id, as a name may exist twice; a route in it to pods of one of our Nodes by that Node's own address, as
-    clusters made from one template have the same pod CIDRs; or the network or a load balancer that this cluster
-    remembers: then no other load balancer is one, as it was made since. What was no witness when the pass began is none
-    either: it may be the work of this very pass.
+    A server of any of our Nodes; that of a Node that joins, by its name and the public address that its kubelet
+    reports; a load balancer with our cluster's label or a living Service's UID whose own address that Service
+    publishes, and with the labels alone where no Node is ours yet; the configured network when it was given by its id,
+    as a name may exist twice; a route in it to pods of one of our Nodes by that Node's own address, as clusters made
+    from one template have the same pod CIDRs; or the network or a load balancer that this cluster remembers: then no
+    other load balancer is one, as it was made since. What was no witness when the pass began is none either: it may be
+    the work of this very pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -116,6 +118,7 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
         is_newborn = False
         if isinstance(snapshot.servers.find(server_id), Present):
             yield node.key, "server"
+    yield from ((key, "address") for key in _known_by_address(snapshot, settings))
     remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else Remembered()
     yield from _witnessing_balancers(snapshot, remembered, is_newborn=is_newborn)
     if isinstance(snapshot.network, Present) and snapshot.network.value:
@@ -126,6 +129,35 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
             yield f"network/{network_id}", "remembered network"
         for route in _routes_to_pods(snapshot, settings):
             yield route_key(network_id, route.destination), "route"
+
+
+def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
+    """Keys of the joining Nodes whose kubelets speak and report a public address of the server of their name: no other
+    project can have that.
+
+    Only an InternalIP counts, which a kubelet has found on its own machine. An ExternalIP may be what we wrote, and the
+    annotation of ``--node-ip`` is as easily mistyped as any.
+    """
+    joining = [
+        node
+        for node in snapshot.nodes
+        if not node.provider_id
+        and any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
+        and node.ready is not Readiness.UNKNOWN
+        and not is_ignored(node, settings)
+    ]
+    servers = {server.name: server for server in snapshot.servers} if joining else {}
+    for node in joining:
+        server = servers.get(node.name)
+        if server is None:
+            continue
+        reported = (_parsed(entry.address) for entry in node.addresses if entry.type == AddressType.INTERNAL_IP)
+        if any(address == server.ipv4 or _is_within(address, server.ipv6) for address in reported if address):
+            yield node.key
+
+
+def _is_within(address: IPv4Address | IPv6Address, network: IPv6Network | None) -> bool:
+    return network is not None and isinstance(address, IPv6Address) and address in network
 
 
 def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:
@@ -186,7 +218,7 @@ def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:
 
 def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
     gateways = {
-        destination: {address.address for address in node.addresses if address.type is AddressType.INTERNAL_IP}
+        destination: {address.address for address in node.addresses if address.type == AddressType.INTERNAL_IP}
         for node, _ in cloud_nodes(snapshot, settings)
         for destination in destinations_of(node)
     }
@@ -197,10 +229,12 @@ def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
 
 def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
     """Whether what the cluster remembers can make a difference: no server of a Node's tells whose project this is, nor
-    a network by its id, and there is something to lose or to be written. A load balancer may have been made since."""
+    a network by its id or an address, and there is something to lose or to be written. A load balancer may have been
+    made since."""
     anchor = anchor_of_cloud(snapshot, settings)
     found = witnesses(snapshot, settings)
-    if anchor.total or anchor.present or "network" in found.values() or (found and not anchor.nodes):
+    known = not {"network", "address"}.isdisjoint(found.values())
+    if anchor.total or anchor.present or known or (found and not anchor.nodes):
         return False
     return bool(anchor.nodes or snapshot.load_balancers or snapshot.routes)
 

@@ -50,14 +50,14 @@ def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
 
 
 def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> float | None:
-    """Seconds until the next lost Node counts as announced, for it was not Ready for so long; None when all are Ready.
+    """Seconds until the next lost Node counts as announced, for it was silent for so long; None when all are Ready.
 
     After that there is one less, and what is held may not be any more. Nobody knows when the clocks agree again.
     """
     if snapshot.clocks.differ:
         return LOOK_AGAIN_S
     silent = (node for node in snapshot.nodes if node.key in losses.lost and node.ready is not Readiness.TRUE)
-    left = (settings.waits.given_up_after - (snapshot.taken_at - node.ready_since) for node in silent)
+    left = (settings.waits.given_up_after - (snapshot.taken_at - node.heard_at) for node in silent)
     return min((wait.total_seconds() for wait in left), default=None)
 
 

@@ -216,7 +216,7 @@ def explain_losses(losses: NodeLosses) -> str:
 
 def explain_easing(settings: Settings) -> str:
     """How a hold ends by itself."""
-    return f"what is not Ready for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
+    return f"what is silent for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
 
 
 def anchor_notes(

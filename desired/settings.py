@@ -43,7 +43,7 @@ class Waits:
     age: timedelta = timedelta(seconds=120)
     """``--delete-min-age``: and only when it is older than this."""
     given_up_after: timedelta = timedelta(minutes=30)
-    """``--given-up-after``: a Node that was not Ready for so long counts as announced to go."""
+    """``--given-up-after``: a Node that was not Ready, and silent, for so long counts as announced to go."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Does a kubelet speak for this cluster? A copy of it, as a restored backup of etcd, has its Nodes but no kubelets.
 
 The copy has the UID of the original and finds the original's servers by their ids: to every other rule the project is
-its own. What it has not is Nodes that are Ready, and so it must neither take away what the living cluster uses nor add
-what nobody speaks for.
+its own. Its Nodes are not Ready, but for a few new ones perhaps, and so it must neither take away what the living
+cluster uses nor add what nobody speaks for.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from desired.change import Change, Verdict
 from desired.finding import Facts, Finding
+from desired.heartbeats import readiness_heard
 from desired.kinds import Verb
 from desired.load_balancer import ServerTarget
-from desired.ownership import cloud_nodes
+from desired.ownership import cloud_nodes, is_ignored
 from desired.routes.fates import Fate
 from desired.section import Absent, Present
 from desired.settings import Settings
@@ -26,39 +27,55 @@ to a Node's pods. So does switching the public interface off."""
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """No Node is Ready, and servers of theirs run."""
+    """Servers of Nodes run, and no Node is Ready, or most are silent."""
 
     nodes: int
     running: int
-    """Those of them whose servers run."""
+    """Those of our Nodes of Hetzner Cloud whose servers run."""
     is_total: bool
     """Whether Ready is Unknown for every one: False, or no word at all, comes of a kubelet that speaks, or of a Node
     that is just being born."""
+    mute: int = 0
+    """Where some Node is Ready: of how many whose servers run nothing is heard."""
+    counted: int = 0
+    """Where some Node is Ready: Nodes that are, of any provider, or whose servers run."""
 
 
 def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
-    """The silence of the cluster's Nodes of Hetzner Cloud; None while one of them is Ready, or no server of theirs is
-    known to run."""
-    nodes = running = unknown = 0
-    for node, server_id in cloud_nodes(snapshot, settings):
-        if node.ready is Readiness.TRUE:
-            return None
-        nodes += 1
-        unknown += node.ready is Readiness.UNKNOWN
-        found = snapshot.servers.find(server_id)
-        running += isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
-    return Silence(nodes, running, unknown == nodes) if running else None
+    """The silence of the cluster's Nodes; None while no server of theirs is known to run, or some Node is Ready and no
+    more than half of those that count are silent.
+
+    One Ready Node proves little, as a copy may have a machine of its own. What says False speaks: a network of pods
+    that is broken is no silence.
+    """
+    cloud = {node.key: server_id for node, server_id in cloud_nodes(snapshot, settings)}
+    heard = {node.key: readiness_heard(node, snapshot) for node in snapshot.nodes if not is_ignored(node, settings)}
+    ready = {key for key, said in heard.items() if said is Readiness.TRUE}
+    running = {key for key, server_id in cloud.items() if _runs(snapshot, server_id)}
+    if not running:
+        return None
+    if not ready:
+        return Silence(len(cloud), len(running), all(heard[key] is Readiness.UNKNOWN for key in cloud))
+    mute, counted = sum(heard[key] is Readiness.UNKNOWN for key in running), len(ready | running)
+    return Silence(len(cloud), len(running), False, mute, counted) if 2 * mute > counted else None
+
+
+def _runs(snapshot: Snapshot, server_id: int) -> bool:
+    found = snapshot.servers.find(server_id)
+    return isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
 
 
 def silent_cluster(facts: Facts) -> Iterator[Finding]:
-    """While no Node is Ready though servers of theirs run, what takes something away in the cloud is held, and what
-    adds waits as long as no kubelet speaks at all. What leads to nobody may go: nobody living loses it."""
+    """While no Node is Ready, or most are silent, though their servers run, what takes something away in the cloud is
+    held, and what adds waits as long as no kubelet speaks at all: an outage needs new machines, and what it does not
+    remove costs little. What leads to nobody may go: nobody living loses it."""
     changes = [change for change in facts.plan.changes if change.row.writes_cloud]
     silence = silence_of(facts.snapshot, facts.settings) if changes else None
     if silence is None:
         return
     taking = tuple(change.key for change in changes if takes_away(change) and not _is_dead(change, facts))
-    yield Finding(RULE, Verdict.HELD, taking, explain_silence(silence), "0", "1")
+    value, limit = (silence.counted - silence.mute, (silence.counted + 1) // 2) if silence.mute else (0, 1)
+    yield Finding(RULE, Verdict.HELD, taking, explain_silence(silence), str(value), str(limit))
     if silence.is_total:
         others = tuple(change.key for change in changes if change.key not in taking)
         why = f"no kubelet reports to this cluster while {_servers(silence)}: it may be a copy (a restored backup)"
@@ -66,12 +83,18 @@ def silent_cluster(facts: Facts) -> Iterator[Finding]:
 
 
 def explain_silence(silence: Silence) -> str:
-    """What it means that no kubelet speaks while servers run, and what to do."""
+    """What silence means while servers run, and what to do."""
     return (
-        f"no Node is Ready while {_servers(silence)}: no kubelet speaks for this cluster. It may be a copy (a restored"
-        " backup), and what it takes away would be the living cluster's; or all Nodes are down. Approve this if no"
-        " other cluster runs on these servers"
+        f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it takes away would"
+        " be the living cluster's; or Nodes are down. Approve this if no other cluster runs on these servers"
     )
+
+
+def who_is_silent(silence: Silence) -> str:
+    """In numbers."""
+    if silence.mute:
+        return f"nothing is heard of {silence.mute} of {silence.counted} Nodes while their servers run"
+    return f"no Node is Ready while {_servers(silence)}"
 
 
 def _servers(silence: Silence) -> str:

@@ -62,12 +62,15 @@ class Readiness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One Node condition. ``since`` is its ``lastTransitionTime``; None when there is none."""
+    """One Node condition. ``since`` is its ``lastTransitionTime``, ``heartbeat`` its ``lastHeartbeatTime``; None when
+    there is none."""
 
     type: str
     status: str
     reason: str = ""
     since: datetime | None = None
+    heartbeat: datetime | None = field(default=None, compare=False)
+    """Two conditions that differ in it alone are equal: a heartbeat is no news, wakes nobody and is no drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +116,20 @@ class Node:
         found = self._ready_condition()
         return (found.since if found else None) or self.created_at
 
-    def ready_for(self, now: datetime) -> timedelta:
-        """How long the Node has been as Ready as it is, at ``now``. What is said to begin later begins now."""
-        return max(timedelta(0), now - self.ready_since)
+    @property
+    def heartbeat(self) -> datetime | None:
+        """When the kubelet last said how Ready the Node is; None when that is not told."""
+        found = self._ready_condition()
+        return found.heartbeat if found else None
+
+    @property
+    def heard_at(self) -> datetime:
+        """When Ready was last written: as it became what it is, or with a heartbeat, whichever was later."""
+        return max(self.ready_since, self.heartbeat or self.ready_since)
+
+    def unheard_for(self, now: datetime) -> timedelta:
+        """How long nothing was heard of the Node, at ``now``. What is said to be later is now."""
+        return max(timedelta(0), now - self.heard_at)
 
     def _ready_condition(self) -> Condition | None:
         return self.condition("Ready")

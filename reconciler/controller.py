@@ -149,6 +149,8 @@ def run_controller(
     )
     looking = replace(wired.looking, withheld=history.withheld, barred=history.barred)
     budget = hands.cloud.budget = CallBudget()
+    if metrics is not None:
+        metrics.follow_budget(budget.left)
     acting = replace(
         hands.acting,
         actuators=narrator.attends(within_budget(hands.acting.actuators, budget)),

@@ -47,10 +47,15 @@ SERVER_LABELS = {
 
 
 def a_node(
-    name: str = "web-1", *, ready: Readiness = Readiness.TRUE, ready_since: datetime | None = None, **overrides: Any
+    name: str = "web-1",
+    *,
+    ready: Readiness = Readiness.TRUE,
+    ready_since: datetime | None = None,
+    heartbeat: datetime | None = None,
+    **overrides: Any,
 ) -> Node:
     """A Node that nobody has claimed: no providerID, no taint, Ready."""
-    readiness = Condition("Ready", ready.value, "Test", ready_since)
+    readiness = Condition("Ready", ready.value, "Test", ready_since, heartbeat)
     defaults: dict[str, Any] = {
         "name": name,
         "uid": f"uid-{name}",

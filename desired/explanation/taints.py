@@ -80,7 +80,8 @@ def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fa
 def _condition(condition: Condition, node: Node, hanging: str) -> Fact:
     rule, source = Rule.FOREIGN, NOT_OURS
     if condition.type == "Ready":
-        rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC; {hanging}"
+        heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
+        rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}; {hanging}"
     return Fact(condition.type, condition.status, condition.status, rule, source)
 
 
@@ -88,4 +89,5 @@ def _what_hangs_on_ready(node: Node, waits: Waits) -> str:
     if node.ready is Readiness.TRUE:
         return "the Node is not deleted while it says so"
     gone, given_up = waits.not_ready_for.total_seconds(), waits.given_up_after.total_seconds() / 60
-    return f"without a server the Node is deleted after {gone:g} s of it; after {given_up:g} min it counts as announced"
+    easing = f"after {given_up:g} min of silence it counts as announced"
+    return f"without a server the Node is deleted after {gone:g} s of it; {easing}"

@@ -79,7 +79,7 @@ NODE = only(
         taints=each(only("key", "value", "effect", "timeAdded")),
     ),
     status=only(
-        conditions=each(only("type", "status", "reason", "lastTransitionTime")),
+        conditions=each(only("type", "status", "reason", "lastTransitionTime", "lastHeartbeatTime")),
         addresses=each(only("type", "address")),
     ),
 )

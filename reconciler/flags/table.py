@@ -150,7 +150,7 @@ _ROWS = (
         "--given-up-after",
         parse_positive_wait,
         Waits().given_up_after,
-        "not Ready for so long, a Node counts as announced to go; default 30m",
+        "silent for so long, a Node counts as announced to go; default 30m",
         "D",
         _PLANS,
     ),

@@ -32,6 +32,7 @@ class _Condition(msgspec.Struct, rename="camel", gc=False):
     status: str
     reason: str = ""
     last_transition_time: datetime | None = None
+    last_heartbeat_time: datetime | None = None
 
 
 class _Address(msgspec.Struct, gc=False):
@@ -77,7 +78,8 @@ def _node(node: _Node) -> Node:
 
 def _condition(found: _Condition) -> Condition:
     """The words are the same on thousands of Nodes: one copy of each is kept."""
-    return Condition(intern(found.type), intern(found.status), intern(found.reason), found.last_transition_time)
+    words = (intern(found.type), intern(found.status), intern(found.reason))
+    return Condition(*words, found.last_transition_time, found.last_heartbeat_time)
 
 
 NODES = ListOf(

@@ -211,7 +211,6 @@ def _ready(status: str, since: datetime) -> dict[str, Any]:
         "type": "Ready",
         "status": status,
         "reason": _REASONS[status],
-        "lastHeartbeatTime": _time(since),
         "lastTransitionTime": _time(since),
     }
 

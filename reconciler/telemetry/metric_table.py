@@ -177,6 +177,12 @@ _ROWS = (
         ),
     ),
     Metric(
+        f"{OURS}call_budget_left",
+        Sort.GAUGE,
+        "calls to Hetzner that this process may send at once by its own budget, which holds less than a quarter of what"
+        " Hetzner grants an hour; while less than a third of it is left most changes wait",
+    ),
+    Metric(
         f"{OURS}kubernetes_requests_total",
         Sort.COUNTER,
         "requests to the API server, each try counted; endpoint has - for names, code is error when no answer came",

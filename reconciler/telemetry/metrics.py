@@ -55,6 +55,7 @@ class Metrics:
         self._gauge(f"{OURS}build_info").labels(version).set(1)
         self._gauge(f"{OURS}config_info").labels(policy, mode).set(1)
         self._leads = self._gauge("leader_election_master_status").labels(lease)
+        self._calls_left = self._gauge(f"{OURS}call_budget_left")
         self._passes = self._counter(f"{OURS}passes_total")
         self._idle = self._counter(f"{OURS}no_op_passes_total")
         self._triggers = self._counter(f"{OURS}pass_triggers_total")
@@ -87,6 +88,10 @@ class Metrics:
         """Ask this from now on, at each scrape and from its thread, whether this process leads."""
         self._last_pass.leads = leads
         self._leads.set_function(lambda: float(leads()))
+
+    def follow_budget(self, left: Callable[[], float]) -> None:
+        """Ask this from now on, at each scrape and from its thread, how many calls to Hetzner are left."""
+        self._calls_left.set_function(left)
 
     def passed(self, measured: Measured, interval_s: float, suspended: Iterable[Change] = ()) -> None:
         """Take in a pass that has ended; ``interval_s`` is the pause after it, ``suspended`` what the circuit breaker

@@ -21,6 +21,7 @@ _REASONS: Mapping[NoteKind, str] = {
     NoteKind.LIMIT: "LimitReached",
     NoteKind.DEPRECATED: "LoadBalancerTypeDeprecated",
     NoteKind.NO_TARGETS: "UnAvailableLoadBalancer",
+    NoteKind.STUCK: "DeletionStuck",
 }
 """Notes on a Service that a person has to do something about → the event's reason. A note on something foreign is not
 among them: most such things are rightly left alone, and what is refused for it is said as that."""
@@ -82,8 +83,9 @@ def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     """A warning for each note on a Service that a person has to do something about, and for what is refused to it for
     another reason than a note has given."""
     told = set()
+    unserved = {service.key: service for service in snapshot.unserved or ()}
     for note in plan.notes:
-        service = snapshot.service(note.key)
+        service = snapshot.service(note.key) or unserved.get(note.key)
         if service is not None and note.kind in _REASONS:
             told.add((note.key, note.text))
             yield Event(subject_of(service), EventType.WARNING, _reason(note), note.text)

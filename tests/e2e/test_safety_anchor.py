@@ -25,8 +25,8 @@ from tests.support.balancer_cluster import (
     services,
 )
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import AT_ANY_AGE, ago, set_ready
-from tests.support.objects import joining_node
+from tests.support.lifecycle import AT_ANY_AGE, add_servers, ago, patch, set_ready
+from tests.support.objects import condition, joining_node, public_ipv4, server, settled_node
 from tests.support.stage import Stage, is_initialised
 
 MEMORY = "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler"
@@ -116,6 +116,20 @@ def test_a_cluster_that_was_replaced_whole_is_known_by_what_it_remembers(served:
     assert not {*NODES} & {*served.nodes()}
 
 
+def test_the_only_worker_is_replaced_and_known_by_its_own_public_address(stage: Stage) -> None:
+    """No network, no load balancer, no memory: the address that the new kubelet reports is its server's alone."""
+    stage.servers(server(2, "new-1"))
+    new = joining_node("new-1")
+    new["status"]["addresses"].append({"type": "InternalIP", "address": public_ipv4(2)})
+    stage.register(settled_node("old-1", 1, "Unknown", since=ago(minutes=2)), new)
+
+    one_pass(stage, AT_ONCE)
+    assert is_initialised(stage.nodes()["new-1"])
+
+    one_pass(stage, AT_ONCE)
+    assert {*stage.nodes()} == {"new-1"}
+
+
 def test_a_cluster_that_was_replaced_whole_and_remembers_nothing_is_for_a_person(served: Stage) -> None:
     """Its new Nodes join, and the old ones go, once somebody has said that this is the right project."""
     _forget(served)
@@ -160,10 +174,41 @@ def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(served: Stage) 
     rules = {change["kind"]: change["rule"] for change in reports[-1]["changes"] if change["kind"].startswith("lb.")}
     assert rules == {"lb.delete": "silent-cluster", "lb.create": "silent-cluster"}
 
-    set_ready(served, "web-1", ready="True")
+    set_ready(served, "web-1", "web-2", ready="True")
     assert one_pass(served, AT_ONCE)["result"] == "no_changes"
     assert {*services(served)} == {"more"}
     assert [found["id"] for found in balancers(served)] != [living["id"]]
+
+
+def test_a_copy_whose_nodes_say_ready_for_ever_deletes_nothing_of_the_living_one(served: Stage) -> None:
+    """No kube-controller-manager takes back what the kubelets of the original have said: their heartbeats are old."""
+    for name in NODES:
+        said = condition("Ready", "True") | {"lastHeartbeatTime": ago(minutes=16)}
+        patch(served, f"{name}/status", {"status": {"conditions": [said]}})
+    before = balancers(served)
+    delete_service(served)
+
+    report = one_pass(served, AT_ONCE)
+
+    assert {hold["rule"] for hold in report["holds"]} == {"silent-cluster"}
+    assert balancers(served) == before
+
+
+def test_a_copy_with_one_machine_of_its_own_deletes_nothing_of_the_living_one(served: Stage) -> None:
+    """A restore drill: the Nodes of the original are silent there, and a new one is Ready."""
+    _fall_silent(served, minutes=2)
+    add_servers(served, a_server_of(9) | {"name": "drill-1"})
+    drill = joining_node("drill-1")
+    drill["status"]["conditions"] = [condition("Ready", "True")]
+    served.register(drill)
+    (living,) = balancers(served)
+    delete_service(served)
+
+    reports = [one_pass(served, AT_ONCE) for _ in range(2)]
+
+    assert {hold["rule"] for hold in reports[-1]["holds"]} == {"silent-cluster"}
+    assert balancers(served) == [living]
+    assert finalizers(service_in(served))
 
 
 def test_a_newborn_cluster_whose_nodes_are_not_ready_converges_in_one_run(a_stage: Callable[..., Stage]) -> None:

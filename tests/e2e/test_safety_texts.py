@@ -123,6 +123,8 @@ def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced:
     assert "1 Service needs a person, see the notes: service/default/web" in ran.stderr
     assert balanced.writes() == balanced.written_to_hetzner() == []
 
+    told = [event["message"] for event in _events(balanced) if event["reason"] == "DeletionStuck"]
+    assert told == [note["text"]]
     patch = json.loads(note["text"].rpartition(" -p ")[2].strip("'"))
     place = int(patch[1]["path"].rpartition("/")[2])
     assert service_in(balanced)["metadata"]["finalizers"][place] == patch[0]["value"]

@@ -118,13 +118,15 @@ addresses = some(
 
 _AGES = tuple(timedelta(seconds=age) for age in (0, 10, 60, 300, 1800, 86_400, -3600))
 _PRESSURE = Condition("MemoryPressure", "True", since=NOW)
-READY = (Condition("Ready", "True", since=NOW - timedelta(days=1)),)
+_BORN = NOW - timedelta(days=1)
+READY = (Condition("Ready", "True", since=_BORN),)
 
 
 def readiness(*statuses: str) -> tuple[tuple[Condition, ...], ...]:
     """Conditions of a Node that is as Ready as one of these, since any time or none."""
     timed = ((Condition("Ready", status, since=NOW - age),) for status in statuses for age in _AGES)
-    return (*timed, *((_PRESSURE, Condition("Ready", status)) for status in statuses))
+    beating = ((Condition("Ready", status, since=_BORN, heartbeat=NOW - age),) for status in statuses for age in _AGES)
+    return (*timed, *beating, *((_PRESSURE, Condition("Ready", status)) for status in statuses))
 
 
 conditions = some(*[READY] * 10, *readiness("True", "False", "Unknown", "perhaps"), (), (_PRESSURE,))

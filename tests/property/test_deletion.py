@@ -42,9 +42,14 @@ def owners(changes: Collection[Change]) -> set[str]:
     return {change.owner for change in changes}
 
 
+def silence(node: Node, snapshot: Snapshot) -> timedelta:
+    """Since when nothing was heard of the Node."""
+    return snapshot.taken_at - max(node.ready_since, node.heartbeat or node.ready_since)
+
+
 def is_unannounced(node: Node, snapshot: Snapshot, chosen: Settings) -> bool:
     """Whether the going of this Node would surprise people."""
-    given_up = node.ready is not Readiness.TRUE and snapshot.taken_at - node.ready_since >= chosen.waits.given_up_after
+    given_up = node.ready is not Readiness.TRUE and silence(node, snapshot) >= chosen.waits.given_up_after
     told = node.unschedulable or node.deleted_at is not None or ANNOUNCING & {taint.key for taint in node.taints}
     return not given_up and not told
 
@@ -54,7 +59,9 @@ def anchors(snapshot: Snapshot, chosen: Settings) -> dict[str, bool]:
     return {
         node.key: server_id in snapshot.servers.items
         for node, server_id in our_nodes(snapshot, chosen)
-        if node.ready is Readiness.TRUE and is_unannounced(node, snapshot, chosen)
+        if node.ready is Readiness.TRUE
+        and (node.heartbeat is None or silence(node, snapshot) <= timedelta(minutes=15))
+        and is_unannounced(node, snapshot, chosen)
     }
 
 

@@ -72,6 +72,21 @@ def test_an_autoscaler_takes_all_its_nodes_at_once() -> None:
     assert [server_of(node) for node in stage.nodes().values()] == [1]
 
 
+def test_an_autoscaler_replaces_most_nodes_that_fell_silent() -> None:
+    """Three of five kubelets are silent while their servers run: new machines serve, then the old ones go."""
+    stage = a_stage()
+    stage.silence("a", 3, 4, 5, minutes=2)
+    made = {stage.join() for _ in range(2)}
+    passes(stage, 2, loop=True)
+    assert made <= target_servers(stage.balancer())
+    for number in (3, 4, 5):
+        stage.mark(number, "ToBeDeletedByClusterAutoscaler")
+        stage.kill(number)
+    passes(stage, 2, loop=True)
+    stage.settle()
+    assert target_servers(stage.balancer()) == {1, 2, *made}
+
+
 @pytest.mark.parametrize("loop", [True, False], ids=["loop", "once"])
 def test_ten_services_are_deleted_and_made_again(loop: bool) -> None:
     """A namespace is deleted and applied anew."""

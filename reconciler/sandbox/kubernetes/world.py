@@ -51,8 +51,8 @@ def save(store: Store) -> dict[str, Any]:
 
 def load(store: Store, world: Mapping[str, Any], now: datetime) -> None:
     """Put a world in place of all that is stored. Raises ValueError that names the object and what to do about it."""
-    loading = _Loading(store, now)
     part = part_of(world, "kubernetes")
+    loading = _Loading(store, now, has_kubelets="captured" not in world)
     for resource in _KEPT:
         for number, sent in enumerate(part.get(resource.plural, [])):
             loading.add(resource, sent, f"kubernetes.{resource.plural}[{number}]")
@@ -63,8 +63,9 @@ def load(store: Store, world: Mapping[str, Any], now: datetime) -> None:
 class _Loading:
     """The objects of one world on their way into the store."""
 
-    def __init__(self, store: Store, now: datetime) -> None:
+    def __init__(self, store: Store, now: datetime, *, has_kubelets: bool) -> None:
         self._store = store
+        self._has_kubelets = has_kubelets
         self._created = format_time(now - AGE_OF_A_WORLD)
         self._objects: dict[Key, dict[str, Any]] = {}
         self._of_kind: dict[Resource, list[dict[str, Any]]] = {resource: [] for resource in _KEPT}
@@ -75,6 +76,9 @@ class _Loading:
             found = decoded(resource, sent)
         except DecodeError as wrong:
             raise ValueError(f"{where}: {wrong}") from None
+        if resource is NODES and not self._has_kubelets:
+            for condition in found.get("status", {}).get("conditions") or ():
+                condition.pop("lastHeartbeatTime", None)  # the clock goes on, and nobody would refresh it
         metadata = found["metadata"]
         name = metadata.get("name")
         if not isinstance(name, str) or not name:

@@ -36,6 +36,17 @@ def test_the_busiest_hour(limit: int) -> None:
     assert limit / 2 < spent < limit * 3 / 4
 
 
+def test_what_is_left_is_told() -> None:
+    """As it is now, what has flowed in since the last call included."""
+    bucket = Bucket()
+    seen = [bucket.budget.left()]
+    bucket.spend_all()
+    seen.append(bucket.budget.left())
+    bucket.now += 60.0
+
+    assert [*seen, bucket.budget.left()] == [882, 0, 30]
+
+
 def test_a_greater_allowance_is_known_from_the_first_answer() -> None:
     """What was spent by then stays spent, and the rest of the greater bucket is there at once."""
     bucket = Bucket()

@@ -23,10 +23,11 @@ from desired.section import Absent, Present, Section, Unknown
 from desired.selector import parse_selector
 from desired.service import Ingress, Service
 from desired.settings import Settings, Waits
-from desired.snapshot import AddressType, Network, NodeAddress, Readiness, Server, Snapshot
+from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
 from tests.balancers import a_balancer, a_served_service, a_service, a_world
 from tests.builders import (
     NOW,
+    a_dual_stack_server,
     a_joining_node,
     a_lost_node,
     a_network,
@@ -93,6 +94,7 @@ def test_certain(anchor: Anchor, expected: bool) -> None:
     assert anchor.is_certain is expected
 
 
+AN_HOUR_AGO = NOW - timedelta(hours=1)
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
@@ -140,6 +142,13 @@ SPARE = {"example.com/spare": ""}
             a_snapshot([a_settled_node("a", 1, ready_since=NOW - timedelta(days=1))], []),
             Anchor(1, 0, 0),
             id="ready-for-long-is-not-given-up",
+        ),
+        pytest.param(
+            a_snapshot(
+                [a_settled_node("a", 1, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO), a_settled_node("b", 2)], []
+            ),
+            Anchor(1, 0, 0),
+            id="ready-by-a-stale-heartbeat-does-not-count",
         ),
         pytest.param(
             a_snapshot(
@@ -215,6 +224,49 @@ def test_a_ready_node_is_never_given_up() -> None:
 def test_servers_as_witnesses(snapshot: Snapshot, expected: Mapping[str, str]) -> None:
     """A server of any of our Nodes proves the project, as its id is known from nowhere else."""
     assert witnesses(snapshot, SPARED) == expected
+
+
+def reporting(*addresses: str, kind: str = "InternalIP", **fields: Any) -> Node:
+    """A joining Node whose kubelet reports these addresses."""
+    return a_joining_node(addresses=tuple(NodeAddress(kind, address) for address in addresses), **fields)
+
+
+DUAL = a_dual_stack_server()
+BY_ADDRESS = {"node/web-1": "address"}
+
+
+@pytest.mark.parametrize(
+    ("node", "server", "expected"),
+    [
+        pytest.param(reporting("203.0.113.1"), DUAL, BY_ADDRESS, id="public-ipv4"),
+        pytest.param(reporting("2001:db8:1::7"), DUAL, BY_ADDRESS, id="any-host-of-its-ipv6-network"),
+        pytest.param(reporting("10.0.0.2", "203.0.113.1"), DUAL, BY_ADDRESS, id="among-others"),
+        pytest.param(reporting("203.0.113.1", ready=Readiness.MISSING), DUAL, BY_ADDRESS, id="not-heard-of-yet"),
+        pytest.param(reporting("10.0.0.2"), DUAL, {}, id="private-networks-are-alike"),
+        pytest.param(reporting("203.0.113.9"), DUAL, {}, id="of-another-server"),
+        pytest.param(reporting("203.0.113.1"), replace(DUAL, name="web-9"), {}, id="of-a-server-of-another-name"),
+        pytest.param(reporting("203.0.113.1"), replace(DUAL, ipv4=None, ipv6=None), {}, id="server-without-any"),
+        pytest.param(reporting("203.0.113.1", ready=Readiness.UNKNOWN), DUAL, {}, id="a-kubelet-that-is-silent"),
+        pytest.param(reporting("203.0.113.1", labels=SPARE), DUAL, {}, id="ignored"),
+        pytest.param(reporting("203.0.113.1", taints=()), DUAL, {}, id="not-joining"),
+        pytest.param(reporting("203.0.113.1", provider_id="hcloud://9"), DUAL, {}, id="another-providerID"),
+        pytest.param(a_joining_node(provided_node_ip="203.0.113.1"), DUAL, {}, id="an-annotation-is-no-report"),
+        pytest.param(reporting("203.0.113.1", kind="ExternalIP"), DUAL, {}, id="what-may-be-our-own-word"),
+        pytest.param(reporting("203.0.113.1", kind="Hostname"), DUAL, {}, id="a-name-that-looks-like-one"),
+        pytest.param(reporting("web-1", ""), DUAL, {}, id="no-address"),
+    ],
+)
+def test_a_joining_nodes_address_as_a_witness(node: Node, server: Server, expected: Mapping[str, str]) -> None:
+    """A public address is that of one server in the world; the annotation, which a person may have mistyped, an
+    ExternalIP and private addresses prove nothing."""
+    assert witnesses(a_snapshot([node, a_lost_node("old", 9)], [server]), SPARED) == expected
+
+
+def test_a_joining_nodes_address_spares_the_memory() -> None:
+    """Nothing else has to tell whose project it is."""
+    old = a_lost_node("old", 9)
+    assert asks_for_memory(a_snapshot([a_joining_node(), old], [DUAL]), SPARED)
+    assert not asks_for_memory(a_snapshot([reporting("203.0.113.1"), old], [DUAL]), SPARED)
 
 
 FOUND = {"network/4": "network"}
@@ -502,6 +554,13 @@ def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expect
     pods = {"pod_cidrs": ("10.244.1.0/24",), "addresses": (_internal("10.0.0.2"),)}
     snapshot = a_snapshot([a_settled_node(**pods | node)], network=Present(a_network(4)), routes=TO_PODS)
     assert witnesses(replace(snapshot, **world), SPARED) == expected
+
+
+def test_a_route_is_a_witness_by_an_address_as_the_api_server_types_it() -> None:
+    """Types of addresses arrive as text: compared by identity, no real Node's route was ever a witness."""
+    node = a_settled_node(pod_cidrs=("10.244.1.0/24",), addresses=(NodeAddress("InternalIP", "10.0.0.2"),))
+    snapshot = a_snapshot([node], network=Present(a_network(4)), routes=TO_PODS)
+    assert "route" in witnesses(snapshot, SPARED).values()
 
 
 @covers("W-2")

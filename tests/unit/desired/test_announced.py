@@ -18,9 +18,10 @@ KARPENTER = Taint("karpenter.sh/disrupted", "NoSchedule")
 GIVEN_UP = "it has not been Ready since 2026-07-01 11:30 UTC"
 
 
-def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, age: timedelta = timedelta(days=1)) -> Node:
-    """A Node of that age that is as Ready as it is for so long."""
-    return a_settled_node(ready=ready, ready_since=NOW - for_, created_at=NOW - age)
+def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedelta | None = None) -> Node:
+    """A Node of a day that is as Ready as it is for so long, with a heartbeat of that age or none."""
+    heartbeat = None if heard is None else NOW - heard
+    return a_settled_node(ready=ready, ready_since=NOW - for_, created_at=NOW - timedelta(days=1), heartbeat=heartbeat)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,14 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, age: timedelta
         pytest.param(silent(HALF_AN_HOUR), GIVEN_UP, id="silent-for-long-enough"),
         pytest.param(silent(HALF_AN_HOUR, Readiness.FALSE), GIVEN_UP, id="not-ready-for-long-enough"),
         pytest.param(silent(HALF_AN_HOUR - SECOND), None, id="silent-for-a-second-less"),
+        pytest.param(silent(HALF_AN_HOUR, heard=HALF_AN_HOUR), GIVEN_UP, id="nor-a-heartbeat-for-long-enough"),
+        pytest.param(silent(HALF_AN_HOUR, heard=HALF_AN_HOUR - SECOND), None, id="a-heartbeat-a-second-later"),
+        pytest.param(silent(HALF_AN_HOUR, Readiness.FALSE, 5 * SECOND), None, id="not-ready-but-alive"),
+        pytest.param(silent(HALF_AN_HOUR, heard=-HALF_AN_HOUR), None, id="heartbeat-in-the-future"),
+        pytest.param(silent(SECOND, heard=timedelta(days=1)), None, id="silent-just-now-by-an-old-heartbeat"),
+        pytest.param(
+            silent(timedelta(days=1), Readiness.TRUE, timedelta(days=1)), None, id="ready-without-a-heartbeat-for-long"
+        ),
         pytest.param(silent(timedelta(days=1), Readiness.TRUE), None, id="ready-for-long"),
         pytest.param(
             a_settled_node(ready=Readiness.MISSING, created_at=NOW - HALF_AN_HOUR), GIVEN_UP, id="never-reported"

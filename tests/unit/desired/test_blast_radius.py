@@ -205,6 +205,11 @@ def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readine
         pytest.param(a_fleet(silent("a", 1, 29), silent("b", 2, 5), gone=[2]), 25 * 60, id="one-that-is-there"),
         pytest.param(a_fleet(silent("a", 1, -60), gone=[1]), 90 * 60, id="transition-in-the-future"),
         pytest.param(
+            a_fleet(a_lost_node("a", 1, ready_since=NOW - timedelta(minutes=20), heartbeat=NOW), gone=[1]),
+            30 * 60,
+            id="a-heartbeat-just-now",
+        ),
+        pytest.param(
             a_fleet(a_lost_node("a", 1, ready=Readiness.MISSING, created_at=NOW - timedelta(minutes=3)), gone=[1]),
             27 * 60,
             id="never-reported",

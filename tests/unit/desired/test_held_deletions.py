@@ -87,7 +87,7 @@ def test_explain_losses(losses: NodeLosses, start: str) -> None:
 def test_explain_easing(given_up_after: timedelta, minutes: str) -> None:
     """A hold says how long it takes to end without anybody."""
     settings = Settings(waits=Waits(given_up_after=given_up_after))
-    assert explain_easing(settings) == f"what is not Ready for {minutes} minutes counts as announced"
+    assert explain_easing(settings) == f"what is silent for {minutes} minutes counts as announced"
 
 
 NINE_AND_TWO_LOST = [a_lost_node(f"n-{i}", i) if i < 3 else a_settled_node(f"n-{i}", i) for i in (1, 2, *range(4, 11))]

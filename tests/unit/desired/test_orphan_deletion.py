@@ -85,7 +85,9 @@ def test_they_may_go(world: Snapshot) -> None:
             a_world([], [ORPHAN], nodes=[SILENT], servers=[]), "no Node is Ready, no server behind", id="only the label"
         ),
         pytest.param(
-            a_world([], [ORPHAN], nodes=[SILENT]), "no Node is Ready while servers of theirs run", id="maybe a copy"
+            a_world([], [ORPHAN], nodes=[SILENT]),
+            "no Node is Ready while its server runs: this may be a copy",
+            id="maybe a copy",
         ),
         pytest.param(
             replace(WORLD, nodes=replace(WORLD.nodes, unreadable={"a": "no", "b": "no"})),

@@ -1,5 +1,8 @@
 """Nobody speaks for a cluster whose servers run though no Node is Ready: it may be a copy (design section 6)."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from desired.change import Change, Plan, Verdict
@@ -13,7 +16,7 @@ from desired.settings import Settings
 from desired.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster, takes_away
 from desired.snapshot import Condition, Node, Readiness, Server, ServerStatus, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
-from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
+from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a_server, a_settled_node, a_snapshot
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world
 from tests.support.route_decisions import judged
 
@@ -24,6 +27,13 @@ DOWN = a_settled_node("web-1", 1, ready=Readiness.FALSE)
 MUTE = a_lost_node("web-1", 1)
 MUTE_TOO = a_lost_node("web-2", 2)
 OFF = a_server(status=ServerStatus.OFF)
+DOWN_TOO = a_settled_node("web-2", 2, ready=Readiness.FALSE)
+SPEAKS = a_settled_node("web-3", 3)
+AN_HOUR_AGO = NOW - timedelta(hours=1)
+STALE = a_settled_node("web-3", 3, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO)
+NEW = a_node("drill-1")
+ROBOT = a_node("robot", provider_id="hrobot://7")
+ALL = [a_server(number) for number in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +57,22 @@ OFF = a_server(status=ServerStatus.OFF)
         pytest.param([MUTE, MUTE_TOO], [a_server(), a_server(2)], Silence(2, 2, True), id="both-run"),
         pytest.param([DOWN, MUTE_TOO], [a_server()], Silence(2, 1, False), id="one-kubelet-says-that-it-is-not-ready"),
         pytest.param([BORN], [a_server()], Silence(1, 1, False), id="being-born"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS], ALL, Silence(3, 3, False, 2, 3), id="one-of-three-is-ready"),
+        pytest.param([MUTE, MUTE_TOO, NEW], ALL, Silence(2, 2, False, 2, 3), id="a-machine-of-a-copys-own"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS], ALL[1:], None, id="half-of-those-that-run"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS], [OFF, ALL[2]], None, id="machines-that-sleep"),
+        pytest.param([MUTE, SPEAKS], ALL, None, id="one-of-two-is-ready"),
+        pytest.param([DOWN, DOWN_TOO, SPEAKS], ALL, None, id="a-network-of-pods-that-is-broken"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS, ROBOT], ALL, None, id="a-ready-robot-server-speaks"),
+        pytest.param([MUTE, ROBOT, replace(ROBOT, name="on-prem", provider_id=None)], ALL, None, id="on-premises-too"),
+        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, True), id="ready-by-a-stale-heartbeat"),
+        pytest.param(
+            [MUTE, MUTE_TOO, replace(ROBOT, labels=SPARE)], ALL, Silence(2, 2, True), id="an-ignored-robot-server"
+        ),
     ],
 )
 def test_silence_of(nodes: list[Node], servers: list[Server], expected: Silence | None) -> None:
-    """No Node of ours is Ready, and the server of one at least is found and runs."""
+    """The server of one at least is found and runs, and no Node is Ready, or most of those that count are silent."""
     assert silence_of(a_snapshot(nodes, servers), SPARED) == expected
 
 
@@ -85,6 +107,16 @@ def test_what_is_written_to_the_cloud(change: Change, node: Node) -> None:
         assert verdicts == ({Verdict.WAITING} if node is MUTE else set())
 
 
+def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
+    """An outage needs new machines; what is not removed costs little."""
+    delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
+    snapshot = a_snapshot([MUTE, MUTE_TOO, SPEAKS], ALL)
+
+    assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
+        Finding(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
+    ]
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_the_public_interface(is_on: bool) -> None:
     """Switching it off takes it away, switching it on does not."""
@@ -117,6 +149,7 @@ def test_the_words() -> None:
         (Silence(1, 1, True), "while its server runs"),
         (Silence(2, 1, True), "while the server of one of them runs"),
         (Silence(3, 2, True), "while 2 of their servers run"),
+        (Silence(4, 3, False, 3, 5), "nothing is heard of 3 of 5 Nodes while their servers run. This"),
     ],
 )
 def test_explain_silence(silence: Silence, text: str) -> None:

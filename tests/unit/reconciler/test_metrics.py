@@ -245,6 +245,14 @@ def test_leadership() -> None:
     assert held == [True, False, False], "what an earlier leader found is no alarm"
 
 
+def test_the_call_budget() -> None:
+    """What is left at each scrape."""
+    metrics = make_metrics()
+    metrics.follow_budget(iter((882.0, 12.5)).__next__)
+
+    assert [value(metrics, "call_budget_left") for _ in range(2)] == [882, 12.5]
+
+
 def test_labels_do_not_grow_with_the_cluster() -> None:
     """A thousand Nodes, held and failed each for itself, have as many series as one."""
     sizes = []

@@ -43,7 +43,13 @@ REAL: dict[str, Any] = {
         "capacity": {"cpu": "4"},
         "conditions": [
             {"type": "MemoryPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
-            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z", "reason": "KubeletReady"},
+            {
+                "type": "Ready",
+                "status": "True",
+                "lastTransitionTime": "2026-01-01T00:01:00Z",
+                "lastHeartbeatTime": "2026-01-02T00:00:00Z",
+                "reason": "KubeletReady",
+            },
         ],
         "addresses": [{"type": "Hostname", "address": "web-1"}, {"type": "InternalIP", "address": "10.0.0.2"}],
         "nodeInfo": {"kubeletVersion": "v1.36.3"},
@@ -67,6 +73,7 @@ OPTIONAL = [
     ("status",),
     ("status", "conditions"),
     ("status", "conditions", 1, "lastTransitionTime"),
+    ("status", "conditions", 1, "lastHeartbeatTime"),
     ("status", "conditions", 1, "reason"),
     ("status", "addresses"),
     ("status", "nodeInfo"),
@@ -80,6 +87,7 @@ NULLABLE = [
     ("spec", "podCIDRs"),
     ("status", "conditions"),
     ("status", "conditions", 1, "lastTransitionTime"),
+    ("status", "conditions", 1, "lastHeartbeatTime"),
     ("status", "addresses"),
 ]
 NEEDED = [
@@ -286,6 +294,29 @@ def test_since_when(conditions: list[dict[str, str]], since: datetime) -> None:
     node = section_of(page(changed(("status", "conditions"), conditions))).items["web-1"]
 
     assert node.ready_since == since
+
+
+@pytest.mark.parametrize(
+    ("heartbeat", "heard_at"),
+    [
+        pytest.param("2026-01-02T00:00:00Z", datetime(2026, 1, 2, tzinfo=UTC), id="later than its transition"),
+        pytest.param("2025-12-31T00:00:00Z", datetime(2026, 1, 1, 0, 1, tzinfo=UTC), id="earlier"),
+        pytest.param(None, datetime(2026, 1, 1, 0, 1, tzinfo=UTC), id="none"),
+    ],
+)
+def test_when_it_was_heard_of(heartbeat: str | None, heard_at: datetime) -> None:
+    """By its heartbeat or its transition, whichever is later."""
+    node = section_of(page(changed(("status", "conditions", 1, "lastHeartbeatTime"), heartbeat))).items["web-1"]
+
+    assert node.heard_at == heard_at
+
+
+@pytest.mark.parametrize("field", ["lastTransitionTime", "lastHeartbeatTime"])
+def test_a_time_that_is_none_is_unknown_and_not_absent(field: str) -> None:
+    """The Node cannot be read then."""
+    section = section_of(page(changed(("status", "conditions", 1, field), "yesterday")))
+
+    assert isinstance(section.find("web-1"), Unknown)
 
 
 @pytest.mark.parametrize(("text", "provided"), [("", ""), ("10.0.0.2,fd00::2", "10.0.0.2,fd00::2")])

@@ -64,6 +64,17 @@ def test_what_is_given_is_kept() -> None:
     assert int(created.body["metadata"]["resourceVersion"]) > 4711
 
 
+@pytest.mark.parametrize(("captured", "left"), [({"captured": {}}, False), ({}, True)], ids=["captured", "written"])
+def test_heartbeats_of_a_captured_world_are_left_out(captured: dict[str, Any], left: bool) -> None:
+    """No kubelet would refresh them, and after a quarter of an hour each Node would look silent."""
+    beating = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+    node = {"metadata": {"name": "web-1"}, "status": {"conditions": [beating]}}
+    api = simulator({**captured, "kubernetes": {"nodes": [node]}})
+
+    (found,) = read(api, "/api/v1/nodes/web-1")["status"]["conditions"]
+    assert ("lastHeartbeatTime" in found) is left
+
+
 def test_a_service_gets_what_the_server_would_have_allocated() -> None:
     """Two services never the same."""
     ports = {"type": "LoadBalancer", "ports": [{"port": 80}]}

@@ -46,7 +46,7 @@ ANCHOR = Word("project-anchor", Verdict.ALLOWED, "", "1", "1")
 WEB_2_AND_THE_REST = [CONTROL_SERVER, a_server(2, "web-2")]
 WHY_HELD = (
     "the servers of 2 of 3 Nodes are gone, and nobody announced it: cordon Nodes before their servers are deleted,"
-    " and approve these if it was meant; what is not Ready for 30 minutes counts as announced"
+    " and approve these if it was meant; what is silent for 30 minutes counts as announced"
 )
 WHY_HELD_AT_WORST = WHY_HELD.replace("2 of 3 Nodes are gone", "2 of 8 Nodes are gone (and 1 more could not be read)")
 FOUR_MORE = [a_settled_node(f"more-{i}", i, created_at=BORN) for i in range(4, 8)]
@@ -203,7 +203,7 @@ def test_the_approval_of_another_hold() -> None:
                     "node-blast-radius",
                     Verdict.HELD,
                     "the only Node's server is gone, and nobody announced it: cordon Nodes before their servers are"
-                    " deleted, and approve these if it was meant; what is not Ready for 30 minutes counts as announced",
+                    " deleted, and approve these if it was meant; what is silent for 30 minutes counts as announced",
                     "1",
                     "0",
                     1800.0,

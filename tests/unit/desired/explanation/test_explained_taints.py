@@ -200,7 +200,7 @@ def test_taints(node: Node, server: Server, stage: Stage, settings: Settings, ex
     assert list(explain_taints(node, wanted.get(node.name), stage, settings)) == expected
 
 
-SILENT = "without a server the Node is deleted after 20 s of it; after 30 min it counts as announced"
+SILENT = "without a server the Node is deleted after 20 s of it; after 30 min of silence it counts as announced"
 FIVE_AGO = NOW - timedelta(minutes=5)
 
 
@@ -220,6 +220,20 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                 )
             ],
             id="ready",
+        ),
+        pytest.param(
+            a_node(ready=Readiness.UNKNOWN, ready_since=FIVE_AGO, heartbeat=FIVE_AGO - timedelta(minutes=1)),
+            True,
+            [
+                Fact(
+                    "Ready",
+                    "Unknown",
+                    "Unknown",
+                    Rule.READY,
+                    f"since 2026-07-01 11:55:00 UTC, last heard of 2026-07-01 11:54:00 UTC; {SILENT}",
+                )
+            ],
+            id="heard-of-before",
         ),
         pytest.param(
             a_node(ready=Readiness.UNKNOWN, ready_since=FIVE_AGO),

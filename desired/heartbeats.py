@@ -1,0 +1,18 @@
+"""Whether a kubelet's word still counts: Ready stays True for ever where nobody is left to take it back."""
+
+from datetime import timedelta
+
+from desired.snapshot import Node, Readiness, Snapshot
+
+STALE_AFTER = timedelta(minutes=15)
+"""Three times what lies between two heartbeats at most (the kubelet's nodeStatusReportFrequency, 5 minutes)."""
+
+
+def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
+    """What Ready proves of the kubelet: what it says, but Unknown for True with a heartbeat older than 15 minutes.
+
+    Without a heartbeat, and while the clocks differ, what is said is believed.
+    """
+    if node.ready is not Readiness.TRUE or node.heartbeat is None or snapshot.clocks.differ:
+        return node.ready
+    return Readiness.UNKNOWN if node.unheard_for(snapshot.taken_at) > STALE_AFTER else Readiness.TRUE
