@@ -1,8 +1,8 @@
 """Does a kubelet speak for this cluster? A copy of it, as a restored backup of etcd, has its Nodes but no kubelets.
 
 The copy has the UID of the original and finds the original's servers by their ids: to every other rule the project is
-its own. Its Nodes are not Ready, but for a few new ones perhaps, and so it must neither take away what the living
-cluster uses nor add what nobody speaks for.
+its own. Its Nodes are not Ready, but for a few new ones perhaps, or it has none; and so it must neither take away what
+the living cluster uses nor add what nobody speaks for.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from desired.finding import Facts, Finding
 from desired.heartbeats import readiness_heard
 from desired.kinds import Verb
 from desired.load_balancer import ServerTarget
+from desired.names import LABEL_SERVICE_UID
 from desired.ownership import cloud_nodes, is_ignored
 from desired.routes.fates import Fate
 from desired.section import Absent, Present
@@ -27,14 +28,14 @@ to a Node's pods. So does switching the public interface off."""
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Servers of Nodes run, and no Node is Ready, or most are silent."""
+    """Servers of Nodes run, and no Node is Ready, or most are silent, or there is none."""
 
     nodes: int
     running: int
-    """Those of our Nodes of Hetzner Cloud whose servers run."""
+    """Those of our Nodes of Hetzner Cloud whose servers run; where there are none, servers that Services lead to."""
     is_total: bool
-    """Whether Ready is Unknown for every one: False, or no word at all, comes of a kubelet that speaks, or of a Node
-    that is just being born."""
+    """Whether every Node says that Ready is Unknown: False, or no word at all, comes of a kubelet that speaks, or of a
+    Node that is just being born. An old heartbeat is not enough: kubelets may be set to report but once an hour."""
     mute: int = 0
     """Where some Node is Ready: of how many whose servers run nothing is heard."""
     counted: int = 0
@@ -52,12 +53,23 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     heard = {node.key: readiness_heard(node, snapshot) for node in snapshot.nodes if not is_ignored(node, settings)}
     ready = {key for key, said in heard.items() if said is Readiness.TRUE}
     running = {key for key, server_id in cloud.items() if _runs(snapshot, server_id)}
+    if not cloud and not ready and (serving := _serving(snapshot)):
+        return Silence(0, len(serving), is_total=False)
     if not running:
         return None
     if not ready:
-        return Silence(len(cloud), len(running), all(heard[key] is Readiness.UNKNOWN for key in cloud))
+        said = (node.ready for node, _ in cloud_nodes(snapshot, settings))
+        return Silence(len(cloud), len(running), all(ready is Readiness.UNKNOWN for ready in said))
     mute, counted = sum(heard[key] is Readiness.UNKNOWN for key in running), len(ready | running)
     return Silence(len(cloud), len(running), False, mute, counted) if 2 * mute > counted else None
+
+
+def _serving(snapshot: Snapshot) -> set[int]:
+    """The running servers to which load balancers of this cluster's Services lead: they are somebody's Nodes."""
+    uids = {service.uid for service in snapshot.services or ()}
+    found = (each for each in snapshot.load_balancers or () if each.spec.labels.get(LABEL_SERVICE_UID) in uids)
+    ids = {target.server_id for each in found for target in each.targets if isinstance(target, ServerTarget)}
+    return {server_id for server_id in ids if _runs(snapshot, server_id)}
 
 
 def _runs(snapshot: Snapshot, server_id: int) -> bool:
@@ -94,6 +106,8 @@ def who_is_silent(silence: Silence) -> str:
     """In numbers."""
     if silence.mute:
         return f"nothing is heard of {silence.mute} of {silence.counted} Nodes while their servers run"
+    if not silence.nodes:
+        return f"the cluster has no Node, while {silence.running} servers run to which its load balancers lead"
     return f"no Node is Ready while {_servers(silence)}"
 
 

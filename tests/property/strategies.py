@@ -31,7 +31,7 @@ EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES") or 100)
 
 
 def law(test: Test) -> Test:
-    """A test that holds for all values: new ones in every run."""
+    """A test that holds for all values, of which the seed says which are tried."""
     budget = settings(max_examples=EXAMPLES, deadline=None, derandomize=False, print_blob=True)
     return seed(SEED)(budget(test))
 

@@ -246,3 +246,12 @@ def test_a_list_that_lacks_what_waits_for_its_service_does_not_end_its_address()
     stage.settle()
     assert stage.balancer()["id"] != old
     assert old in stage.truth.seen().balancers[HOME]
+
+
+def test_a_copy_without_nodes_closes_no_port_of_the_living_cluster() -> None:
+    """The Service has got a port since the copy was made, and the copy's list of Nodes is empty: nobody is there who
+    could be silent."""
+    stage = a_stage(copied=True)
+    stage.listen("web", 80, 443)
+    stage.run()
+    stage.run("copy", "nodes:all")

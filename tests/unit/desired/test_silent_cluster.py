@@ -65,7 +65,7 @@ ALL = [a_server(number) for number in (1, 2, 3)]
         pytest.param([DOWN, DOWN_TOO, SPEAKS], ALL, None, id="a-network-of-pods-that-is-broken"),
         pytest.param([MUTE, MUTE_TOO, SPEAKS, ROBOT], ALL, None, id="a-ready-robot-server-speaks"),
         pytest.param([MUTE, ROBOT, replace(ROBOT, name="on-prem", provider_id=None)], ALL, None, id="on-premises-too"),
-        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, True), id="ready-by-a-stale-heartbeat"),
+        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, False), id="ready-by-a-stale-heartbeat"),
         pytest.param(
             [MUTE, MUTE_TOO, replace(ROBOT, labels=SPARE)], ALL, Silence(2, 2, True), id="an-ignored-robot-server"
         ),
@@ -74,6 +74,22 @@ ALL = [a_server(number) for number in (1, 2, 3)]
 def test_silence_of(nodes: list[Node], servers: list[Server], expected: Silence | None) -> None:
     """The server of one at least is found and runs, and no Node is Ready, or most of those that count are silent."""
     assert silence_of(a_snapshot(nodes, servers), SPARED) == expected
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param(a_world([a_served_service()], [a_balancer()], nodes=[]), Silence(0, 1, False), id="no-node"),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[], servers=[OFF]), None, id="and-no-server-runs"
+        ),
+        pytest.param(a_world([], [a_balancer()], nodes=[]), None, id="of-nobody-here"),
+        pytest.param(a_world([a_served_service()], [a_balancer()], nodes=[ROBOT]), None, id="a-robot-server-speaks"),
+    ],
+)
+def test_a_cluster_without_nodes(world: Snapshot, expected: Silence | None) -> None:
+    """A copy's list of Nodes may be empty: what its load balancers lead to says that somebody lives."""
+    assert silence_of(world, SPARED) == expected
 
 
 TAKING = {
