@@ -8,9 +8,12 @@ from collections.abc import Collection
 from datetime import UTC
 from typing import Any
 
+import msgspec
+
 from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesWriter, segment
-from actuators.errors import Conflict, Invalid, NotFound
+from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesReader, KubernetesWriter, segment
+from actuators.decoding import decoder
+from actuators.errors import Broken, Conflict, Invalid, NotFound
 from actuators.load_balancer_lookup import (
     balancer_of,
     name_of,
@@ -21,23 +24,39 @@ from actuators.load_balancer_lookup import (
 )
 from actuators.misplanned import misplanned
 from desired.change import Change, Claimed
+from desired.load_balancer import Owner
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
 from desired.service import Ingress, Service, ServiceCondition
 from desired.snapshot import Snapshot
+
+
+class _Metadata(msgspec.Struct):
+    uid: str
+
+
+class _Service(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Services(msgspec.Struct):
+    items: list[_Service]
+
 
 _CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC})
 
 
 def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Add our finalizer to the Service; those of others stay. Raises Conflict when the Service is being deleted.
-
-    The patch is a strategic one: finalizers are then a set, and no version has to be named.
-    """
+    """Add our finalizer to the Service; those of others stay. Raises Conflict when the Service is being deleted, or
+    another one has its name by now."""
     match change.after:
         case True:
-            service = service_of(change, snapshot)
+            _claim(writer, service_of(change, snapshot))
         case _:
             raise misplanned(change)
+
+
+def _claim(writer: KubernetesWriter, service: Service) -> None:
+    """The patch is a strategic one: finalizers are then a set, and no version has to be named."""
     if service.deleted_at is not None:
         raise Conflict(f"Service {service.id} is being deleted")
     body = {"metadata": {"uid": service.uid, "finalizers": [FINALIZER_BALANCER]}}
@@ -47,6 +66,27 @@ def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
         if "object is being deleted" not in str(error):
             raise
         raise Conflict(f"Service {service.id} is being deleted by now", status=error.status) from error
+
+
+def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: Change, snapshot: Snapshot) -> None:
+    """Make sure that a Service which is to take a load balancer over is there, and that no Service is its owner:
+    the list that was observed may be of an earlier time, and the load balancer another one's by now.
+
+    The Service is claimed once more, which changes nothing and names its UID; the owner, of which only the UID is
+    known, is looked for in a second list. Raises Conflict when the Service has gone or its owner lives, and an ApiError
+    when it cannot be said.
+    """
+    service = service_of(change, snapshot)
+    try:
+        _claim(writer, service)
+    except NotFound as error:
+        raise Conflict(f"Service {service.id} is gone", status=error.status) from error
+    owner = change.before.service_uid if isinstance(change.before, Owner) else None
+    pages = [] if owner is None else cluster.list_pages("/api/v1/services", lambda answer: _uids(answer.body))
+    if owner in frozenset().union(*pages):
+        raise Conflict(
+            f"the list of Services lacked the owner of the load balancer, with the UID {owner}, and it lives"
+        )
 
 
 def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
@@ -146,3 +186,10 @@ def _condition(condition: ServiceCondition) -> dict[str, str]:
         "message": condition.message,
         "lastTransitionTime": f"{condition.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
+
+
+def _uids(body: bytes) -> frozenset[str]:
+    try:
+        return frozenset(found.metadata.uid for found in decoder(_Services).decode(body).items)
+    except ValueError as error:
+        raise Broken(f"the API server's Services could not be read: {error}") from error

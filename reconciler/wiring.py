@@ -30,9 +30,11 @@ from actuators.nodes import (
 from actuators.retry import NO_PATIENCE, Patience, Retry
 from actuators.retry_budget import RetryBudget
 from actuators.routes import ROUTE_ACTUATORS
-from actuators.services import claim, release, write_conditions, write_status
+from actuators.services import claim, release, require_alive, write_conditions, write_status
+from desired.change import Change
 from desired.permissions import needed
 from desired.settings import Policy
+from desired.snapshot import Snapshot
 from reconciler import __version__
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.world_file import read_world
@@ -209,4 +211,16 @@ def actuators_with(
         "service.release": partial(release, writer, hands.reader),
         "certificate.create": partial(create_certificate, hands),
         **{kind: partial(actuator, hands) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
+        "lb.adopt": partial(_adopt, writer, cluster, hands),
     }
+
+
+def _adopt(
+    writer: kubernetes.KubernetesWriter,
+    cluster: kubernetes.KubernetesReader,
+    hands: Grip,
+    change: Change,
+    snapshot: Snapshot,
+) -> None:
+    require_alive(writer, cluster, change, snapshot)
+    BALANCER_ACTUATORS["lb.adopt"](hands, change, snapshot)

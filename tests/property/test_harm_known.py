@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, HOME, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
 from tests.support.harm_truth import target_servers
 
@@ -255,3 +257,19 @@ def test_a_copy_without_nodes_closes_no_port_of_the_living_cluster() -> None:
     stage.listen("web", 80, 443)
     stage.run()
     stage.run("copy", "nodes:all")
+
+
+@pytest.mark.parametrize("loop", [True, False])
+def test_a_stale_list_of_services_takes_no_load_balancer_back_for_the_dead(loop: bool) -> None:
+    """A Service came back in its undo window and got its load balancer back; then one list of Services is of the time
+    before, and the Service that is gone asks for it by its default name."""
+    stage = a_stage(undo=timedelta(minutes=10))
+    there = stage.balancer()["id"]
+    stage.delete_service()
+    stage.run(loop=loop)
+    stage.make_service()
+    stage.run(loop=loop)
+    stage.advance(20)
+    stage.run("a", "services:stale", loop=loop)
+    stage.settle()
+    assert stage.balancer()["id"] == there

@@ -205,8 +205,13 @@ def _why_foreign(deed: Deed, found: Raw) -> str | None:
 def _lost_balancers(deed: Deed) -> Iterator[str]:
     gone = deed.before.balancers[deed.project].keys() - deed.after.balancers[deed.project].keys()
     for _, service, found in wishes(deed.before, deed.clusters, deed.project):
-        if found is not None and found["id"] in gone and not deed.let(_key(service)):
+        if found is None or deed.let(_key(service)):
+            continue
+        now = deed.after.balancers[deed.project].get(found["id"])
+        if now is None:
             yield f"load balancer {found['id']} is deleted, and Service {_key(service)} wants it"
+        elif now["labels"].get(SERVICE_LABEL) != service["metadata"]["uid"]:
+            yield f"load balancer {found['id']} is taken from Service {_key(service)}, which wants it"
     for balancer_id in gone & set(deed.made_by_people):
         uid = deed.before.balancers[deed.project][balancer_id]["labels"].get(SERVICE_LABEL)
         owners = [each for each in deed.before.services[deed.cluster.name].values() if each["metadata"]["uid"] == uid]

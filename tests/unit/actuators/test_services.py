@@ -1,6 +1,7 @@
 """Writes to Services: the claim, the published addresses, the release; what others have written stays."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address
@@ -10,9 +11,9 @@ import pytest
 
 from actuators.clients.kubernetes import KubernetesWriter
 from actuators.errors import Conflict, Denied, Invalid, NotFound, Transient
-from actuators.services import claim, release, write_status
+from actuators.services import claim, release, require_alive, write_status
 from desired.change import Change, Claimed
-from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment
+from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, Owner
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.service import Ingress, ServiceCondition
 from desired.snapshot import Snapshot
@@ -133,6 +134,44 @@ def test_a_claim_beside_another_write(started: Callable[..., Simulation]) -> Non
     carry_out(sim, CLAIM, snapshot)
 
     assert set(service(sim)["metadata"]["finalizers"]) == {OTHERS, FINALIZER_BALANCER}
+
+
+ADOPTS = a_difference(f"{BALANCER}", "lb.adopt", Owner(None, "of-another"), Owner(None, "ours"), WHY)
+
+
+@pytest.mark.parametrize(
+    ("observed_uid", "owner", "says"),
+    [
+        pytest.param(None, None, None, id="it lives, and nobody owned the load balancer"),
+        pytest.param(None, "gone", None, id="it lives, and the owner is gone"),
+        pytest.param(None, "web", "and it lives", id="the owner lives as well"),
+        pytest.param("earlier", None, "uid", id="another one has its name by now"),
+    ],
+)
+def test_who_takes_a_load_balancer_over_has_to_live(
+    started: Callable[..., Simulation], observed_uid: str | None, owner: str | None, says: str | None
+) -> None:
+    """A list of Services may be of an earlier time; the question itself changes nothing."""
+    sim = started()
+    before = service(sim)
+    uid = before["metadata"]["uid"]
+    snapshot = observed(sim, **({"uid": observed_uid} if observed_uid else {}))
+    change = replace(ADOPTS, before=Owner(None, uid if owner == "web" else owner))
+
+    with nullcontext() if says is None else pytest.raises(Conflict, match=says):
+        require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), change, snapshot)
+
+    assert service(sim) == before
+
+
+def test_who_is_gone_takes_no_load_balancer_over(started: Callable[..., Simulation]) -> None:
+    """The Service was there when it was observed."""
+    sim = started()
+    snapshot = observed(sim)
+    sim.kubernetes.replace_world({"services": []})
+
+    with pytest.raises(Conflict, match=r"default/web is gone$"):
+        require_alive(sim.kubernetes_writer(), sim.kubernetes_reader(), ADOPTS, snapshot)
 
 
 def test_no_claim_of_what_is_being_deleted(started: Callable[..., Simulation]) -> None:
