@@ -16,6 +16,7 @@ whatever the others say.
 | | all checks that passed do so again | the next batch, twice as large; at the end the label goes |
 | | some do not, and their Nodes are down | the same: silence of their own tells nothing of the address |
 | | some do not, and there is time | nothing, for a while |
+| | nobody answers by any address, and others did | nothing: that is no matter of addresses |
 | | some do not, and the time is over | they go back, and the label says that it failed |
 | that it failed | | what is left is held, for as long as ``RETRY_AFTER`` |
 """
@@ -42,13 +43,13 @@ _AHEAD = timedelta(minutes=5)
 """A label from further in the future was written by a clock that was put back since: it says nothing."""
 _CHECK = (15, 10, 3)
 """Interval, timeout and retries where a listener does not say (Hetzner Cloud API, load balancers)."""
-_TEXT = re.compile(r"(private|public)\.(\d{8}T\d{6}Z)\.(?:failed|(\d{1,5})\.(\d{1,5})\.(\d{1,5}))")
+_TEXT = re.compile(r"(private|public)\.(\d{8}T\d{6}Z)\.(?:failed|(\d{1,5})\.(\d{1,5})\.(\d{1,5})\.(\d{1,5}))")
 _TIME = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the label says: ``private.20261122T101500Z.3.4.2``, or ``private.20261122T101500Z.failed``."""
+    """What the label says: ``private.20261122T101500Z.3.4.2.9``, or ``private.20261122T101500Z.failed``."""
 
     to_private: bool
     since: datetime
@@ -59,13 +60,15 @@ class Trial:
     """How many such targets there are by then."""
     batch: int = 0
     """How many of them are the batch; 0: it has failed."""
+    left: int = 0
+    """How many checks targets by the old address passed when it was begun, the batch left out."""
 
     @property
     def has_failed(self) -> bool:
         return not self.batch
 
     def __str__(self) -> str:
-        rest = "failed" if self.has_failed else f"{self.expected}.{self.total}.{self.batch}"
+        rest = "failed" if self.has_failed else f"{self.expected}.{self.total}.{self.batch}.{self.left}"
         return f"{'private' if self.to_private else 'public'}.{self.since.astimezone(UTC):{_TIME}}.{rest}"
 
 
@@ -79,8 +82,8 @@ def trial_of(labels: Mapping[str, str]) -> Trial | None:
         since = datetime.strptime(at, _TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
-    expected, total, batch = (int(number or 0) for number in numbers)
-    return Trial(way == "private", since, expected, total, batch)
+    expected, total, batch, left = (int(number or 0) for number in numbers)
+    return Trial(way == "private", since, expected, total, batch, left)
 
 
 def patience_s(listeners: Iterable[Listener]) -> int:
@@ -160,6 +163,8 @@ def switch_of(present: CloudBalancer, changes: Collection[Change], snapshot: Sna
             return look.at(Phase.FREE, None)
     if not is_over:
         return look.at(Phase.LOOKING, str(trial), due_in_s=min(look.pause_s, int(look.limit_s - age_s) + 1))
+    if trial.left and not look.alive:
+        return look.at(Phase.LOOKING, str(trial))
     return look.failed(Trial(to_private, look.now), Phase.FAILS)
 
 
@@ -191,8 +196,9 @@ class _Look:
         """Whether nothing is known yet of what is left."""
         self.there = [t for t in present.targets if isinstance(t, ServerTarget) and t.use_private_ip is to_private]
         """Those that are reached by the new address."""
-        alive = frozenset().union(*(_ports(target, present) for target in present.targets))
-        self.silent = [target for target in self.there if not alive or not alive <= _ports(target, present)]
+        self.alive = frozenset().union(*(_ports(target, present) for target in present.targets))
+        """The ports at which anybody answers."""
+        self.silent = [t for t in self.there if not self.alive or not self.alive <= _ports(t, present)]
         """Those of them that do not answer at a port at which anybody does, or at none."""
         self.blamed = [target for target in self.silent if not _is_down(target, snapshot)]
         self.answering = len(self.there) - len(self.silent)
@@ -215,7 +221,8 @@ class _Look:
         batch = self.sound[:size]
         expected = self.passed + sum(_passed(change.before, self.present) for change in batch)
         number = trial.batch if trial and again else len(batch)
-        goes = Trial(self.to_private, self.now, expected, len(self.there) + len(batch), number)
+        left = sum(_passed(change.before, self.present) for change in self.sound[size:])
+        goes = Trial(self.to_private, self.now, expected, len(self.there) + len(batch), number, left)
         return self.at(Phase.BATCH, str(goes), batch)
 
     def failed(self, trial: Trial, phase: Phase = Phase.FAILED) -> Switch:

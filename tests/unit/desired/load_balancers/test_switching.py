@@ -51,8 +51,8 @@ AT = datetime(2026, 11, 22, 10, 15, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("text", "trial"),
     [
-        ("private.20261122T101500Z.3.4.2", Trial(True, AT, 3, 4, 2)),
-        ("public.20261122T101500Z.1.1.1", Trial(False, AT, 1, 1, 1)),
+        ("private.20261122T101500Z.3.4.2.9", Trial(True, AT, 3, 4, 2, 9)),
+        ("public.20261122T101500Z.1.1.1.0", Trial(False, AT, 1, 1, 1)),
         ("private.20261122T101500Z.failed", Trial(True, AT)),
     ],
 )
@@ -70,8 +70,9 @@ def test_what_the_label_says(text: str, trial: Trial) -> None:
         "private.20261122T101500Z",
         "private.20261399T101500Z.failed",
         "private.20261122T101500Z.1.1",
-        "private.20261122T101500Z.1.1.1.1",
-        "private.20261122T101500Z.-1.1.1",
+        "private.20261122T101500Z.1.1.1",
+        "private.20261122T101500Z.1.1.1.1.1",
+        "private.20261122T101500Z.-1.1.1.0",
         "x" * 10_000,
         "private.\u0662\u0660\u0662\u0666\u0661\u0661\u0662\u0662T101500Z.failed",
     ],
@@ -143,9 +144,9 @@ def seen(plan: Plan, *, to_private: bool = True) -> Seen:
     )
 
 
-def said(expected: int, total: int, batch: int, ago_s: float = 0, way: str = "private") -> str:
+def said(expected: int, total: int, batch: int, ago_s: float = 0, way: str = "private", left: int = 0) -> str:
     """The label of a batch that was begun so long ago."""
-    return str(Trial(way == "private", NOW - timedelta(seconds=ago_s), expected, total, batch))
+    return str(Trial(way == "private", NOW - timedelta(seconds=ago_s), expected, total, batch, left))
 
 
 def failed(ago_s: float = 0) -> str:
@@ -160,13 +161,17 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
     ("old", "new", "label", "expected"),
     [
         pytest.param(
-            {1: H, 2: H, 3: H}, {}, None, Seen(some(1), some(2, 3), label=said(1, 1, 1), done=OK), id="the canary"
+            {1: H, 2: H, 3: H},
+            {},
+            None,
+            Seen(some(1), some(2, 3), label=said(1, 1, 1, left=2), done=OK),
+            id="the canary",
         ),
         pytest.param(
             {1: X, 2: H, 3: H},
             {},
             None,
-            Seen(some(2), some(1, 3), label=said(1, 1, 1), done=OK),
+            Seen(some(2), some(1, 3), label=said(1, 1, 1, left=1), done=OK),
             id="the canary answers",
         ),
         pytest.param({1: X, 2: X, 3: X}, {}, None, Seen(some(1, 2, 3)), id="nobody answered before"),
@@ -201,14 +206,14 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
             {2: H, 3: H, 4: H, 5: H},
             {1: H},
             said(1, 1, 1, 20),
-            Seen(some(2, 3), some(4, 5), label=said(3, 3, 2), done=OK),
+            Seen(some(2, 3), some(4, 5), label=said(3, 3, 2, left=2), done=OK),
             id="the next two",
         ),
         pytest.param(
             dict.fromkeys(range(4, 10), H),
             {1: H, 2: H, 3: H},
             said(3, 3, 2, 20),
-            Seen(some(4, 5, 6, 7), some(8, 9), label=said(7, 7, 4), done=OK),
+            Seen(some(4, 5, 6, 7), some(8, 9), label=said(7, 7, 4, left=2), done=OK),
             id="the next four",
         ),
         pytest.param(
@@ -260,6 +265,16 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
             id="one of a batch fails",
         ),
         pytest.param(
+            {2: X, 3: X}, {1: X}, said(1, 1, 1, LIMIT_S, left=2), Seen(wait=some(2, 3)), id="nobody answers any more"
+        ),
+        pytest.param(
+            {2: X, 3: X},
+            {1: X},
+            said(1, 1, 1, LIMIT_S),
+            Seen(held=some(2, 3), back=some(1), label=failed(), done=OK),
+            id="who alone answered does not any more",
+        ),
+        pytest.param(
             {1: U, 2: H, 3: H}, {}, failed(20), Seen(held=some(1, 2, 3), label="", done=HOLDS), id="it has failed"
         ),
         pytest.param(
@@ -280,7 +295,7 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
             {1: H, 2: H},
             {},
             failed(RETRY_AFTER.total_seconds() + 1),
-            Seen(some(1), some(2), label=said(1, 1, 1), done=OK),
+            Seen(some(1), some(2), label=said(1, 1, 1, left=1), done=OK),
             id="long ago",
         ),
         pytest.param({1: H, 2: H, 3: H}, {}, said(1, 1, 1, 20), Seen(some(1), some(2, 3)), id="begun and not done"),
@@ -288,21 +303,21 @@ OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
             {1: H, 2: H, 3: H},
             {},
             said(1, 1, 1, 999),
-            Seen(some(1), some(2, 3), label=said(1, 1, 1), done=OK),
+            Seen(some(1), some(2, 3), label=said(1, 1, 1, left=2), done=OK),
             id="begun long ago and not done",
         ),
         pytest.param(
             {2: H, 3: H},
             {1: X},
             said(1, 1, 1, -3600),
-            Seen(some(2), some(3), label=said(1, 2, 1), done=OK),
+            Seen(some(2), some(3), label=said(1, 2, 1, left=1), done=OK),
             id="from the future",
         ),
         pytest.param(
             {1: H, 2: H},
             {},
             said(1, 1, 1, 20, "public"),
-            Seen(some(1), some(2), label=said(1, 1, 1), done=OK),
+            Seen(some(1), some(2), label=said(1, 1, 1, left=1), done=OK),
             id="of the switch to where it came from",
         ),
         pytest.param(
@@ -339,7 +354,7 @@ BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80:
             {1: ONE, 2: ONE},
             {},
             None,
-            Seen(some(1), some(2), label=said(1, 1, 1), done=OK),
+            Seen(some(1), some(2), label=said(1, 1, 1, left=1), done=OK),
             id="a port that never answers: the canary",
         ),
         pytest.param(
@@ -358,14 +373,14 @@ BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80:
             {1: BOTH, 2: ONE, 3: OTHER},
             {},
             None,
-            Seen(some(1), some(2, 3), label=said(2, 1, 1), done=OK),
+            Seen(some(1), some(2, 3), label=said(2, 1, 1, left=2), done=OK),
             id="others answer at both of its ports",
         ),
         pytest.param(
             {1: BOTH, 2: ONE, 3: ONE},
             {},
             None,
-            Seen(some(2), some(1, 3), label=said(1, 1, 1), done=OK),
+            Seen(some(2), some(1, 3), label=said(1, 1, 1, left=3), done=OK),
             id="who alone answers at a port is no canary",
         ),
     ],
@@ -384,7 +399,7 @@ def test_each_port_for_itself(
             {2: H, 3: H},
             {1: X},
             said(1, 1, 1, 20),
-            Seen(some(2), some(3), label=said(1, 2, 1), done=OK),
+            Seen(some(2), some(3), label=said(1, 2, 1, left=1), done=OK),
             id="the canary: another one",
         ),
         pytest.param(
@@ -425,7 +440,7 @@ def test_while_clocks_disagree(
 def test_back_to_public_addresses() -> None:
     """The same in the other direction."""
     found = seen(switching({1: H, 2: H}, to_private=False), to_private=False)
-    assert found == Seen(some(1), some(2), label=said(1, 1, 1, way="public"), done=OK)
+    assert found == Seen(some(1), some(2), label=said(1, 1, 1, way="public", left=1), done=OK)
 
 
 def test_what_is_said_of_a_failure() -> None:
@@ -513,5 +528,5 @@ def test_names_of_labels_are_not_taken_for_an_identity() -> None:
     """The label alone is written: a name that somebody changes meanwhile is none of its business."""
     change = switching(dict.fromkeys((1, 2), H)).by_key[LABEL]
     assert change.before == Identity(DEFAULT_NAME, {})
-    assert change.after == Identity(DEFAULT_NAME, {LABEL_SWITCH: said(1, 1, 1)})
+    assert change.after == Identity(DEFAULT_NAME, {LABEL_SWITCH: said(1, 1, 1, left=1)})
     assert private(1)[0].suffix == "target/server:1"
