@@ -1,8 +1,10 @@
-"""How many calls Hetzner may get from a running controller: less than three quarters of the hourly allowance, whatever
-fails. The rest is left to people and to other tools of the project.
+"""How many calls Hetzner may get from us: less than three quarters of the hourly allowance, whatever fails. The rest is
+left to people and to other tools of the project. Runs that end by themselves know nothing of each other, and go by what
+Hetzner says is left.
 
-A bucket of a quarter of the allowance, which half of it refills in an hour: a burst of that size passes at once, and no
-hour has more than both together. The lower part of it is kept for reading: a pass that cannot look is worth nothing.
+A running controller has a bucket of a quarter of the allowance, which half of it refills in an hour: a burst of that
+size passes at once, and no hour has more than both together. The lower part of it is kept for reading: a pass that
+cannot look is worth nothing.
 """
 
 import threading
@@ -20,6 +22,8 @@ _REFILL = 0.5
 """Shares of the allowance; what they lack to three quarters is for what is under way when an hour begins."""
 _FOR_READING = 1 / 3
 """Share of a full bucket below which changes wait, all but one a pass."""
+_SPARED = 0.3
+"""Share of the allowance that runs which end by themselves leave: a quarter, and what is under way by then."""
 _ONE_CHANGE = 5
 """Calls that a single change takes: a look before it, the change, and asking how it went."""
 
@@ -104,6 +108,22 @@ class CallBudget:
         self._at = now
 
 
+class SharedAllowance:
+    """Shared by all runs that end by themselves, as under cron, and by everybody else of the project."""
+
+    def __init__(self, known: Callable[[], tuple[int, int] | None]) -> None:
+        """``known`` gives how many requests Hetzner grants an hour and how many are left; None before it has said."""
+        self._known = known
+
+    def begin_change(self) -> None:
+        """A change is about to be carried out. Raises OverBudget, before anything is sent, when that has to wait."""
+        limit, left = self._known() or (0, 0)
+        lacking = limit * _SPARED - left
+        if limit >= _LEAST_LIMIT and lacking > 0:
+            raise OverBudget(_WHY_SHARED, retry_after_s=lacking * 3600.0 / limit)
+
+
+_WHY_SHARED = "not sent: little of Hetzner's hourly allowance is left, and that is left to others"
 _WHY = (
     "not sent: so many calls have failed or been needed that the rest of Hetzner's hourly allowance is left to others,"
     " and what is left here is for reading"

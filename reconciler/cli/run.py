@@ -6,7 +6,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
+from actuators.budgeted import within_budget
+from actuators.call_budget import SharedAllowance
 from actuators.clients.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
@@ -93,13 +96,19 @@ def _once(looking: Looking, hands: Hands, stop: Stop) -> Report:
         outcome = hands.leader.wait_until_leader(stop)
         match outcome.standing:
             case Standing.LEADING:
-                return _guarded(lambda: converge(looking, hands.acting))
+                actuators = within_budget(hands.acting.actuators, SharedAllowance(lambda: _allowance(hands)))
+                return _guarded(lambda: converge(looking, replace(hands.acting, actuators=actuators)))
             case Standing.NOT_LEADER:
                 return Report(not_leader=outcome.why)
             case _:
                 return Report(errors=(outcome.why,))
     finally:
         deadline.cancel()
+
+
+def _allowance(hands: Hands) -> tuple[int, int] | None:
+    known = hands.cloud.rate_limit
+    return None if known is None else (known.limit, known.remaining)
 
 
 def _loop(wired: Wired, hands: Hands, config: Config, writer: Writer, stop: Stop) -> int:

@@ -1,9 +1,11 @@
 """What must not get out of hand: ages by a wrong clock, and calls for what Hetzner refuses, on a real API server."""
 
+import urllib.request
 from collections.abc import Callable
 
 from actuators.apply import PARALLEL_LANES
 from desired.kinds import Api
+from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.balancer_cluster import (
     LOCATED,
     a_service,
@@ -69,3 +71,29 @@ def test_forty_services_and_a_quota_of_five_cost_one_try_a_minute(a_stage: Calla
     assert len(tried) <= 5 + PARALLEL_LANES[Api.HETZNER] + 2
     refused = said_of(service_in(stage, "web-39"))["LoadBalancerInSync"]
     assert refused == ("False", "SyncFailed")
+
+
+def test_runs_under_cron_leave_a_quarter_of_the_allowance(a_stage: Callable[..., Stage]) -> None:
+    """Somebody else has used up most of it: changes are begun as long as there is more, and what is left waits."""
+    stage = a_stage(action_s=0.0, rate_limit=240, load_balancer_limit=1000)
+    stage.environment |= LOCATED
+    have_nodes(stage, 2)
+    have_services(stage, *(a_service(f"web-{i:02}") for i in range(40)))
+    for _ in range(160):
+        assert _asks(stage) == 200
+    stage.forget()
+
+    ran = stage.reconcile("--once", "--output", "json")
+
+    assert 0 < len(balancers(stage)) < 40
+    assert "left to others" in ran.stdout
+    assert len(stage.asked_hetzner()) < 40
+
+
+def _asks(stage: Stage) -> int:
+    """The status of what somebody else gets who asks for the servers."""
+    request = urllib.request.Request(
+        f"{stage.hetzner.url}/v1/servers", headers={"Authorization": f"Bearer {HetznerSimulator.TOKEN}"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return int(answer.status)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actuators.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget
+from actuators.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget, SharedAllowance
 
 
 class Bucket:
@@ -113,3 +113,24 @@ def test_passes_keep_a_gap_when_little_is_left() -> None:
 def test_an_impossible_allowance(limit: int) -> None:
     """What is too little to look even once is Hetzner's to refuse."""
     assert Bucket(limit).spend_all() >= 50
+
+
+@pytest.mark.parametrize(
+    ("known", "waits_s"),
+    [
+        pytest.param(None, None, id="Hetzner has not said"),
+        pytest.param((3600, 1080), None, id="enough is left"),
+        pytest.param((3600, 1079), 1.0, id="one call less"),
+        pytest.param((36_000, 0), 1080.0, id="nothing is left"),
+        pytest.param((200, 0), None, id="too little to share out"),
+    ],
+)
+def test_runs_that_end_leave_a_quarter(known: tuple[int, int] | None, waits_s: float | None) -> None:
+    """Of what Hetzner says is left, as they know nothing of each other."""
+    allowance = SharedAllowance(lambda: known)
+    if waits_s is None:
+        allowance.begin_change()
+    else:
+        with pytest.raises(OverBudget) as caught:
+            allowance.begin_change()
+        assert caught.value.retry_after_s == pytest.approx(waits_s)
