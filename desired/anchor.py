@@ -16,7 +16,7 @@ from desired.load_balancer import CloudBalancer
 from desired.load_balancers.wanted import wants_balancer
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
 from desired.ownership import cloud_nodes, is_ignored
-from desired.remembered import MOST, Remembered
+from desired.remembered import MOST, NOTHING, Remembered
 from desired.route import Route, route_key
 from desired.routes.pod_cidrs import destinations_of
 from desired.section import Absent, Present, Unmanaged
@@ -101,10 +101,10 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     A server of any of our Nodes; that of a Node that joins, by its name and the public address that its kubelet
     reports; a load balancer with our cluster's label or a living Service's UID whose own address that Service
     publishes, and with the labels alone where no Node is ours yet; the configured network when it was given by its id,
-    as a name may exist twice; a route in it to pods of one of our Nodes by that Node's own address, as clusters made
-    from one template have the same pod CIDRs; or the network or a load balancer that this cluster remembers: then no
-    other load balancer is one, as it was made since. What was no witness when the pass began is none either: it may be
-    the work of this very pass.
+    as a name may exist twice; the network or a load balancer that this cluster remembers: then no other load balancer
+    is one, as it was made since; or, while nothing contradicts, a route in the network to pods of one of our Nodes by
+    that Node's own address. What was no witness when the pass began is none either: it may be the work of this very
+    pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -127,8 +127,9 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
             yield f"network/{network_id}", "network"
         elif remembered.network == network_id:
             yield f"network/{network_id}", "remembered network"
-        for route in _routes_to_pods(snapshot, settings):
-            yield route_key(network_id, route.destination), "route"
+        if snapshot.remembered in (None, NOTHING) and not strange_addresses(snapshot):
+            for route in _routes_to_pods(snapshot, settings, network_id):
+                yield route_key(network_id, route.destination), "route"
 
 
 def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
@@ -216,14 +217,22 @@ def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
+def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> Iterator[Route]:
+    """Routes by addresses of our Nodes that no server has any more, where all could be read. Of projects made from one
+    template the routes are alike, so that they count only while nothing else is known: a server that is there and is
+    ours is a witness itself, as is what is remembered, and all others contradict."""
+    servers = snapshot.servers
+    if not servers.complete or servers.unreadable:
+        return
+    places = (place for server in servers for place in (*server.private_ips, *server.alias_ips))
+    held = {ip for attached, ip in places if attached == network_id}
     gateways = {
         destination: {address.address for address in node.addresses if address.type == AddressType.INTERNAL_IP}
         for node, _ in cloud_nodes(snapshot, settings)
         for destination in destinations_of(node)
     }
     for route in snapshot.routes or ():
-        if str(route.gateway) in gateways.get(route.destination, ()):
+        if str(route.gateway) in gateways.get(route.destination, ()) and route.gateway not in held:
             yield route
 
 

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, HOME, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
 from tests.support.harm_truth import target_servers
 
@@ -255,3 +257,33 @@ def test_a_copy_without_nodes_closes_no_port_of_the_living_cluster() -> None:
     stage.listen("web", 80, 443)
     stage.run()
     stage.run("copy", "nodes:all")
+
+
+@pytest.mark.parametrize("loop", [False, True], ids=["once", "loop"])
+@pytest.mark.parametrize("remembers", [True, False], ids=["remembered", "forgotten"])
+@pytest.mark.parametrize("alive", [True, False], ids=["with-servers", "without-servers"])
+def test_a_project_of_the_same_template_is_another_one(*, alive: bool, remembers: bool, loop: bool) -> None:
+    """The token of staging in production: servers have the same names and private addresses, routes lead to the same
+    pods, and ``HCLOUD_NETWORK`` is the name of both networks. All Nodes are silent, and one joins. What is remembered
+    says no; without it, servers that have the gateways and the addresses that Services publish."""
+    stage = a_stage(network="private")
+    stage.make_sibling(alive=alive)
+    if not remembers:
+        stage.forget()
+    stage.join()
+    stage.silence(minutes=31)
+    for _ in range(2):
+        stage.run("a", "token", loop=loop)
+        stage.advance(10)
+    stage.settle()
+
+
+def test_servers_of_the_same_template_are_enough_to_tell_that_a_project_is_another_one() -> None:
+    """Nothing is published, nothing is remembered, and a Node joins that is called like a server there."""
+    stage = a_stage(network="private", services=())
+    stage.make_sibling()
+    stage.forget()
+    stage.silence(minutes=31)
+    stage.delete_node(3)
+    stage.register(3)
+    stage.run("a", "token")

@@ -5,7 +5,7 @@ project of the same people, with a network of the same name. Cluster ``a`` may b
 there are two of one UID, of which ``copy`` has no kubelets.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
@@ -185,10 +185,14 @@ def _home(start: Start) -> Raw:
 
 def _elsewhere(start: Start) -> Raw:
     """The project of which somebody may take the token."""
-    twins = [
-        {**a_server(500 + number, network=None), "name": node_name(number)} for number in range(1, start.nodes + 1)
-    ]
-    return {"servers": twins if start.twins else [], "networks": [_a_network(OTHER_NETWORK)]}
+    return {"servers": list(_twins(start)) if start.twins else [], "networks": [_a_network(OTHER_NETWORK)]}
+
+
+def _twins(start: Start, network: int | None = None) -> Iterator[Raw]:
+    """Servers of other ids with the names of the Nodes, in this network with their private addresses as well."""
+    for number in range(1, start.nodes + 1):
+        places = [] if network is None else [{"network": network, "ip": private_address(number)}]
+        yield {**a_server(500 + number, network=None), "name": node_name(number), "private_net": places}
 
 
 def _a_node(number: int, start: Start) -> Raw:
@@ -392,11 +396,15 @@ class Stage:
         networks = {} if self.start.network is None else {"networks": [NETWORK]}
         made = self.truth.project(HOME, "POST", "/servers", {**body, **networks})
         assert made is not None
+        self.register(number, cluster)
+        return int(made["server"]["id"])
+
+    def register(self, number: int, cluster: str = "a") -> None:
+        """A kubelet registers the Node of this number, which waits to be initialised."""
         node = joining_node(node_name(number))
         node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
         self.truth.cluster(cluster, "POST", "/api/v1/nodes", node)
         self._say(cluster, node_name(number), "True", addresses=node["status"]["addresses"])
-        return int(made["server"]["id"])
 
     def rename(self, number: int, name: str) -> None:
         """Somebody gives a server another name."""
@@ -487,6 +495,20 @@ class Stage:
     def delete_balancer(self, balancer: int) -> None:
         """Somebody deletes a load balancer."""
         self.truth.project(HOME, "DELETE", f"/load_balancers/{balancer}")
+
+    def make_sibling(self, *, alive: bool = True) -> None:
+        """The other project is made from the template of this one: it has the same routes, and where it is ``alive``
+        servers of the same names and private addresses."""
+        project, numbers = self.truth.projects[ELSEWHERE], range(1, self.start.nodes + 1)
+        routes = [{"destination": pods(number), "gateway": private_address(number)} for number in numbers]
+        servers = list(_twins(self.start, OTHER_NETWORK)) if alive else []
+        project.replace_world({"servers": servers, "networks": [_a_network(OTHER_NETWORK, *routes)]})
+        self.truth.changed()
+
+    def forget(self, cluster: str = "a") -> None:
+        """Somebody empties the ConfigMap of this cluster."""
+        body = {"data": {"anchor": None}}
+        self.truth.cluster(cluster, "PATCH", f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler", body)
 
     def restore(self) -> None:
         """Somebody restores a copy of the etcd of cluster ``a`` elsewhere: no kubelet reports to it."""

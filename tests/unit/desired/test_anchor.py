@@ -38,7 +38,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
-from tests.routes import a_route, routes_of
+from tests.routes import a_pod_server, a_route, routes_of
 from tests.support.reference_rules import covers
 
 
@@ -554,6 +554,36 @@ def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expect
     pods = {"pod_cidrs": ("10.244.1.0/24",), "addresses": (_internal("10.0.0.2"),)}
     snapshot = a_snapshot([a_settled_node(**pods | node)], network=Present(a_network(4)), routes=TO_PODS)
     assert witnesses(replace(snapshot, **world), SPARED) == expected
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param({}, ROUTE, id="nothing-else"),
+        pytest.param({"remembered": Remembered()}, ROUTE, id="nothing-is-remembered"),
+        pytest.param({"remembered": Remembered(7)}, {}, id="another-network-is-remembered"),
+        pytest.param({"remembered": Remembered(None, (94,))}, {}, id="a-load-balancer-is-remembered"),
+        pytest.param({"remembered": Unknown("403")}, {}, id="what-is-remembered-is-unknown"),
+        pytest.param({"servers": servers_of(a_pod_server(501, "10.0.0.9"))}, ROUTE, id="a-server-with-another-address"),
+        pytest.param({"servers": servers_of(a_pod_server(501, "10.0.0.2"))}, {}, id="a-stranger-has-the-gateway"),
+        pytest.param(
+            {"servers": servers_of(a_pod_server(501, "10.0.0.2", name="web-1"))}, {}, id="a-stranger-of-the-nodes-name"
+        ),
+        pytest.param(
+            {"servers": servers_of(a_pod_server(501, "10.0.0.2", network_id=5))}, ROUTE, id="in-another-network"
+        ),
+        pytest.param({"servers": incomplete(servers_of())}, {}, id="not-all-servers-could-be-read"),
+        pytest.param({"servers": Section(unreadable={2: "no name"})}, {}, id="a-server-could-not-be-read"),
+        pytest.param({"services": Section({ALIVE.id: ALIVE})}, {}, id="what-is-published-is-not-here"),
+        pytest.param({"services": Section({UNPUBLISHED.id: UNPUBLISHED})}, ROUTE, id="nothing-is-published"),
+    ],
+)
+def test_a_route_is_the_weakest_witness(world: dict[str, Any], expected: Mapping[str, str]) -> None:
+    """Of two projects made from one template the routes are the same: whatever contradicts outweighs them."""
+    node = a_settled_node(pod_cidrs=("10.244.1.0/24",), addresses=(_internal("10.0.0.2"),))
+    parts: dict[str, Any] = {"network": Present(a_network(4)), "routes": TO_PODS, "load_balancers": Section()}
+    assert witnesses(replace(a_snapshot([node]), **parts | world), SPARED) == expected
 
 
 def test_a_route_is_a_witness_by_an_address_as_the_api_server_types_it() -> None:
