@@ -11,7 +11,6 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from desired.announced import is_announced
-from desired.heartbeats import readiness_heard
 from desired.load_balancer import CloudBalancer
 from desired.load_balancers.wanted import wants_balancer
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
@@ -77,7 +76,8 @@ class Anchor:
 
 
 def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
-    """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone."""
+    """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone. The
+    age of heartbeats does not matter: a server that is not found counts against the project, and one that is for it."""
     nodes = present = hidden = total = found = unknown = 0
     for node, server_id in cloud_nodes(snapshot, settings):
         server = snapshot.servers.find(server_id)
@@ -85,8 +85,7 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
         nodes += 1
         present += is_found
         hidden += is_unknown
-        is_ready = readiness_heard(node, snapshot) is Readiness.TRUE
-        if not is_ready or is_announced(node, snapshot, settings.waits.given_up_after):
+        if node.ready is not Readiness.TRUE or is_announced(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
         found += is_found

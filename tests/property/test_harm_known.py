@@ -1,10 +1,24 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, HOME, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
+from tests.support.harm_stage import (
+    EMPTY,
+    FREE_IP,
+    GUEST,
+    GUEST_IP,
+    HOME,
+    NAT,
+    NETWORK,
+    OTHER_NETWORK,
+    RACK_IP,
+    SHOP,
+    a_stage,
+    pods,
+)
 from tests.support.harm_truth import target_servers
 
 
@@ -286,4 +300,13 @@ def test_servers_of_the_same_template_are_enough_to_tell_that_a_project_is_anoth
     stage.silence(minutes=31)
     stage.delete_node(3)
     stage.register(3)
+    stage.run("a", "token")
+
+
+def test_kubelets_that_report_once_an_hour_are_not_overruled_by_a_witness() -> None:
+    """All Nodes say Ready, with heartbeats that are twenty minutes old. The token is that of another project, and so is
+    the id in ``HCLOUD_NETWORK``: a witness, but of Ready Nodes whose servers are missing none is asked."""
+    stage = a_stage()
+    stage.age(minutes=20)
+    stage.settings = replace(stage.settings, network=str(OTHER_NETWORK))
     stage.run("a", "token")

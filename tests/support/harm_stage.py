@@ -374,6 +374,12 @@ class Stage:
                 self._say(cluster, name, "Unknown")
         self.advance(minutes * 60)
 
+    def age(self, cluster: str = "a", *, minutes: float) -> None:
+        """The last heartbeats of these Nodes are so old, and nobody takes back what they said."""
+        at = (self.truth.clock.now() - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for name in self._nodes(cluster):
+            self._say(cluster, name, "True", heartbeat=at)
+
     def wake(self, cluster: str = "a") -> None:
         """The kubelets report again."""
         alive = self.truth.seen().servers[HOME]
@@ -595,12 +601,13 @@ class Stage:
     def _nodes(self, cluster: str) -> Mapping[str, Raw]:
         return self.truth.seen().nodes[cluster]
 
-    def _say(self, cluster: str, name: str, ready: str, **status: Any) -> None:
+    def _say(self, cluster: str, name: str, ready: str, heartbeat: str | None = None, **status: Any) -> None:
         others = [
             each for each in self._nodes(cluster)[name]["status"].get("conditions", []) if each["type"] != "Ready"
         ]
         since = self.truth.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = {"status": {"conditions": [*others, condition("Ready", ready, since)], **status}}
+        said = condition("Ready", ready, heartbeat or since) | ({"lastHeartbeatTime": heartbeat} if heartbeat else {})
+        body = {"status": {"conditions": [*others, said], **status}}
         self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
 
 

@@ -94,7 +94,7 @@ def test_certain(anchor: Anchor, expected: bool) -> None:
     assert anchor.is_certain is expected
 
 
-AN_HOUR_AGO = NOW - timedelta(hours=1)
+STALE = {"ready_since": NOW - timedelta(hours=1), "heartbeat": NOW - timedelta(hours=1)}
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
@@ -145,10 +145,11 @@ SPARE = {"example.com/spare": ""}
         ),
         pytest.param(
             a_snapshot(
-                [a_settled_node("a", 1, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO), a_settled_node("b", 2)], []
+                [a_settled_node("a", 1, **STALE), a_settled_node("b", 2, **STALE), a_settled_node("c", 3, **STALE)],
+                [a_server(1)],
             ),
-            Anchor(1, 0, 0),
-            id="ready-by-a-stale-heartbeat-does-not-count",
+            Anchor(3, 1, 0),
+            id="a-stale-heartbeat-counts-for-and-against",
         ),
         pytest.param(
             a_snapshot(
