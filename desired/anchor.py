@@ -8,7 +8,7 @@ Node is Ready and none is found a witness has to be there, and nothing that we w
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from desired.announced import is_announced
 from desired.load_balancer import CloudBalancer
@@ -22,8 +22,6 @@ from desired.section import Absent, Present, Unmanaged
 from desired.service import Service
 from desired.settings import Settings
 from desired.snapshot import AddressType, Readiness, Snapshot
-
-_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
 
 class AnchorState(StrEnum):
@@ -126,7 +124,7 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
             yield f"network/{network_id}", "network"
         elif remembered.network == network_id:
             yield f"network/{network_id}", "remembered network"
-        if snapshot.remembered in (None, NOTHING) and not strange_addresses(snapshot):
+        if snapshot.remembered in (None, NOTHING) and not is_served_elsewhere(snapshot):
             for route in _routes_to_pods(snapshot, settings, network_id):
                 yield route_key(network_id, route.destination), "route"
 
@@ -184,25 +182,36 @@ def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> b
     """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
     private networks are alike."""
     service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
-    published = {address for entry in service.ingress if (address := _parsed(entry.ip))} if service else set()
+    published = _published(service) if service else frozenset()
     public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
     return not published.isdisjoint(public or {*_inside(balancer)})
 
 
-def strange_addresses(snapshot: Snapshot) -> frozenset[IPv4Address | IPv6Address]:
-    """What Services publish, if no load balancer of the project has any of it: then they are served in another one.
-    Empty where nothing is published, or where that could not be told. Private networks are alike, so that of addresses
-    of both kinds the public ones count."""
+def is_served_elsewhere(snapshot: Snapshot) -> bool:
+    """Whether Services publish an address or a name of ours, and the project has a load balancer of none of them: then
+    they are served in another one. False where that could not be told.
+
+    Theirs is one with their label, as one has that was adopted by its name, or with a public address that they publish;
+    private networks and names are alike."""
     balancers = snapshot.load_balancers
     if balancers is None or not balancers.complete or balancers.unreadable:
-        return frozenset()
-    found: set[IPv4Address | IPv6Address] = set()
-    for service in snapshot.services or ():
-        if wants_balancer(service) and FINALIZER_BALANCER in service.finalizers:
-            addresses = {address for entry in service.ingress if (address := _parsed(entry.ip))}
-            found |= {each for each in addresses if not any(each in network for network in _PRIVATE)} or addresses
-    there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6, *_inside(balancer))}
-    return frozenset(found) if found.isdisjoint(there) else frozenset()
+        return False
+    publishing = [
+        service
+        for service in snapshot.services or ()
+        if wants_balancer(service)
+        and FINALIZER_BALANCER in service.finalizers
+        and any(entry.ip or entry.hostname for entry in service.ingress)
+    ]
+    labels = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
+    there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}
+    return bool(publishing) and not any(
+        service.uid in labels or not _published(service).isdisjoint(there) for service in publishing
+    )
+
+
+def _published(service: Service) -> frozenset[IPv4Address | IPv6Address]:
+    return frozenset(address for entry in service.ingress if (address := _parsed(entry.ip)))
 
 
 def _inside(balancer: CloudBalancer) -> Iterator[IPv4Address]:

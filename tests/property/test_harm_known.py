@@ -310,3 +310,30 @@ def test_kubelets_that_report_once_an_hour_are_not_overruled_by_a_witness() -> N
     stage.age(minutes=20)
     stage.settings = replace(stage.settings, network=str(OTHER_NETWORK))
     stage.run("a", "token")
+
+
+def test_a_service_that_publishes_a_name_is_not_served_in_another_project() -> None:
+    """The list of Nodes is empty, and the token is that of another project: no published address tells."""
+    stage = a_stage(network="private", services=(("web", {"hostname": "web.example.com"}),))
+    stage.run("a", "nodes:all", "token")
+    stage.settle()
+
+
+def test_a_cluster_that_is_being_born_publishes_a_name() -> None:
+    """In one run: what it has made itself is where its Services are served."""
+    stage = a_stage(network="private", nodes=0, services=())
+    stage.make_service("web", {"hostname": "web.example.com"})
+    assert not stage.run().holds
+    stage.listen("web", 443)
+    assert not stage.run().holds
+    assert [each["listen_port"] for each in stage.balancer()["services"]] == [443]
+
+
+def test_a_load_balancer_that_was_deleted_by_hand_is_made_anew_in_a_cluster_without_nodes_by_a_persons_word() -> None:
+    """A name that is published tells as little as an address whether the project is another one."""
+    stage = a_stage(network="private", nodes=0, services=(("web", {"hostname": "web.example.com"}),))
+    stage.delete_balancer(stage.balancer()["id"])
+    assert [hold.rule for hold in stage.run().holds] == ["project-anchor"]
+    stage.approve()
+    assert not stage.run().holds
+    assert stage.balancer()

@@ -13,7 +13,7 @@ from desired.anchor import (
     AnchorState,
     anchor_of_cloud,
     asks_for_memory,
-    strange_addresses,
+    is_served_elsewhere,
     to_remember,
     witnesses,
 )
@@ -24,7 +24,7 @@ from desired.selector import parse_selector
 from desired.service import Ingress, Service
 from desired.settings import Settings, Waits
 from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
-from tests.balancers import a_balancer, a_served_service, a_service, a_world
+from tests.balancers import a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
     NOW,
     a_dual_stack_server,
@@ -483,40 +483,61 @@ def test_to_remember(world: dict[str, Any], expected: Remembered) -> None:
     assert to_remember(a_snapshot(**world), KNOWN) == expected
 
 
-_ABROAD = a_balancer(43, ipv4=IPv4Address("203.0.113.7"), ipv6=None)
+_ABROAD = a_balancer(43, service_uid="theirs", ipv4=IPv4Address("203.0.113.7"), ipv6=None)
 _INSIDE = Attachment(7, IPv4Address("10.0.0.5"))
-_PRIVATELY = (Ingress("203.0.113.200"), Ingress("10.0.0.5"))
+_BOTH = (Ingress("203.0.113.200"), Ingress("10.0.0.5"))
+_NAMED = a_served_service(ingress=(Ingress(hostname="web.example.com"),))
+_NAMESAKE = replace(_ABROAD, spec=replace(_ABROAD.spec, name="shop"))
+_CALLED = a_claim(annotations=annotated(name="shop"))
 
 
 @pytest.mark.parametrize(
-    ("world", "is_strange"),
+    ("world", "expected"),
     [
         pytest.param(a_world([a_served_service()]), True, id="an empty project"),
         pytest.param(a_world([a_served_service()], [_ABROAD]), True, id="a project with others"),
         pytest.param(a_world([a_served_service()], [a_balancer()]), False, id="our own"),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer(service_uid=None)]), False, id="our own, as its address says"
+        ),
         pytest.param(a_world([a_served_service(), a_service("new")], [a_balancer()]), False, id="one is still to come"),
+        pytest.param(
+            a_world([a_served_service(), a_served_service("gone", uid="gone", ingress=_NAMED.ingress)], [a_balancer()]),
+            False,
+            id="one was deleted by hand",
+        ),
         pytest.param(a_world([a_service()]), False, id="nothing was published yet"),
         pytest.param(a_world([a_served_service(finalizers=())]), False, id="somebody else publishes it"),
         pytest.param(a_world([a_served_service(deleted_at=NOW)]), False, id="the Service is going"),
+        pytest.param(a_world([_NAMED]), True, id="a name in an empty project"),
+        pytest.param(a_world([_NAMED], [_ABROAD]), True, id="a name in a project with others"),
+        pytest.param(a_world([_NAMED], [a_balancer()]), False, id="a name of our own"),
+        pytest.param(a_world([_NAMED], [a_balancer(cluster_uid=None)]), False, id="a name of our own, by HCCM"),
+        pytest.param(a_world([replace(_NAMED, finalizers=())]), False, id="somebody else publishes the name"),
+        pytest.param(a_world([replace(_NAMED, claim=_CALLED)], [_NAMESAKE]), True, id="a namesake of what it asks for"),
+        pytest.param(a_world([a_served_service(ingress=(Ingress(),))]), False, id="an empty entry"),
         pytest.param(
-            a_world([a_served_service(ingress=_PRIVATELY)], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            a_world([a_served_service(ingress=_BOTH)], [replace(_ABROAD, attachments=(_INSIDE,))]),
             True,
-            id="only a private address is alike",
+            id="private addresses are alike",
         ),
         pytest.param(
-            a_world([a_served_service(ingress=_PRIVATELY[1:])], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            a_world([a_served_service(ingress=_BOTH[1:])], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            True,
+            id="private addresses alone are alike as well",
+        ),
+        pytest.param(
+            a_world([a_served_service(ingress=_BOTH[1:])], [a_balancer(attachments=(_INSIDE,))]),
             False,
-            id="private addresses alone",
+            id="a private address of our own",
         ),
-        pytest.param(
-            a_world([a_served_service()], load_balancers=incomplete(Section())), False, id="the list has a gap"
-        ),
+        pytest.param(a_world([a_served_service()], load_balancers=incomplete(Section())), False, id="a gap"),
         pytest.param(a_world([a_served_service()], load_balancers=None), False, id="nobody read them"),
     ],
 )
-def test_strange_addresses(world: Snapshot, is_strange: bool) -> None:
-    """Published addresses that no load balancer of the project has are those of another project."""
-    assert bool(strange_addresses(world)) is is_strange
+def test_is_served_elsewhere(world: Snapshot, expected: bool) -> None:
+    """A Service that publishes anything has its load balancer in the cluster's own project: by label or address."""
+    assert is_served_elsewhere(world) is expected
 
 
 def _internal(address: str) -> NodeAddress:
@@ -577,6 +598,7 @@ def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expect
         pytest.param({"servers": incomplete(servers_of())}, {}, id="not-all-servers-could-be-read"),
         pytest.param({"servers": Section(unreadable={2: "no name"})}, {}, id="a-server-could-not-be-read"),
         pytest.param({"services": Section({ALIVE.id: ALIVE})}, {}, id="what-is-published-is-not-here"),
+        pytest.param({"services": Section({ALIVE.id: _NAMED})}, {}, id="a-name-is-published-and-is-not-here"),
         pytest.param({"services": Section({UNPUBLISHED.id: UNPUBLISHED})}, ROUTE, id="nothing-is-published"),
     ],
 )
