@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.support.harm_stage import (
+    ELSEWHERE,
     EMPTY,
     FREE_IP,
     GUEST,
@@ -337,3 +338,36 @@ def test_a_load_balancer_that_was_deleted_by_hand_is_made_anew_in_a_cluster_with
     stage.approve()
     assert not stage.run().holds
     assert stage.balancer()
+
+
+@pytest.mark.parametrize("options", [{}, {"use-private-ip": "true"}], ids=["public", "private"])
+def test_what_a_person_approved_is_done_in_another_project_and_nothing_else(options: dict[str, str]) -> None:
+    """The hold of ``project-anchor`` is approved: that is a person's word on what it names, first the load balancer,
+    then what its Service publishes."""
+    stage = a_stage(nodes=3, others=3, network="private", services=(("web", options),))
+    for _ in range(3):
+        stage.run("a", "token")
+        stage.approve()
+    assert len(stage.truth.seen().balancers[ELSEWHERE]) == 1
+
+
+def test_a_node_is_initialised_by_a_server_of_another_project_when_a_person_says_so() -> None:
+    """All servers were replaced, as it seems: the hold names the Node that joins as well."""
+    stage = a_stage(nodes=3, network="private")
+    stage.make_sibling()
+    stage.silence(minutes=31)
+    stage.delete_node(3)
+    stage.register(3)
+    stage.run("a", "token")
+    stage.approve()
+    stage.run("a", "token")
+    assert stage.nodes()["n3"]["spec"]["providerID"] == "hcloud://503"
+
+
+def test_an_approval_of_something_else_lets_nothing_be_made_in_another_project() -> None:
+    """The judge looks at what was approved, not at whether anything was."""
+    stage = a_stage(nodes=3, network="private")
+    stage.run("a", "token")
+    stage.approve(keys=("service/default/web/status",))
+    with pytest.raises(AssertionError, match="project elsewhere is changed"):
+        stage.run("a", "token")

@@ -272,8 +272,9 @@ class Stage:
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
-    def approve(self, cluster: str = "a", which: int = 0) -> bool:
-        """A person approves one of what the controller held when it ran last; False when it held nothing."""
+    def approve(self, cluster: str = "a", which: int = 0, keys: tuple[str, ...] | None = None) -> bool:
+        """A person approves one of what the controller held when it ran last; False when it held nothing. The judge is
+        told of these ``keys`` alone, where they are given."""
         report = self.reports.get(cluster)
         if report is None or not report.holds:
             return False
@@ -281,7 +282,7 @@ class Stage:
         writer = self._direct(cluster, self.truth.clusters[cluster].kubernetes).kubernetes_writer()
         self.truth.changed()
         approve(writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
-        self._let.setdefault(cluster, {})[hold.hash] = hold.keys
+        self._let.setdefault(cluster, {})[hold.hash] = hold.keys if keys is None else keys
         return True
 
     def advance(self, seconds: float) -> None:
