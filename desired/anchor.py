@@ -8,23 +8,20 @@ Node is Ready and none is found a witness has to be there, and nothing that we w
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from desired.announced import is_announced
-from desired.heartbeats import readiness_heard
 from desired.load_balancer import CloudBalancer
 from desired.load_balancers.wanted import wants_balancer
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
 from desired.ownership import cloud_nodes, is_ignored
-from desired.remembered import MOST, Remembered
+from desired.remembered import MOST, NOTHING, Remembered
 from desired.route import Route, route_key
 from desired.routes.pod_cidrs import destinations_of
 from desired.section import Absent, Present, Unmanaged
 from desired.service import Service
 from desired.settings import Settings
 from desired.snapshot import AddressType, Readiness, Snapshot
-
-_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
 
 class AnchorState(StrEnum):
@@ -77,7 +74,8 @@ class Anchor:
 
 
 def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
-    """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone."""
+    """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone. The
+    age of heartbeats does not matter: a server that is not found counts against the project, and one that is for it."""
     nodes = present = hidden = total = found = unknown = 0
     for node, server_id in cloud_nodes(snapshot, settings):
         server = snapshot.servers.find(server_id)
@@ -85,8 +83,7 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
         nodes += 1
         present += is_found
         hidden += is_unknown
-        is_ready = readiness_heard(node, snapshot) is Readiness.TRUE
-        if not is_ready or is_announced(node, snapshot, settings.waits.given_up_after):
+        if node.ready is not Readiness.TRUE or is_announced(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
         found += is_found
@@ -101,10 +98,10 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     A server of any of our Nodes; that of a Node that joins, by its name and the public address that its kubelet
     reports; a load balancer with our cluster's label or a living Service's UID whose own address that Service
     publishes, and with the labels alone where no Node is ours yet; the configured network when it was given by its id,
-    as a name may exist twice; a route in it to pods of one of our Nodes by that Node's own address, as clusters made
-    from one template have the same pod CIDRs; or the network or a load balancer that this cluster remembers: then no
-    other load balancer is one, as it was made since. What was no witness when the pass began is none either: it may be
-    the work of this very pass.
+    as a name may exist twice; the network or a load balancer that this cluster remembers: then no other load balancer
+    is one, as it was made since; or, while nothing contradicts, a route in the network to pods of one of our Nodes by
+    that Node's own address. What was no witness when the pass began is none either: it may be the work of this very
+    pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -127,8 +124,9 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
             yield f"network/{network_id}", "network"
         elif remembered.network == network_id:
             yield f"network/{network_id}", "remembered network"
-        for route in _routes_to_pods(snapshot, settings):
-            yield route_key(network_id, route.destination), "route"
+        if snapshot.remembered in (None, NOTHING) and not is_served_elsewhere(snapshot):
+            for route in _routes_to_pods(snapshot, settings, network_id):
+                yield route_key(network_id, route.destination), "route"
 
 
 def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
@@ -184,25 +182,36 @@ def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> b
     """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
     private networks are alike."""
     service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
-    published = {address for entry in service.ingress if (address := _parsed(entry.ip))} if service else set()
+    published = _published(service) if service else frozenset()
     public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
     return not published.isdisjoint(public or {*_inside(balancer)})
 
 
-def strange_addresses(snapshot: Snapshot) -> frozenset[IPv4Address | IPv6Address]:
-    """What Services publish, if no load balancer of the project has any of it: then they are served in another one.
-    Empty where nothing is published, or where that could not be told. Private networks are alike, so that of addresses
-    of both kinds the public ones count."""
+def is_served_elsewhere(snapshot: Snapshot) -> bool:
+    """Whether Services publish an address or a name of ours, and the project has a load balancer of none of them: then
+    they are served in another one. False where that could not be told.
+
+    Theirs is one with their label, as one has that was adopted by its name, or with a public address that they publish;
+    private networks and names are alike."""
     balancers = snapshot.load_balancers
     if balancers is None or not balancers.complete or balancers.unreadable:
-        return frozenset()
-    found: set[IPv4Address | IPv6Address] = set()
-    for service in snapshot.services or ():
-        if wants_balancer(service) and FINALIZER_BALANCER in service.finalizers:
-            addresses = {address for entry in service.ingress if (address := _parsed(entry.ip))}
-            found |= {each for each in addresses if not any(each in network for network in _PRIVATE)} or addresses
-    there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6, *_inside(balancer))}
-    return frozenset(found) if found.isdisjoint(there) else frozenset()
+        return False
+    publishing = [
+        service
+        for service in snapshot.services or ()
+        if wants_balancer(service)
+        and FINALIZER_BALANCER in service.finalizers
+        and any(entry.ip or entry.hostname for entry in service.ingress)
+    ]
+    labels = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
+    there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}
+    return bool(publishing) and not any(
+        service.uid in labels or not _published(service).isdisjoint(there) for service in publishing
+    )
+
+
+def _published(service: Service) -> frozenset[IPv4Address | IPv6Address]:
+    return frozenset(address for entry in service.ingress if (address := _parsed(entry.ip)))
 
 
 def _inside(balancer: CloudBalancer) -> Iterator[IPv4Address]:
@@ -216,14 +225,22 @@ def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _routes_to_pods(snapshot: Snapshot, settings: Settings) -> Iterator[Route]:
+def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> Iterator[Route]:
+    """Routes by addresses of our Nodes that no server has any more, where all could be read. Of projects made from one
+    template the routes are alike, so that they count only while nothing else is known: a server that is there and is
+    ours is a witness itself, as is what is remembered, and all others contradict."""
+    servers = snapshot.servers
+    if not servers.complete or servers.unreadable:
+        return
+    places = (place for server in servers for place in (*server.private_ips, *server.alias_ips))
+    held = {ip for attached, ip in places if attached == network_id}
     gateways = {
         destination: {address.address for address in node.addresses if address.type == AddressType.INTERNAL_IP}
         for node, _ in cloud_nodes(snapshot, settings)
         for destination in destinations_of(node)
     }
     for route in snapshot.routes or ():
-        if str(route.gateway) in gateways.get(route.destination, ()):
+        if str(route.gateway) in gateways.get(route.destination, ()) and route.gateway not in held:
             yield route
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from desired.address_guards import address_blast_radius
-from desired.anchor import Anchor, AnchorState, strange_addresses
+from desired.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.balancer_guards import (
     adoption,
     certificate_issuance,
@@ -56,7 +56,7 @@ def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
 def project_anchor(facts: Facts) -> Iterator[Finding]:
     """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it; and, with
     none Ready and none of our Nodes found, while no witness is there either. Removals never go without one; nor does
-    anything where Services publish what no load balancer of the project has, and no Node tells whose project it is."""
+    anything where Services publish what is not in the project, and no Node tells whose project it is."""
     anchor = facts.anchor
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
@@ -89,9 +89,9 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
                 yield Finding("incomplete-snapshot", Verdict.WAITING, keys, _explain_unremembered(remembered))
             else:
                 yield Finding("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
-        case AnchorState.NONE if not facts.witnesses and (strange := strange_addresses(facts.snapshot)):
+        case AnchorState.NONE if not facts.witnesses and is_served_elsewhere(facts.snapshot):
             keys = tuple(change.key for change in derived)
-            yield Finding("project-anchor", Verdict.HELD, keys, explain_strange(len(strange)), "0", "1")
+            yield Finding("project-anchor", Verdict.HELD, keys, explain_elsewhere(), "0", "1")
         case AnchorState.NONE if removals and not facts.witnesses:
             why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
             yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
@@ -194,11 +194,11 @@ def explain_unfound(anchor: Anchor) -> str:
     )
 
 
-def explain_strange(addresses: int) -> str:
+def explain_elsewhere() -> str:
     """What it means that nothing but what Services publish tells of a project, and that this is another one's."""
     return (
-        f"no Node tells whose project this is, and none of the {addresses} addresses that Services publish belongs to a"
-        " load balancer in it: HCLOUD_TOKEN seems to be the token of another project. Nothing that is derived from"
+        "no Node tells whose project this is, and no load balancer in it belongs to any Service that publishes an"
+        " address or a name: HCLOUD_TOKEN seems to be the token of another project. Nothing that is derived from"
         " Hetzner Cloud is written. Check the token, and approve this if the load balancers were deleted"
     )
 

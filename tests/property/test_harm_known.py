@@ -1,10 +1,25 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, HOME, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
+from tests.support.harm_stage import (
+    ELSEWHERE,
+    EMPTY,
+    FREE_IP,
+    GUEST,
+    GUEST_IP,
+    HOME,
+    NAT,
+    NETWORK,
+    OTHER_NETWORK,
+    RACK_IP,
+    SHOP,
+    a_stage,
+    pods,
+)
 from tests.support.harm_truth import target_servers
 
 
@@ -273,3 +288,102 @@ def test_a_stale_list_of_services_takes_no_load_balancer_back_for_the_dead(loop:
     stage.run("a", "services:stale", loop=loop)
     stage.settle()
     assert stage.balancer()["id"] == there
+
+
+@pytest.mark.parametrize("loop", [False, True], ids=["once", "loop"])
+@pytest.mark.parametrize("remembers", [True, False], ids=["remembered", "forgotten"])
+@pytest.mark.parametrize("alive", [True, False], ids=["with-servers", "without-servers"])
+def test_a_project_of_the_same_template_is_another_one(*, alive: bool, remembers: bool, loop: bool) -> None:
+    """The token of staging in production: servers have the same names and private addresses, routes lead to the same
+    pods, and ``HCLOUD_NETWORK`` is the name of both networks. All Nodes are silent, and one joins. What is remembered
+    says no; without it, servers that have the gateways and the addresses that Services publish."""
+    stage = a_stage(network="private")
+    stage.make_sibling(alive=alive)
+    if not remembers:
+        stage.forget()
+    stage.join()
+    stage.silence(minutes=31)
+    for _ in range(2):
+        stage.run("a", "token", loop=loop)
+        stage.advance(10)
+    stage.settle()
+
+
+def test_servers_of_the_same_template_are_enough_to_tell_that_a_project_is_another_one() -> None:
+    """Nothing is published, nothing is remembered, and a Node joins that is called like a server there."""
+    stage = a_stage(network="private", services=())
+    stage.make_sibling()
+    stage.forget()
+    stage.silence(minutes=31)
+    stage.delete_node(3)
+    stage.register(3)
+    stage.run("a", "token")
+
+
+def test_kubelets_that_report_once_an_hour_are_not_overruled_by_a_witness() -> None:
+    """All Nodes say Ready, with heartbeats that are twenty minutes old. The token is that of another project, and so is
+    the id in ``HCLOUD_NETWORK``: a witness, but of Ready Nodes whose servers are missing none is asked."""
+    stage = a_stage()
+    stage.age(minutes=20)
+    stage.settings = replace(stage.settings, network=str(OTHER_NETWORK))
+    stage.run("a", "token")
+
+
+def test_a_service_that_publishes_a_name_is_not_served_in_another_project() -> None:
+    """The list of Nodes is empty, and the token is that of another project: no published address tells."""
+    stage = a_stage(network="private", services=(("web", {"hostname": "web.example.com"}),))
+    stage.run("a", "nodes:all", "token")
+    stage.settle()
+
+
+def test_a_cluster_that_is_being_born_publishes_a_name() -> None:
+    """In one run: what it has made itself is where its Services are served."""
+    stage = a_stage(network="private", nodes=0, services=())
+    stage.make_service("web", {"hostname": "web.example.com"})
+    assert not stage.run().holds
+    stage.listen("web", 443)
+    assert not stage.run().holds
+    assert [each["listen_port"] for each in stage.balancer()["services"]] == [443]
+
+
+def test_a_load_balancer_that_was_deleted_by_hand_is_made_anew_in_a_cluster_without_nodes_by_a_persons_word() -> None:
+    """A name that is published tells as little as an address whether the project is another one."""
+    stage = a_stage(network="private", nodes=0, services=(("web", {"hostname": "web.example.com"}),))
+    stage.delete_balancer(stage.balancer()["id"])
+    assert [hold.rule for hold in stage.run().holds] == ["project-anchor"]
+    stage.approve()
+    assert not stage.run().holds
+    assert stage.balancer()
+
+
+@pytest.mark.parametrize("options", [{}, {"use-private-ip": "true"}], ids=["public", "private"])
+def test_what_a_person_approved_is_done_in_another_project_and_nothing_else(options: dict[str, str]) -> None:
+    """The hold of ``project-anchor`` is approved: that is a person's word on what it names, first the load balancer,
+    then what its Service publishes."""
+    stage = a_stage(nodes=3, others=3, network="private", services=(("web", options),))
+    for _ in range(3):
+        stage.run("a", "token")
+        stage.approve()
+    assert len(stage.truth.seen().balancers[ELSEWHERE]) == 1
+
+
+def test_a_node_is_initialised_by_a_server_of_another_project_when_a_person_says_so() -> None:
+    """All servers were replaced, as it seems: the hold names the Node that joins as well."""
+    stage = a_stage(nodes=3, network="private")
+    stage.make_sibling()
+    stage.silence(minutes=31)
+    stage.delete_node(3)
+    stage.register(3)
+    stage.run("a", "token")
+    stage.approve()
+    stage.run("a", "token")
+    assert stage.nodes()["n3"]["spec"]["providerID"] == "hcloud://503"
+
+
+def test_an_approval_of_something_else_lets_nothing_be_made_in_another_project() -> None:
+    """The judge looks at what was approved, not at whether anything was."""
+    stage = a_stage(nodes=3, network="private")
+    stage.run("a", "token")
+    stage.approve(keys=("service/default/web/status",))
+    with pytest.raises(AssertionError, match="project elsewhere is changed"):
+        stage.run("a", "token")

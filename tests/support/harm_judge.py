@@ -110,7 +110,8 @@ def _false_nodes(deed: Deed) -> Iterator[str]:
     for name, node in after.items():
         if node == before.get(name):
             continue
-        if has_settled and server_of(node) != server_of(before.get(name, node)) and server_of(node) not in servers:
+        is_named = server_of(node) != server_of(before.get(name, node)) and not deed.let_any(f"node/{name}")
+        if has_settled and is_named and server_of(node) not in servers:
             yield f"Node {name} is initialised as server {server_of(node)}, which is not of its project"
         for kind, address in addresses[name] - _said(before.get(name, {})):
             other = address if kind == "Hostname" and address in after else owners.get(address, name)
@@ -160,13 +161,34 @@ def _is_closed(node: Mapping[str, Any]) -> bool:
 
 
 def _foreign_project(deed: Deed) -> Iterator[str]:
-    """Nothing is written where the cluster is not, once it has Nodes that say where it is."""
+    """Nothing is written where the cluster is not, once it has Nodes that say where it is, but what a person let."""
     if not any(server_of(node) is not None for node in deed.before.nodes[deed.cluster.name].values()):
         return
     for name in deed.before.projects:
-        if name != deed.project and deed.before.projects[name] != deed.after.projects[name]:
+        if name != deed.project and _without_let(deed, deed.before, name) != _without_let(deed, deed.after, name):
             made = deed.after.balancers[name].keys() - deed.before.balancers[name].keys()
             yield f"project {name} is changed, and the cluster is in {deed.project}" + (" (made)" if made else "")
+
+
+def _without_let(deed: Deed, seen: Seen, project: str) -> Raw:
+    """A project but for load balancers of Services that a person let be made or deleted, or let be changed in part, and
+    but for routes that a person let lead elsewhere."""
+    world = seen.projects[project]
+    lasting = deed.before.balancers[project].keys() & deed.after.balancers[project].keys()
+    roots = {each["metadata"]["uid"]: _key(each) for each in deed.before.services[deed.cluster.name].values()}
+    balancers = [
+        each
+        for each in world["load_balancers"]
+        if not (deed.let_any if each["id"] in lasting else deed.let)(roots.get(each["labels"].get(SERVICE_LABEL), ""))
+    ]
+    routes = {
+        (network, destination): gateway
+        for (network, destination), gateway in seen.routes(project).items()
+        if not deed.let(f"route/{network}/{destination}")
+    }
+    networks = [{**each, "routes": [], "load_balancers": []} for each in world["networks"]]
+    parts = {"servers": _without(world["servers"]), "networks": networks, "load_balancers": balancers}
+    return {**world, **parts, "routes": routes}
 
 
 def _foreign_balancers(deed: Deed) -> Iterator[str]:
@@ -283,7 +305,7 @@ def _lost_publications(deed: Deed) -> Iterator[str]:
         if not is_wanted(service) or now is None or now["metadata"]["uid"] != service["metadata"]["uid"]:
             continue
         had, root = published(service), f"load_balancer/{key}"
-        if not had or option(service, "hostname") or deed.let_any(root):
+        if not had or option(service, "hostname") or deed.let_any(root) or deed.let(f"service/{key}/status"):
             continue
         found = balancer_of(deed.after, deed.project, service, deed.before.uid(name))
         has = addresses_of(found) if found is not None else frozenset()

@@ -5,7 +5,7 @@ project of the same people, with a network of the same name. Cluster ``a`` may b
 there are two of one UID, of which ``copy`` has no kubelets.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
@@ -185,10 +185,14 @@ def _home(start: Start) -> Raw:
 
 def _elsewhere(start: Start) -> Raw:
     """The project of which somebody may take the token."""
-    twins = [
-        {**a_server(500 + number, network=None), "name": node_name(number)} for number in range(1, start.nodes + 1)
-    ]
-    return {"servers": twins if start.twins else [], "networks": [_a_network(OTHER_NETWORK)]}
+    return {"servers": list(_twins(start)) if start.twins else [], "networks": [_a_network(OTHER_NETWORK)]}
+
+
+def _twins(start: Start, network: int | None = None) -> Iterator[Raw]:
+    """Servers of other ids with the names of the Nodes, in this network with their private addresses as well."""
+    for number in range(1, start.nodes + 1):
+        places = [] if network is None else [{"network": network, "ip": private_address(number)}]
+        yield {**a_server(500 + number, network=None), "name": node_name(number), "private_net": places}
 
 
 def _a_node(number: int, start: Start) -> Raw:
@@ -268,8 +272,9 @@ class Stage:
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
-    def approve(self, cluster: str = "a", which: int = 0) -> bool:
-        """A person approves one of what the controller held when it ran last; False when it held nothing."""
+    def approve(self, cluster: str = "a", which: int = 0, keys: tuple[str, ...] | None = None) -> bool:
+        """A person approves one of what the controller held when it ran last; False when it held nothing. The judge is
+        told of these ``keys`` alone, where they are given."""
         report = self.reports.get(cluster)
         if report is None or not report.holds:
             return False
@@ -277,7 +282,7 @@ class Stage:
         writer = self._direct(cluster, self.truth.clusters[cluster].kubernetes).kubernetes_writer()
         self.truth.changed()
         approve(writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
-        self._let.setdefault(cluster, {})[hold.hash] = hold.keys
+        self._let.setdefault(cluster, {})[hold.hash] = hold.keys if keys is None else keys
         return True
 
     def advance(self, seconds: float) -> None:
@@ -370,6 +375,12 @@ class Stage:
                 self._say(cluster, name, "Unknown")
         self.advance(minutes * 60)
 
+    def age(self, cluster: str = "a", *, minutes: float) -> None:
+        """The last heartbeats of these Nodes are so old, and nobody takes back what they said."""
+        at = (self.truth.clock.now() - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for name in self._nodes(cluster):
+            self._say(cluster, name, "True", heartbeat=at)
+
     def wake(self, cluster: str = "a") -> None:
         """The kubelets report again."""
         alive = self.truth.seen().servers[HOME]
@@ -392,11 +403,15 @@ class Stage:
         networks = {} if self.start.network is None else {"networks": [NETWORK]}
         made = self.truth.project(HOME, "POST", "/servers", {**body, **networks})
         assert made is not None
+        self.register(number, cluster)
+        return int(made["server"]["id"])
+
+    def register(self, number: int, cluster: str = "a") -> None:
+        """A kubelet registers the Node of this number, which waits to be initialised."""
         node = joining_node(node_name(number))
         node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
         self.truth.cluster(cluster, "POST", "/api/v1/nodes", node)
         self._say(cluster, node_name(number), "True", addresses=node["status"]["addresses"])
-        return int(made["server"]["id"])
 
     def rename(self, number: int, name: str) -> None:
         """Somebody gives a server another name."""
@@ -488,6 +503,20 @@ class Stage:
         """Somebody deletes a load balancer."""
         self.truth.project(HOME, "DELETE", f"/load_balancers/{balancer}")
 
+    def make_sibling(self, *, alive: bool = True) -> None:
+        """The other project is made from the template of this one: it has the same routes, and where it is ``alive``
+        servers of the same names and private addresses."""
+        project, numbers = self.truth.projects[ELSEWHERE], range(1, self.start.nodes + 1)
+        routes = [{"destination": pods(number), "gateway": private_address(number)} for number in numbers]
+        servers = list(_twins(self.start, OTHER_NETWORK)) if alive else []
+        project.replace_world({"servers": servers, "networks": [_a_network(OTHER_NETWORK, *routes)]})
+        self.truth.changed()
+
+    def forget(self, cluster: str = "a") -> None:
+        """Somebody empties the ConfigMap of this cluster."""
+        body = {"data": {"anchor": None}}
+        self.truth.cluster(cluster, "PATCH", f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler", body)
+
     def restore(self) -> None:
         """Somebody restores a copy of the etcd of cluster ``a`` elsewhere: no kubelet reports to it."""
         if "copy" in self.truth.clusters:
@@ -573,12 +602,13 @@ class Stage:
     def _nodes(self, cluster: str) -> Mapping[str, Raw]:
         return self.truth.seen().nodes[cluster]
 
-    def _say(self, cluster: str, name: str, ready: str, **status: Any) -> None:
+    def _say(self, cluster: str, name: str, ready: str, heartbeat: str | None = None, **status: Any) -> None:
         others = [
             each for each in self._nodes(cluster)[name]["status"].get("conditions", []) if each["type"] != "Ready"
         ]
         since = self.truth.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = {"status": {"conditions": [*others, condition("Ready", ready, since)], **status}}
+        said = condition("Ready", ready, heartbeat or since) | ({"lastHeartbeatTime": heartbeat} if heartbeat else {})
+        body = {"status": {"conditions": [*others, said], **status}}
         self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
 
 

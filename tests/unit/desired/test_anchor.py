@@ -13,7 +13,7 @@ from desired.anchor import (
     AnchorState,
     anchor_of_cloud,
     asks_for_memory,
-    strange_addresses,
+    is_served_elsewhere,
     to_remember,
     witnesses,
 )
@@ -24,7 +24,7 @@ from desired.selector import parse_selector
 from desired.service import Ingress, Service
 from desired.settings import Settings, Waits
 from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
-from tests.balancers import a_balancer, a_served_service, a_service, a_world
+from tests.balancers import a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
     NOW,
     a_dual_stack_server,
@@ -38,7 +38,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
-from tests.routes import a_route, routes_of
+from tests.routes import a_pod_server, a_route, routes_of
 from tests.support.reference_rules import covers
 
 
@@ -94,7 +94,7 @@ def test_certain(anchor: Anchor, expected: bool) -> None:
     assert anchor.is_certain is expected
 
 
-AN_HOUR_AGO = NOW - timedelta(hours=1)
+STALE = {"ready_since": NOW - timedelta(hours=1), "heartbeat": NOW - timedelta(hours=1)}
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
@@ -145,10 +145,11 @@ SPARE = {"example.com/spare": ""}
         ),
         pytest.param(
             a_snapshot(
-                [a_settled_node("a", 1, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO), a_settled_node("b", 2)], []
+                [a_settled_node("a", 1, **STALE), a_settled_node("b", 2, **STALE), a_settled_node("c", 3, **STALE)],
+                [a_server(1)],
             ),
-            Anchor(1, 0, 0),
-            id="ready-by-a-stale-heartbeat-does-not-count",
+            Anchor(3, 1, 0),
+            id="a-stale-heartbeat-counts-for-and-against",
         ),
         pytest.param(
             a_snapshot(
@@ -482,40 +483,61 @@ def test_to_remember(world: dict[str, Any], expected: Remembered) -> None:
     assert to_remember(a_snapshot(**world), KNOWN) == expected
 
 
-_ABROAD = a_balancer(43, ipv4=IPv4Address("203.0.113.7"), ipv6=None)
+_ABROAD = a_balancer(43, service_uid="theirs", ipv4=IPv4Address("203.0.113.7"), ipv6=None)
 _INSIDE = Attachment(7, IPv4Address("10.0.0.5"))
-_PRIVATELY = (Ingress("203.0.113.200"), Ingress("10.0.0.5"))
+_BOTH = (Ingress("203.0.113.200"), Ingress("10.0.0.5"))
+_NAMED = a_served_service(ingress=(Ingress(hostname="web.example.com"),))
+_NAMESAKE = replace(_ABROAD, spec=replace(_ABROAD.spec, name="shop"))
+_CALLED = a_claim(annotations=annotated(name="shop"))
 
 
 @pytest.mark.parametrize(
-    ("world", "is_strange"),
+    ("world", "expected"),
     [
         pytest.param(a_world([a_served_service()]), True, id="an empty project"),
         pytest.param(a_world([a_served_service()], [_ABROAD]), True, id="a project with others"),
         pytest.param(a_world([a_served_service()], [a_balancer()]), False, id="our own"),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer(service_uid=None)]), False, id="our own, as its address says"
+        ),
         pytest.param(a_world([a_served_service(), a_service("new")], [a_balancer()]), False, id="one is still to come"),
+        pytest.param(
+            a_world([a_served_service(), a_served_service("gone", uid="gone", ingress=_NAMED.ingress)], [a_balancer()]),
+            False,
+            id="one was deleted by hand",
+        ),
         pytest.param(a_world([a_service()]), False, id="nothing was published yet"),
         pytest.param(a_world([a_served_service(finalizers=())]), False, id="somebody else publishes it"),
         pytest.param(a_world([a_served_service(deleted_at=NOW)]), False, id="the Service is going"),
+        pytest.param(a_world([_NAMED]), True, id="a name in an empty project"),
+        pytest.param(a_world([_NAMED], [_ABROAD]), True, id="a name in a project with others"),
+        pytest.param(a_world([_NAMED], [a_balancer()]), False, id="a name of our own"),
+        pytest.param(a_world([_NAMED], [a_balancer(cluster_uid=None)]), False, id="a name of our own, by HCCM"),
+        pytest.param(a_world([replace(_NAMED, finalizers=())]), False, id="somebody else publishes the name"),
+        pytest.param(a_world([replace(_NAMED, claim=_CALLED)], [_NAMESAKE]), True, id="a namesake of what it asks for"),
+        pytest.param(a_world([a_served_service(ingress=(Ingress(),))]), False, id="an empty entry"),
         pytest.param(
-            a_world([a_served_service(ingress=_PRIVATELY)], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            a_world([a_served_service(ingress=_BOTH)], [replace(_ABROAD, attachments=(_INSIDE,))]),
             True,
-            id="only a private address is alike",
+            id="private addresses are alike",
         ),
         pytest.param(
-            a_world([a_served_service(ingress=_PRIVATELY[1:])], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            a_world([a_served_service(ingress=_BOTH[1:])], [replace(_ABROAD, attachments=(_INSIDE,))]),
+            True,
+            id="private addresses alone are alike as well",
+        ),
+        pytest.param(
+            a_world([a_served_service(ingress=_BOTH[1:])], [a_balancer(attachments=(_INSIDE,))]),
             False,
-            id="private addresses alone",
+            id="a private address of our own",
         ),
-        pytest.param(
-            a_world([a_served_service()], load_balancers=incomplete(Section())), False, id="the list has a gap"
-        ),
+        pytest.param(a_world([a_served_service()], load_balancers=incomplete(Section())), False, id="a gap"),
         pytest.param(a_world([a_served_service()], load_balancers=None), False, id="nobody read them"),
     ],
 )
-def test_strange_addresses(world: Snapshot, is_strange: bool) -> None:
-    """Published addresses that no load balancer of the project has are those of another project."""
-    assert bool(strange_addresses(world)) is is_strange
+def test_is_served_elsewhere(world: Snapshot, expected: bool) -> None:
+    """A Service that publishes anything has its load balancer in the cluster's own project: by label or address."""
+    assert is_served_elsewhere(world) is expected
 
 
 def _internal(address: str) -> NodeAddress:
@@ -554,6 +576,37 @@ def test_routes_as_witnesses(node: dict[str, Any], world: dict[str, Any], expect
     pods = {"pod_cidrs": ("10.244.1.0/24",), "addresses": (_internal("10.0.0.2"),)}
     snapshot = a_snapshot([a_settled_node(**pods | node)], network=Present(a_network(4)), routes=TO_PODS)
     assert witnesses(replace(snapshot, **world), SPARED) == expected
+
+
+@covers("W-2")
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param({}, ROUTE, id="nothing-else"),
+        pytest.param({"remembered": Remembered()}, ROUTE, id="nothing-is-remembered"),
+        pytest.param({"remembered": Remembered(7)}, {}, id="another-network-is-remembered"),
+        pytest.param({"remembered": Remembered(None, (94,))}, {}, id="a-load-balancer-is-remembered"),
+        pytest.param({"remembered": Unknown("403")}, {}, id="what-is-remembered-is-unknown"),
+        pytest.param({"servers": servers_of(a_pod_server(501, "10.0.0.9"))}, ROUTE, id="a-server-with-another-address"),
+        pytest.param({"servers": servers_of(a_pod_server(501, "10.0.0.2"))}, {}, id="a-stranger-has-the-gateway"),
+        pytest.param(
+            {"servers": servers_of(a_pod_server(501, "10.0.0.2", name="web-1"))}, {}, id="a-stranger-of-the-nodes-name"
+        ),
+        pytest.param(
+            {"servers": servers_of(a_pod_server(501, "10.0.0.2", network_id=5))}, ROUTE, id="in-another-network"
+        ),
+        pytest.param({"servers": incomplete(servers_of())}, {}, id="not-all-servers-could-be-read"),
+        pytest.param({"servers": Section(unreadable={2: "no name"})}, {}, id="a-server-could-not-be-read"),
+        pytest.param({"services": Section({ALIVE.id: ALIVE})}, {}, id="what-is-published-is-not-here"),
+        pytest.param({"services": Section({ALIVE.id: _NAMED})}, {}, id="a-name-is-published-and-is-not-here"),
+        pytest.param({"services": Section({UNPUBLISHED.id: UNPUBLISHED})}, ROUTE, id="nothing-is-published"),
+    ],
+)
+def test_a_route_is_the_weakest_witness(world: dict[str, Any], expected: Mapping[str, str]) -> None:
+    """Of two projects made from one template the routes are the same: whatever contradicts outweighs them."""
+    node = a_settled_node(pod_cidrs=("10.244.1.0/24",), addresses=(_internal("10.0.0.2"),))
+    parts: dict[str, Any] = {"network": Present(a_network(4)), "routes": TO_PODS, "load_balancers": Section()}
+    assert witnesses(replace(a_snapshot([node]), **parts | world), SPARED) == expected
 
 
 def test_a_route_is_a_witness_by_an_address_as_the_api_server_types_it() -> None:
