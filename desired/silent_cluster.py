@@ -1,8 +1,8 @@
 """Does a kubelet speak for this cluster? A copy of it, as a restored backup of etcd, has its Nodes but no kubelets.
 
 The copy has the UID of the original and finds the original's servers by their ids: to every other rule the project is
-its own. Its Nodes are not Ready, but for a few new ones perhaps, or it has none; and so it must neither take away what
-the living cluster uses nor add what nobody speaks for.
+its own. Its Nodes are not Ready, but for a few new ones perhaps, or it has none; and so it must neither change nor take
+away what the living cluster uses, nor add what nobody speaks for.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,6 @@ from desired.settings import Settings
 from desired.snapshot import Readiness, ServerStatus, Snapshot
 
 RULE = "silent-cluster"
-_TAKES_AWAY = frozenset({"lb.retain", "lb.network", "route.replace"})
-"""Kinds that modify and take something from whoever uses it: a label, a private address with all its targets, the way
-to a Node's pods. So does switching the public interface off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +75,18 @@ def _runs(snapshot: Snapshot, server_id: int) -> bool:
 
 
 def silent_cluster(facts: Facts) -> Iterator[Finding]:
-    """While no Node is Ready, or most are silent, though their servers run, what takes something away in the cloud is
-    held, and what adds waits as long as no kubelet speaks at all: an outage needs new machines, and what it does not
-    remove costs little. What leads to nobody may go: nobody living loses it."""
+    """While no Node is Ready, or most are silent, though their servers run, what is not an addition in the cloud is
+    held, and what adds waits as long as no kubelet speaks at all: an outage needs new machines, and what it leaves as
+    it is costs little. What leads to nobody may go: nobody living loses it."""
     changes = [change for change in facts.plan.changes if change.row.writes_cloud]
     silence = silence_of(facts.snapshot, facts.settings) if changes else None
     if silence is None:
         return
-    taking = tuple(change.key for change in changes if takes_away(change) and not _is_dead(change, facts))
+    held = tuple(change.key for change in changes if change.verb is not Verb.ADD and not _is_dead(change, facts))
     value, limit = (silence.counted - silence.mute, (silence.counted + 1) // 2) if silence.mute else (0, 1)
-    yield Finding(RULE, Verdict.HELD, taking, explain_silence(silence), str(value), str(limit))
+    yield Finding(RULE, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
     if silence.is_total:
-        others = tuple(change.key for change in changes if change.key not in taking)
+        others = tuple(change.key for change in changes if change.key not in held)
         why = f"no kubelet reports to this cluster while {_servers(silence)}: it may be a copy (a restored backup)"
         yield Finding(RULE, Verdict.WAITING, others, why)
 
@@ -97,8 +94,8 @@ def silent_cluster(facts: Facts) -> Iterator[Finding]:
 def explain_silence(silence: Silence) -> str:
     """What silence means while servers run, and what to do."""
     return (
-        f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it takes away would"
-        " be the living cluster's; or Nodes are down. Approve this if no other cluster runs on these servers"
+        f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it changes or takes"
+        " away would be the living cluster's; or Nodes are down. Approve this if no other cluster runs on these servers"
     )
 
 
@@ -115,13 +112,6 @@ def _servers(silence: Silence) -> str:
     if silence.running == 1:
         return "the server of one of them runs" if silence.nodes > 1 else "its server runs"
     return f"{silence.running} of their servers run"
-
-
-def takes_away(change: Change) -> bool:
-    """Whether a change in the cloud takes something from whoever uses it."""
-    if change.kind == "lb.public_interface":
-        return change.after is False
-    return change.verb is Verb.REMOVE or (change.verb is Verb.MODIFY and change.kind in _TAKES_AWAY)
 
 
 def _is_dead(change: Change, facts: Facts) -> bool:

@@ -1,8 +1,24 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
-from tests.support.harm_stage import EMPTY, FREE_IP, GUEST, GUEST_IP, HOME, NAT, NETWORK, RACK_IP, SHOP, a_stage, pods
+import pytest
+
+from tests.support.harm_stage import (
+    EMPTY,
+    FREE_IP,
+    GUEST,
+    GUEST_IP,
+    HOME,
+    NAT,
+    NETWORK,
+    RACK_IP,
+    SHOP,
+    Stage,
+    a_stage,
+    pods,
+)
 from tests.support.harm_truth import target_servers
 
 
@@ -255,3 +271,42 @@ def test_a_copy_without_nodes_closes_no_port_of_the_living_cluster() -> None:
     stage.listen("web", 80, 443)
     stage.run()
     stage.run("copy", "nodes:all")
+
+
+def _says_ready_for_ever(stage: Stage) -> None:
+    """Nobody takes back what the kubelets of the original have said."""
+    stage.beat("copy", hours=2)
+
+
+def _has_a_machine_of_its_own(stage: Stage) -> None:
+    """One kubelet of five reports to the copy."""
+    stage.beat("copy", 1)
+
+
+SILENCES = [_says_ready_for_ever, _has_a_machine_of_its_own]
+
+
+@pytest.mark.parametrize("silence", SILENCES)
+def test_a_copy_sets_no_node_port_back(silence: Callable[[Stage], None]) -> None:
+    """A port of the Service got another node port after the copy was made."""
+    stage = a_stage(copied=True)
+    stage.listen("web", 80, node_port=31234)
+    stage.run()
+    silence(stage)
+    stage.run("copy")
+    assert stage.balancer()["services"][0]["destination_port"] == 31234
+
+
+@pytest.mark.parametrize("silence", SILENCES)
+def test_a_copy_takes_no_load_balancer_over(silence: Callable[[Stage], None]) -> None:
+    """The Service was deleted and made again since, in its undo window: the copy knows the former Service alone."""
+    stage = a_stage(copied=True, undo=timedelta(minutes=10))
+    old = stage.balancer()["id"]
+    stage.delete_service()
+    stage.run()
+    stage.make_service()
+    stage.run()
+    silence(stage)
+    stage.run("copy")
+    stage.run()
+    assert stage.balancer()["id"] == old

@@ -13,7 +13,7 @@ from desired.load_balancer import ServerTarget
 from desired.section import Absent
 from desired.selector import parse_selector
 from desired.settings import Settings
-from desired.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster, takes_away
+from desired.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
 from desired.snapshot import Condition, Node, Readiness, Server, ServerStatus, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a_server, a_settled_node, a_snapshot
@@ -92,16 +92,8 @@ def test_a_cluster_without_nodes(world: Snapshot, expected: Silence | None) -> N
     assert silence_of(world, SPARED) == expected
 
 
-TAKING = {
-    ("lb.delete", Verb.REMOVE),
-    ("lb.listener", Verb.REMOVE),
-    ("lb.network", Verb.MODIFY),
-    ("lb.network", Verb.REMOVE),
-    ("lb.retain", Verb.MODIFY),
-    ("lb.target", Verb.REMOVE),
-    ("route.delete", Verb.REMOVE),
-    ("route.replace", Verb.MODIFY),
-}
+ADDING = {"certificate.create", "lb.create", "lb.listener", "lb.network", "lb.target", "route.create"}
+"""Kinds that may add: a listener, a target and a network as well as take them away."""
 CHANGES = [
     a_change("x", kind, verb=verb)
     for kind, row in KINDS.items()
@@ -113,14 +105,14 @@ CHANGES = [
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}-{change.verb}")
 @pytest.mark.parametrize("node", [MUTE, DOWN, BORN], ids=["silent", "not-ready", "being-born"])
 def test_what_is_written_to_the_cloud(change: Change, node: Node) -> None:
-    """What takes something away is held whoever speaks, what adds waits while nobody does."""
+    """What changes or goes is held whoever speaks, what adds waits while nobody does."""
     found = list(silent_cluster(Facts(Plan((change,)), a_snapshot([node], [a_server()]), Settings())))
     verdicts = {finding.verdict for finding in found if finding.keys}
 
-    if (change.kind, change.verb) in TAKING:
-        assert verdicts == {Verdict.HELD}
-    else:
+    if change.verb is Verb.ADD and change.kind in ADDING:
         assert verdicts == ({Verdict.WAITING} if node is MUTE else set())
+    else:
+        assert verdicts == {Verdict.HELD}
 
 
 def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
@@ -131,13 +123,6 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
     assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
         Finding(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
     ]
-
-
-@pytest.mark.parametrize("is_on", [True, False])
-def test_the_public_interface(is_on: bool) -> None:
-    """Switching it off takes it away, switching it on does not."""
-    change = a_change("x", "lb.public_interface", before=not is_on, after=is_on)
-    assert takes_away(change) is not is_on
 
 
 @pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if not row.writes_cloud])
