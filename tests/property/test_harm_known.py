@@ -310,3 +310,19 @@ def test_a_copy_takes_no_load_balancer_over(silence: Callable[[Stage], None]) ->
     stage.run("copy")
     stage.run()
     assert stage.balancer()["id"] == old
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("nodes", [2, 5])
+def test_a_drill_takes_nothing_away(nodes: int, workers: int) -> None:
+    """In a copy somebody deletes the old Nodes and joins new machines: a load balancer leads to servers of nobody's."""
+    stage = a_stage(nodes=nodes, copied=True)
+    stage.listen("web", 80, 443)
+    stage.run()
+    for number in range(1, nodes + 1):
+        stage.delete_node(number, "copy")
+    made = {stage.join("copy") for _ in range(workers)}
+    for _ in range(2):
+        stage.run("copy")
+        stage.advance(60)
+    assert target_servers(stage.balancer()) == {*range(1, nodes + 1), *made}

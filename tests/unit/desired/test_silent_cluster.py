@@ -9,12 +9,12 @@ from desired.change import Change, Plan, Verdict
 from desired.finding import Facts, Finding
 from desired.judgement import judge
 from desired.kinds import KINDS, Verb
-from desired.load_balancer import ServerTarget
+from desired.load_balancer import IpTarget, ServerTarget, Target
 from desired.section import Absent
 from desired.selector import parse_selector
 from desired.settings import Settings
 from desired.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
-from desired.snapshot import Condition, Node, Readiness, Server, ServerStatus, Snapshot
+from desired.snapshot import AddressType, Condition, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a_server, a_settled_node, a_snapshot
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world
@@ -76,15 +76,77 @@ def test_silence_of(nodes: list[Node], servers: list[Server], expected: Silence 
     assert silence_of(a_snapshot(nodes, servers), SPARED) == expected
 
 
+def led(*targets: Target, nodes: list[Node]) -> Snapshot:
+    """A world in which the load balancer of a Service leads to these, and the servers 1 to 3 run."""
+    return a_world([a_served_service()], [a_balancer(targets=targets)], nodes=nodes, servers=ALL)
+
+
+TWO = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
+RACKED = replace(ROBOT, addresses=(NodeAddress(AddressType.INTERNAL_IP, "10.1.0.5"),))
+RACKED_TOO = replace(RACKED, name="robot-2", addresses=(NodeAddress(AddressType.INTERNAL_IP, "10.1.0.6"),))
+BY_IP = (IpTarget("10.1.0.5"), IpTarget("10.1.0.6"))
+
+
+def mute(node: Node) -> Node:
+    """The Node, of which nothing is heard."""
+    return replace(node, conditions=(Condition("Ready", "Unknown"),))
+
+
 @pytest.mark.parametrize(
     ("world", "expected"),
     [
-        pytest.param(a_world([a_served_service()], [a_balancer()], nodes=[]), Silence(0, 1, False), id="no-node"),
+        pytest.param(led(*TWO, nodes=[NEW]), Silence(0, 0, False, 2, 3, strangers=2), id="one-new-machine"),
+        pytest.param(
+            led(*TWO, nodes=[NEW, replace(NEW, name="b")]), Silence(0, 0, False, 2, 4, strangers=2), id="as-many"
+        ),
+        pytest.param(led(*TWO, nodes=[SPEAKS]), Silence(1, 1, False, 2, 3, strangers=2), id="initialised"),
+        pytest.param(
+            led(*TWO, nodes=[MUTE, SPEAKS, NEW]), Silence(2, 2, False, 2, 4, strangers=1), id="one-of-them-is-a-node"
+        ),
+        pytest.param(led(*TWO, nodes=[DOWN]), Silence(1, 1, False, strangers=1), id="and-none-is-ready"),
+        pytest.param(
+            led(*TWO, nodes=[a_settled_node("web-9", 9, ready=Readiness.FALSE)]),
+            Silence(1, 0, False, strangers=2),
+            id="and-no-nodes-server-runs",
+        ),
+        pytest.param(led(*TWO, nodes=[SPEAKS, NEW, replace(NEW, name="b")]), None, id="few-against-many"),
+        pytest.param(
+            led(*TWO, nodes=[NEW, *(a_settled_node(f"web-{i}", i, labels=SPARE) for i in (1, 2))]),
+            None,
+            id="of-ignored-nodes",
+        ),
+        pytest.param(led(*BY_IP, nodes=[SPEAKS]), None, id="addresses-of-nobody"),
+        pytest.param(led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO)]), Silence(2, 2, True), id="robot-servers"),
+        pytest.param(
+            led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO), NEW]),
+            Silence(2, 2, False, 2, 3),
+            id="robot-servers-and-a-new-machine",
+        ),
+        pytest.param(led(*BY_IP, nodes=[mute(RACKED), RACKED_TOO]), None, id="one-of-two-robot-servers"),
+        pytest.param(led(*BY_IP[1:], nodes=[mute(RACKED)]), None, id="a-robot-server-that-gets-no-traffic"),
+    ],
+)
+def test_who_is_led_to(world: Snapshot, expected: Silence | None) -> None:
+    """Running servers that are no Nodes count as silent, and half is enough where such are among them; so do Nodes of
+    other providers to whose addresses load balancers lead."""
+    assert silence_of(world, SPARED) == expected
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[]), Silence(0, 0, False, strangers=1), id="no-node"
+        ),
         pytest.param(
             a_world([a_served_service()], [a_balancer()], nodes=[], servers=[OFF]), None, id="and-no-server-runs"
         ),
         pytest.param(a_world([], [a_balancer()], nodes=[]), None, id="of-nobody-here"),
-        pytest.param(a_world([a_served_service()], [a_balancer()], nodes=[ROBOT]), None, id="a-robot-server-speaks"),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[ROBOT, replace(ROBOT, name="robot-2")]),
+            None,
+            id="robot-servers-speak",
+        ),
     ],
 )
 def test_a_cluster_without_nodes(world: Snapshot, expected: Silence | None) -> None:
@@ -144,6 +206,16 @@ def test_the_words() -> None:
     ]
 
 
+def test_half_is_not_enough_to_speak_beside_strangers() -> None:
+    """The numbers of the finding say so, and so does the text."""
+    world = led(*TWO, nodes=[NEW, replace(NEW, name="b")])
+    delete = a_change("load_balancer/ns/a", "lb.delete")
+
+    (finding,) = silent_cluster(Facts(Plan((delete,)), world, Settings()))
+
+    assert (finding.value, finding.limit) == ("2", "3")
+
+
 @pytest.mark.parametrize(
     ("silence", "text"),
     [
@@ -151,6 +223,11 @@ def test_the_words() -> None:
         (Silence(2, 1, True), "while the server of one of them runs"),
         (Silence(3, 2, True), "while 2 of their servers run"),
         (Silence(4, 3, False, 3, 5), "nothing is heard of 3 of 5 Nodes while their servers run. This"),
+        (Silence(0, 0, False, strangers=1), "no Node is Ready, and 1 running server to which load balancers of this"),
+        (Silence(1, 0, False, strangers=2), "no Node is Ready, and 2 running servers to which load balancers of this"),
+        (Silence(1, 1, False, strangers=1), "no Node is Ready while its server runs, and 1 running server to which"),
+        (Silence(1, 1, False, 2, 3, strangers=2), "nothing is heard of 2 of 3 machines, and 2 running servers to"),
+        (Silence(1, 1, False, 2, 3, strangers=2), " of this cluster's Services lead are no Nodes. This"),
     ],
 )
 def test_explain_silence(silence: Silence, text: str) -> None:
