@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from desired.change import Change, Verdict
 from desired.finding import Facts, Finding
-from desired.heartbeats import readiness_heard
+from desired.heartbeats import STALE_AFTER, readiness_heard
 from desired.kinds import Verb
 from desired.load_balancer import IpTarget, ServerTarget, Target
 from desired.names import LABEL_SERVICE_UID
@@ -21,6 +21,7 @@ from desired.settings import Settings
 from desired.snapshot import Readiness, ServerStatus, Snapshot
 
 RULE = "silent-cluster"
+_STALE = f"{STALE_AFTER.total_seconds() / 60:g} minutes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Silence:
     """Where some Node is Ready: Nodes that are, of any provider, or whose servers run, and strangers."""
     strangers: int = 0
     """Running servers to which load balancers of this cluster's Services lead, and that are no Nodes of it."""
+    stale: int = 0
+    """How many of those of which nothing is heard say Ready all the same."""
 
 
 def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
@@ -51,6 +54,7 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     """
     heard = {node.key: readiness_heard(node, snapshot) for node in snapshot.nodes if not is_ignored(node, settings)}
     ready = {key for key, said in heard.items() if said is Readiness.TRUE}
+    stale = {node.key for node in snapshot.nodes if node.ready is Readiness.TRUE} & heard.keys() - ready
     led_to = _led_to(snapshot)
     cloud = {node.key: server_id for node, server_id in cloud_nodes(snapshot, settings)}
     others = (node for node in snapshot.nodes if node.key in heard.keys() - cloud.keys())
@@ -63,12 +67,12 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     if not ready:
         said = [node.ready for node in snapshot.nodes if node.key in ours]
         is_total = bool(said) and all(each is Readiness.UNKNOWN for each in said)
-        return Silence(len(ours), len(running), is_total, strangers=strangers)
+        return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale))
     mute = sum(heard[key] is Readiness.UNKNOWN for key in running) + strangers
     counted = len(ready | running) + strangers
     if 2 * mute + bool(strangers) <= counted:
         return None
-    return Silence(len(ours), len(running), is_total=False, mute=mute, counted=counted, strangers=strangers)
+    return Silence(len(ours), len(running), False, mute, counted, strangers, len(stale & running))
 
 
 def _led_to(snapshot: Snapshot) -> frozenset[Target]:
@@ -110,9 +114,11 @@ def silent_cluster(facts: Facts) -> Iterator[Finding]:
 
 def explain_silence(silence: Silence) -> str:
     """What silence means while servers run, and what to do."""
+    rarely = ", or kubelets report less often than that (nodeStatusReportFrequency)" if silence.stale else ""
     return (
         f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it changes or takes"
-        " away would be the living cluster's; or Nodes are down. Approve this if no other cluster runs on these servers"
+        f" away would be the living cluster's; or Nodes are down{rarely}. Approve this if no other cluster runs on"
+        " these servers"
     )
 
 
@@ -121,6 +127,10 @@ def who_is_silent(silence: Silence) -> str:
     if silence.mute:
         of_whom = "machines" if silence.strangers else "Nodes while their servers run"
         who = f"nothing is heard of {silence.mute} of {silence.counted} {of_whom}"
+        who += f" ({silence.stale} say Ready, and for {_STALE} no kubelet has repeated it)" if silence.stale else ""
+    elif silence.stale:
+        nodes = "Node that says" if silence.stale == 1 else "Nodes that say"
+        who = f"for {_STALE} nothing was heard of {silence.stale} {nodes} Ready, and no other Node is{_while(silence)}"
     else:
         who = f"no Node is Ready{_while(silence)}"
     if not silence.strangers:

@@ -60,7 +60,7 @@ def anchors(snapshot: Snapshot, chosen: Settings) -> dict[str, bool]:
         node.key: server_id in snapshot.servers.items
         for node, server_id in our_nodes(snapshot, chosen)
         if node.ready is Readiness.TRUE
-        and (node.heartbeat is None or silence(node, snapshot) <= timedelta(minutes=15))
+        and (node.heartbeat is None or silence(node, snapshot) <= timedelta(minutes=100))
         and is_unannounced(node, snapshot, chosen)
     }
 

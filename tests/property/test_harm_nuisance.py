@@ -200,3 +200,13 @@ def test_somebody_leads_a_load_balancer_to_machines_beside_the_nodes() -> None:
     passes(stage, 2, loop=True)
     stage.settle()
     assert target_servers(stage.balancer()) == {1, 2, 3, 4, 5}
+
+
+def test_kubelets_that_report_once_an_hour() -> None:
+    """All Nodes are Ready, by heartbeats of an hour and a half ago: a Service is deleted, another one changes."""
+    stage = a_stage(services=(("web", {}), ("db", {})))
+    stage.beat(hours=1.4)
+    stage.listen("web", 443)
+    stage.delete_service("db")
+    passes(stage, 2, loop=True)
+    stage.settle()

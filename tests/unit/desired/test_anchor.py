@@ -94,7 +94,7 @@ def test_certain(anchor: Anchor, expected: bool) -> None:
     assert anchor.is_certain is expected
 
 
-AN_HOUR_AGO = NOW - timedelta(hours=1)
+HOURS_AGO = NOW - timedelta(hours=2)
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
@@ -145,7 +145,7 @@ SPARE = {"example.com/spare": ""}
         ),
         pytest.param(
             a_snapshot(
-                [a_settled_node("a", 1, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO), a_settled_node("b", 2)], []
+                [a_settled_node("a", 1, ready_since=HOURS_AGO, heartbeat=HOURS_AGO), a_settled_node("b", 2)], []
             ),
             Anchor(1, 0, 0),
             id="ready-by-a-stale-heartbeat-does-not-count",

@@ -29,8 +29,9 @@ MUTE_TOO = a_lost_node("web-2", 2)
 OFF = a_server(status=ServerStatus.OFF)
 DOWN_TOO = a_settled_node("web-2", 2, ready=Readiness.FALSE)
 SPEAKS = a_settled_node("web-3", 3)
-AN_HOUR_AGO = NOW - timedelta(hours=1)
-STALE = a_settled_node("web-3", 3, ready_since=AN_HOUR_AGO, heartbeat=AN_HOUR_AGO)
+TWO_HOURS_AGO, IN_TIME = NOW - timedelta(hours=2), NOW - timedelta(minutes=90)
+STALE = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=TWO_HOURS_AGO)
+HOURLY = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=IN_TIME)
 NEW = a_node("drill-1")
 ROBOT = a_node("robot", provider_id="hrobot://7")
 ALL = [a_server(number) for number in (1, 2, 3)]
@@ -65,7 +66,10 @@ ALL = [a_server(number) for number in (1, 2, 3)]
         pytest.param([DOWN, DOWN_TOO, SPEAKS], ALL, None, id="a-network-of-pods-that-is-broken"),
         pytest.param([MUTE, MUTE_TOO, SPEAKS, ROBOT], ALL, None, id="a-ready-robot-server-speaks"),
         pytest.param([MUTE, ROBOT, replace(ROBOT, name="on-prem", provider_id=None)], ALL, None, id="on-premises-too"),
-        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, False), id="ready-by-a-stale-heartbeat"),
+        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, False, stale=1), id="ready-by-a-stale-heartbeat"),
+        pytest.param([HOURLY], ALL, None, id="a-kubelet-that-reports-once-an-hour"),
+        pytest.param([MUTE, STALE, NEW], ALL, Silence(2, 2, False, 2, 3, stale=1), id="a-stale-one-among-the-mute"),
+        pytest.param([STALE, NEW], [], None, id="a-stale-one-without-a-server"),
         pytest.param(
             [MUTE, MUTE_TOO, replace(ROBOT, labels=SPARE)], ALL, Silence(2, 2, True), id="an-ignored-robot-server"
         ),
@@ -223,6 +227,16 @@ def test_half_is_not_enough_to_speak_beside_strangers() -> None:
         (Silence(2, 1, True), "while the server of one of them runs"),
         (Silence(3, 2, True), "while 2 of their servers run"),
         (Silence(4, 3, False, 3, 5), "nothing is heard of 3 of 5 Nodes while their servers run. This"),
+        (
+            Silence(4, 3, False, 3, 5, stale=2),
+            "while their servers run (2 say Ready, and for 100 minutes no kubelet has",
+        ),
+        (Silence(1, 1, False, stale=1), "for 100 minutes nothing was heard of 1 Node that says Ready, and no other"),
+        (
+            Silence(3, 2, False, stale=3),
+            "of 3 Nodes that say Ready, and no other Node is while 2 of their servers run.",
+        ),
+        (Silence(3, 2, False, stale=3), "or kubelets report less often than that (nodeStatusReportFrequency). Approve"),
         (Silence(0, 0, False, strangers=1), "no Node is Ready, and 1 running server to which load balancers of this"),
         (Silence(1, 0, False, strangers=2), "no Node is Ready, and 2 running servers to which load balancers of this"),
         (Silence(1, 1, False, strangers=1), "no Node is Ready while its server runs, and 1 running server to which"),
