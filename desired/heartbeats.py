@@ -14,7 +14,8 @@ def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
     """What Ready proves of the kubelet: what it says, but Unknown for True with a heartbeat older than
     STALE_AFTER.
 
-    Without a heartbeat, and while the clocks differ, what is said is believed.
+    Without a heartbeat what is said is believed, and so it is while the clocks differ: what hangs on that waits
+    (``silent_cluster``).
     """
     if node.ready is not Readiness.TRUE or node.heartbeat is None or snapshot.clocks.differ:
         return node.ready

@@ -7,8 +7,11 @@ away what the living cluster uses, nor add what nobody speaks for.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from desired.change import Change, Verdict
+from desired.clock_guards import CLOCK_SKEW
+from desired.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS, explain_clocks
 from desired.finding import Facts, Finding
 from desired.heartbeats import STALE_AFTER, readiness_heard
 from desired.kinds import Verb
@@ -75,6 +78,17 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     return Silence(len(ours), len(running), False, mute, counted, strangers, len(stale & running))
 
 
+def silence_by_any_clock(snapshot: Snapshot, settings: Settings) -> Silence | None:
+    """The silence that there may be while the clocks differ: by heartbeats at the latest time that any of them tells.
+    None while they agree, and where it is none by that time either."""
+    clocks = snapshot.clocks
+    if not clocks.differ:
+        return None
+    ahead = max(timedelta(0), clocks.hetzner or timedelta(0), clocks.process or timedelta(0), abs(clocks.jump))
+    latest = replace(snapshot, taken_at=snapshot.taken_at + ahead, clocks=NO_OTHER_CLOCKS)
+    return silence_of(latest, settings)
+
+
 def _led_to(snapshot: Snapshot) -> frozenset[Target]:
     """The targets of load balancers of this cluster's Services."""
     uids = {service.uid for service in snapshot.services or ()}
@@ -97,12 +111,17 @@ def _runs(snapshot: Snapshot, server_id: int) -> bool:
 def silent_cluster(facts: Facts) -> Iterator[Finding]:
     """While no Node is Ready, or most are silent, though their servers run, what is not an addition in the cloud is
     held, and what adds waits as long as no kubelet speaks at all: an outage needs new machines, and what it leaves as
-    it is costs little. What leads to nobody may go: nobody living loses it."""
+    it is costs little. What leads to nobody may go: nobody living loses it. What would be held if another clock was
+    right waits until clocks agree: nobody can approve what nobody knows."""
     changes = [change for change in facts.plan.changes if change.row.writes_cloud]
     silence = silence_of(facts.snapshot, facts.settings) if changes else None
-    if silence is None:
+    if not changes or not (silence or silence_by_any_clock(facts.snapshot, facts.settings)):
         return
     held = tuple(change.key for change in changes if change.verb is not Verb.ADD and not _is_dead(change, facts))
+    if silence is None:
+        why = f"heartbeats of most Nodes may be too old: {explain_clocks(facts.snapshot.clocks)}"
+        yield Finding(CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
+        return
     speak, enough = silence.counted - silence.mute, (silence.counted + 1 + bool(silence.strangers)) // 2
     value, limit = (speak, enough) if silence.mute else (0, 1)
     yield Finding(RULE, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))

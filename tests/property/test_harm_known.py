@@ -326,3 +326,14 @@ def test_a_drill_takes_nothing_away(nodes: int, workers: int) -> None:
         stage.run("copy")
         stage.advance(60)
     assert target_servers(stage.balancer()) == {*range(1, nodes + 1), *made}
+
+
+def test_a_copy_whose_clock_is_ahead_takes_nothing_away() -> None:
+    """Its Nodes say Ready for ever, by heartbeats of five hours ago; its API server says that it is an hour later."""
+    stage = a_stage(copied=True)
+    stage.listen("web", 80, 443)
+    made = stage.join()
+    stage.run()
+    stage.beat("copy", hours=5)
+    stage.run("copy", "clock")
+    assert target_servers(stage.balancer()) == {1, 2, 3, 4, 5, made}

@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 
 from desired.change import Change, Plan, Verdict
+from desired.clock_guards import CLOCK_SKEW
+from desired.clocks import Clocks
 from desired.finding import Facts, Finding
 from desired.judgement import judge
 from desired.kinds import KINDS, Verb
@@ -179,6 +181,34 @@ def test_what_is_written_to_the_cloud(change: Change, node: Node) -> None:
         assert verdicts == ({Verdict.WAITING} if node is MUTE else set())
     else:
         assert verdicts == {Verdict.HELD}
+
+
+AHEAD, BEHIND = Clocks(hetzner=-timedelta(hours=1)), Clocks(hetzner=timedelta(hours=1))
+LATE = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=NOW - timedelta(minutes=45))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "clocks", "expected"),
+    [
+        pytest.param([STALE], AHEAD, CLOCK_SKEW, id="stale-by-kubernetes-clock-alone"),
+        pytest.param([LATE], BEHIND, CLOCK_SKEW, id="stale-by-hetzners-clock-alone"),
+        pytest.param([LATE], Clocks(jump=timedelta(hours=1)), CLOCK_SKEW, id="stale-by-another-api-servers"),
+        pytest.param([LATE], AHEAD, None, id="stale-by-none"),
+        pytest.param([replace(LATE, name="web-1", provider_id="hcloud://1"), STALE], AHEAD, None, id="half-are-not"),
+        pytest.param([a_settled_node("web-3", 3)], AHEAD, None, id="no-heartbeat-is-told"),
+        pytest.param([a_lost_node("web-3", 3)], AHEAD, RULE, id="silent-by-its-own-word"),
+        pytest.param([LATE], Clocks(), None, id="clocks-agree"),
+    ],
+)
+def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expected: str | None) -> None:
+    """What a silence would hold waits where heartbeats are too old by any clock, and nobody can approve it."""
+    delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
+    snapshot = replace(a_snapshot(nodes, ALL), clocks=clocks)
+
+    found = [each for each in silent_cluster(Facts(Plan((delete, create)), snapshot, Settings())) if each.keys]
+
+    assert next(((each.rule, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
+    assert all(each.verdict is Verdict.WAITING for each in found if each.rule == CLOCK_SKEW)
 
 
 def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
