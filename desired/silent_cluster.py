@@ -69,7 +69,7 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     ours = cloud.keys() | reached
     if not ready:
         said = [node.ready for node in snapshot.nodes if node.key in ours]
-        is_total = bool(said) and all(each is Readiness.UNKNOWN for each in said)
+        is_total = bool(running) and all(each is Readiness.UNKNOWN for each in said)
         return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale))
     mute = sum(heard[key] is Readiness.UNKNOWN for key in running) + strangers
     counted = len(ready | running) + strangers

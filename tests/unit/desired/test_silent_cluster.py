@@ -115,6 +115,9 @@ def mute(node: Node) -> Node:
             Silence(1, 0, False, strangers=2),
             id="and-no-nodes-server-runs",
         ),
+        pytest.param(
+            led(*TWO, nodes=[a_lost_node("web-9", 9)]), Silence(1, 0, False, strangers=2), id="nodes-that-are-gone"
+        ),
         pytest.param(led(*TWO, nodes=[SPEAKS, NEW, replace(NEW, name="b")]), None, id="few-against-many"),
         pytest.param(
             led(*TWO, nodes=[NEW, *(a_settled_node(f"web-{i}", i, labels=SPARE) for i in (1, 2))]),
