@@ -4,14 +4,18 @@ from datetime import timedelta
 
 from desired.snapshot import Node, Readiness, Snapshot
 
-STALE_AFTER = timedelta(minutes=15)
-"""Three times what lies between two heartbeats at most (the kubelet's nodeStatusReportFrequency, 5 minutes)."""
+STALE_AFTER = timedelta(minutes=100)
+"""Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
+half of it once more, by chance, after each change of the status. By default it is 5 minutes; a backup is mostly older.
+"""
 
 
 def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
-    """What Ready proves of the kubelet: what it says, but Unknown for True with a heartbeat older than 15 minutes.
+    """What Ready proves of the kubelet: what it says, but Unknown for True with a heartbeat older than
+    STALE_AFTER.
 
-    Without a heartbeat, and while the clocks differ, what is said is believed.
+    Without a heartbeat what is said is believed, and so it is while the clocks differ: what hangs on that waits
+    (``silent_cluster``).
     """
     if node.ready is not Readiness.TRUE or node.heartbeat is None or snapshot.clocks.differ:
         return node.ready

@@ -5,7 +5,7 @@ from desired.anchor import AnchorState, anchor_of_cloud, witnesses
 from desired.guards import explain_unfound, explain_violation
 from desired.section import Unknown
 from desired.settings import Settings
-from desired.silent_cluster import silence_of, who_is_silent
+from desired.silent_cluster import silence_by_any_clock, silence_of, who_is_silent
 from desired.snapshot import Snapshot
 
 
@@ -51,7 +51,7 @@ def why_none_may_go(snapshot: Snapshot, settings: Settings) -> str | None:
             return "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
     if not anchor.is_certain and anchor.unreadable:
         return f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the right project"
-    silence = silence_of(snapshot, settings)
+    silence = silence_of(snapshot, settings) or silence_by_any_clock(snapshot, settings)
     if silence is not None:
         return (
             f"{who_is_silent(silence)}: this may be a copy of the cluster (a restored backup), and its orphans may be"

@@ -21,13 +21,12 @@ from desired.presumptions import servers_presumed_gone
 from desired.quota import QUOTA
 from desired.routes.gateways import Gateways
 from desired.settings import Settings
-from desired.silent_cluster import takes_away
 from desired.snapshot import Condition, Node, Readiness, Snapshot
 from desired.state import DesiredState
 from desired.suspension import BACK_OFF, FLAPPING
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
-    "silent-cluster": lambda change: change.row.writes_cloud and takes_away(change),
+    "silent-cluster": lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
     "node-blast-radius": lambda change: change.kind == "node.delete",
     "address-blast-radius": lambda change: takes_addresses(change) or closes_to_pods(change),
     "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},

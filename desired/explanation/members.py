@@ -147,13 +147,10 @@ class _Members:
         return f"its {kind} address" if address is None else str(address)
 
     def _health(self, targets: _Targets) -> Health | None:
-        """The worst that is said of them by any listener; of what nothing is said it is not known."""
-        if self.balancer is None or not targets:
-            return None
-        said = {health for target in targets for health in self.balancer.checks.get(target, {}).values()}
-        return next(
-            (health for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if health in said), Health.UNKNOWN
-        )
+        """The worst that is said of them by any listener; None when nothing is."""
+        checks = self.balancer.checks if self.balancer else {}
+        said = {health for target in targets for health in checks.get(target, {}).values()}
+        return next((health for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if health in said), None)
 
 
 def _server_id(targets: _Targets) -> int | None:

@@ -183,7 +183,7 @@ def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(served: Stage) 
 def test_a_copy_whose_nodes_say_ready_for_ever_deletes_nothing_of_the_living_one(served: Stage) -> None:
     """No kube-controller-manager takes back what the kubelets of the original have said: their heartbeats are old."""
     for name in NODES:
-        said = condition("Ready", "True") | {"lastHeartbeatTime": ago(minutes=16)}
+        said = condition("Ready", "True") | {"lastHeartbeatTime": ago(minutes=101)}
         patch(served, f"{name}/status", {"status": {"conditions": [said]}})
     before = balancers(served)
     delete_service(served)

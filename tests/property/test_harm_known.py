@@ -1,5 +1,6 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -17,6 +18,7 @@ from tests.support.harm_stage import (
     OTHER_NETWORK,
     RACK_IP,
     SHOP,
+    Stage,
     a_stage,
     pods,
 )
@@ -320,11 +322,11 @@ def test_servers_of_the_same_template_are_enough_to_tell_that_a_project_is_anoth
     stage.run("a", "token")
 
 
-def test_kubelets_that_report_once_an_hour_are_not_overruled_by_a_witness() -> None:
-    """All Nodes say Ready, with heartbeats that are twenty minutes old. The token is that of another project, and so is
+def test_nodes_that_say_ready_for_ever_are_not_overruled_by_a_witness() -> None:
+    """All Nodes say Ready, with heartbeats that are two hours old. The token is that of another project, and so is
     the id in ``HCLOUD_NETWORK``: a witness, but of Ready Nodes whose servers are missing none is asked."""
     stage = a_stage()
-    stage.age(minutes=20)
+    stage.beat(hours=2)
     stage.settings = replace(stage.settings, network=str(OTHER_NETWORK))
     stage.run("a", "token")
 
@@ -387,3 +389,69 @@ def test_an_approval_of_something_else_lets_nothing_be_made_in_another_project()
     stage.approve(keys=("service/default/web/status",))
     with pytest.raises(AssertionError, match="project elsewhere is changed"):
         stage.run("a", "token")
+
+
+def _says_ready_for_ever(stage: Stage) -> None:
+    """Nobody takes back what the kubelets of the original have said."""
+    stage.beat("copy", hours=2)
+
+
+def _has_a_machine_of_its_own(stage: Stage) -> None:
+    """One kubelet of five reports to the copy."""
+    stage.beat("copy", 1)
+
+
+SILENCES = [_says_ready_for_ever, _has_a_machine_of_its_own]
+
+
+@pytest.mark.parametrize("silence", SILENCES)
+def test_a_copy_sets_no_node_port_back(silence: Callable[[Stage], None]) -> None:
+    """A port of the Service got another node port after the copy was made."""
+    stage = a_stage(copied=True)
+    stage.listen("web", 80, node_port=31234)
+    stage.run()
+    silence(stage)
+    stage.run("copy")
+    assert stage.balancer()["services"][0]["destination_port"] == 31234
+
+
+@pytest.mark.parametrize("silence", SILENCES)
+def test_a_copy_takes_no_load_balancer_over(silence: Callable[[Stage], None]) -> None:
+    """The Service was deleted and made again since, in its undo window: the copy knows the former Service alone."""
+    stage = a_stage(copied=True, undo=timedelta(minutes=10))
+    old = stage.balancer()["id"]
+    stage.delete_service()
+    stage.run()
+    stage.make_service()
+    stage.run()
+    silence(stage)
+    stage.run("copy")
+    stage.run()
+    assert stage.balancer()["id"] == old
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("nodes", [2, 5])
+def test_a_drill_takes_nothing_away(nodes: int, workers: int) -> None:
+    """In a copy somebody deletes the old Nodes and joins new machines: a load balancer leads to servers of nobody's."""
+    stage = a_stage(nodes=nodes, copied=True)
+    stage.listen("web", 80, 443)
+    stage.run()
+    for number in range(1, nodes + 1):
+        stage.delete_node(number, "copy")
+    made = {stage.join("copy") for _ in range(workers)}
+    for _ in range(2):
+        stage.run("copy")
+        stage.advance(60)
+    assert target_servers(stage.balancer()) == {*range(1, nodes + 1), *made}
+
+
+def test_a_copy_whose_clock_is_ahead_takes_nothing_away() -> None:
+    """Its Nodes say Ready for ever, by heartbeats of five hours ago; its API server says that it is an hour later."""
+    stage = a_stage(copied=True)
+    stage.listen("web", 80, 443)
+    made = stage.join()
+    stage.run()
+    stage.beat("copy", hours=5)
+    stage.run("copy", "clock")
+    assert target_servers(stage.balancer()) == {1, 2, 3, 4, 5, made}

@@ -3,7 +3,7 @@ approval anywhere."""
 
 import pytest
 
-from tests.support.harm_stage import EMPTY, HOME, IDLE, SHOP, THEIRS, Stage, a_stage
+from tests.support.harm_stage import EMPTY, GUEST, HOME, IDLE, RACK_IP, SHOP, THEIRS, Stage, a_stage
 from tests.support.harm_truth import CLUSTER_LABEL, is_joining, server_of, target_servers
 
 EXCLUDED = {"node.kubernetes.io/exclude-from-external-load-balancers": "", "node-role.kubernetes.io/control-plane": ""}
@@ -174,3 +174,39 @@ def test_machines_that_sleep_at_night_wake_up() -> None:
     stage.wake()
     stage.settle()
     assert len(target_servers(stage.balancer())) == 5
+
+
+def test_nodes_go_before_their_servers() -> None:
+    """``kubectl delete node``, and the server a few minutes later, one after another: nobody is asked."""
+    stage = a_stage()
+    for number in range(1, 6):
+        made = stage.join()
+        passes(stage, 1, loop=True)
+        stage.delete_node(number)
+        passes(stage, 2, loop=True)
+        assert number not in target_servers(stage.balancer())
+        stage.kill(number)
+        assert made in target_servers(stage.balancer())
+    stage.settle()
+
+
+def test_somebody_leads_a_load_balancer_to_machines_beside_the_nodes() -> None:
+    """To a server that is none, and by its address to a machine in a rack: the Service changes as ever."""
+    stage = a_stage()
+    balancer = stage.balancer()["id"]
+    stage.lead(balancer, {"type": "server", "server": {"id": GUEST}})
+    stage.lead(balancer, {"type": "ip", "ip": {"ip": RACK_IP}})
+    stage.listen("web", 443)
+    passes(stage, 2, loop=True)
+    stage.settle()
+    assert target_servers(stage.balancer()) == {1, 2, 3, 4, 5}
+
+
+def test_kubelets_that_report_once_an_hour() -> None:
+    """All Nodes are Ready, by heartbeats of an hour and a half ago: a Service is deleted, another one changes."""
+    stage = a_stage(services=(("web", {}), ("db", {})))
+    stage.beat(hours=1.4)
+    stage.listen("web", 443)
+    stage.delete_service("db")
+    passes(stage, 2, loop=True)
+    stage.settle()

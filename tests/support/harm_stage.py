@@ -7,7 +7,7 @@ there are two of one UID, of which ``copy`` has no kubelets.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache, partial
 from ipaddress import IPv4Network
 from typing import Any
@@ -375,18 +375,19 @@ class Stage:
                 self._say(cluster, name, "Unknown")
         self.advance(minutes * 60)
 
-    def age(self, cluster: str = "a", *, minutes: float) -> None:
-        """The last heartbeats of these Nodes are so old, and nobody takes back what they said."""
-        at = (self.truth.clock.now() - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        for name in self._nodes(cluster):
-            self._say(cluster, name, "True", heartbeat=at)
-
     def wake(self, cluster: str = "a") -> None:
         """The kubelets report again."""
         alive = self.truth.seen().servers[HOME]
         for name, node in self._nodes(cluster).items():
             if server_of(node) in alive and not is_ready(node):
                 self._say(cluster, name, "True")
+
+    def beat(self, cluster: str = "a", *numbers: int, hours: float = 0.0) -> None:
+        """Nodes, or all, say Ready for ever, with a heartbeat of so many hours ago."""
+        for name, node in self._nodes(cluster).items():
+            if not numbers or server_of(node) in numbers:
+                at = self.truth.clock.now() - timedelta(hours=hours)
+                self._say(cluster, name, "True", heartbeat=at)
 
     def kill(self, number: int, cluster: str = "a") -> None:
         """A server is deleted, and its Node falls silent."""
@@ -473,9 +474,11 @@ class Stage:
         found = {"hcloud-reconciler/deletion-policy": policy}
         self._patch_service(service, cluster, {"metadata": {"annotations": found}})
 
-    def listen(self, name: str, *ports: int, cluster: str = "a") -> None:
-        """A Service gets other ports."""
-        self._patch_service(name, cluster, {"spec": {"ports": list(map(_a_port, ports))}})
+    def listen(self, name: str, *ports: int, cluster: str = "a", node_port: int | None = None) -> None:
+        """A Service gets other ports, the first of them with this node port."""
+        first, *others = map(_a_port, ports)
+        moved = first if node_port is None else {**first, "nodePort": node_port}
+        self._patch_service(name, cluster, {"spec": {"ports": [moved, *others]}})
 
     def _patch_service(self, name: str, cluster: str, body: Raw) -> None:
         self.truth.cluster(cluster, "PATCH", f"/api/v1/namespaces/default/services/{name}", body)
@@ -602,14 +605,18 @@ class Stage:
     def _nodes(self, cluster: str) -> Mapping[str, Raw]:
         return self.truth.seen().nodes[cluster]
 
-    def _say(self, cluster: str, name: str, ready: str, heartbeat: str | None = None, **status: Any) -> None:
+    def _say(self, cluster: str, name: str, ready: str, *, heartbeat: datetime | None = None, **status: Any) -> None:
         others = [
             each for each in self._nodes(cluster)[name]["status"].get("conditions", []) if each["type"] != "Ready"
         ]
-        since = self.truth.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        said = condition("Ready", ready, heartbeat or since) | ({"lastHeartbeatTime": heartbeat} if heartbeat else {})
-        body = {"status": {"conditions": [*others, said], **status}}
+        said = condition("Ready", ready, _written(heartbeat or self.truth.clock.now()))
+        heard = {} if heartbeat is None else {"lastHeartbeatTime": _written(heartbeat)}
+        body = {"status": {"conditions": [*others, said | heard], **status}}
         self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
+
+
+def _written(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _FOR_A_PERSON = frozenset(

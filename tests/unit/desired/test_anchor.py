@@ -94,7 +94,8 @@ def test_certain(anchor: Anchor, expected: bool) -> None:
     assert anchor.is_certain is expected
 
 
-STALE = {"ready_since": NOW - timedelta(hours=1), "heartbeat": NOW - timedelta(hours=1)}
+HOURS_AGO = NOW - timedelta(hours=2)
+STALE = {"ready_since": HOURS_AGO, "heartbeat": HOURS_AGO}
 BROKEN: Section[int, Server] = Section({1: a_server(1)}, unreadable={2: "no name"})
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}

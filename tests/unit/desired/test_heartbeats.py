@@ -40,7 +40,7 @@ UNHEARD = a_settled_node(ready_since=STALE, heartbeat=STALE)
     ],
 )
 def test_readiness_heard(node: Node, clocks: Clocks, expected: Readiness) -> None:
-    """True needs a heartbeat of the last 15 minutes, where any is told."""
+    """True needs a heartbeat of the last 100 minutes, where any is told."""
     assert readiness_heard(node, a_snapshot([node], clocks=clocks)) is expected
 
 

@@ -1,17 +1,20 @@
 """When orphans may be deleted on demand."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from desired.clocks import Clocks
 from desired.orphan_deletion import why_no_orphans, why_none_may_go
 from desired.remembered import Remembered
 from desired.section import Section, Unknown
 from desired.snapshot import Readiness, ServerStatus, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_world
-from tests.builders import a_server, a_settled_node, incomplete
+from tests.builders import NOW, a_server, a_settled_node, incomplete
 
+HOURS_AGO = NOW - timedelta(hours=2)
 ORPHAN = a_balancer(service_uid="gone")
 WORLD = a_world([], [ORPHAN])
 NO_SERVICES = WORLD.services or Section()
@@ -83,6 +86,14 @@ def test_they_may_go(world: Snapshot) -> None:
         ),
         pytest.param(
             a_world([], [ORPHAN], nodes=[SILENT], servers=[]), "no Node is Ready, no server behind", id="only the label"
+        ),
+        pytest.param(
+            replace(
+                a_world([], [ORPHAN], nodes=[a_settled_node(ready_since=HOURS_AGO, heartbeat=HOURS_AGO)]),
+                clocks=Clocks(hetzner=-timedelta(hours=1)),
+            ),
+            "for 100 minutes nothing was heard of 1 Node that says Ready, and no other Node is while its server runs",
+            id="a heartbeat that is too old by one clock",
         ),
         pytest.param(
             a_world([], [ORPHAN], nodes=[SILENT]),

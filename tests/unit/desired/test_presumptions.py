@@ -62,7 +62,9 @@ def with_targets(nodes: Iterable[Node] = (), **overrides: Any) -> Snapshot:
         pytest.param(with_targets([SILENT], confirmations=FAILED), [], id="the question failed: the target stays"),
         pytest.param(with_targets([a_settled_node("web-2", 2)]), [], id="a Ready Node: the target stays"),
         pytest.param(
-            with_targets(servers=[a_server(), a_server(2, "web-2")]),
+            with_targets(
+                [a_settled_node("web-3", 3)], servers=[a_server(), a_server(2, "web-2"), a_server(3, "web-3")]
+            ),
             [PROVEN],
             id="a server that lives and that no Node is: nothing is presumed gone",
         ),

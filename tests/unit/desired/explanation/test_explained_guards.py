@@ -338,7 +338,7 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
         pytest.param(
             a_service(),
             [a_balancer(**BY_HAND)],
-            {"foreign-owner": Verdict.ALLOWED, "adoption": Verdict.ALLOWED},
+            {**SPEAKS, "foreign-owner": Verdict.ALLOWED, "adoption": Verdict.ALLOWED},
             id="to-be-adopted",
         ),
         pytest.param(
@@ -356,7 +356,7 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
         pytest.param(
             a_service(),
             [a_balancer(service_uid=None, cluster_uid="another")],
-            {"foreign-owner": Verdict.REFUSED, "adoption": Verdict.ALLOWED},
+            {**SPEAKS, "foreign-owner": Verdict.REFUSED, "adoption": Verdict.ALLOWED},
             id="another-cluster's",
         ),
         pytest.param(a_served_service(), [a_balancer(targets=())], {}, id="a-target-more"),

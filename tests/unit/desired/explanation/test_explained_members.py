@@ -247,7 +247,13 @@ def test_health() -> None:
             "not ours, left as it is",
             id="a-selector",
         ),
-        pytest.param(PUBLIC[8], "server:8", ("203.0.113.8", None), "no Node is server 8", id="a-server-of-no-node"),
+        pytest.param(
+            PUBLIC[8],
+            "server:8",
+            ("203.0.113.8", None),
+            "no Node is server 8; held (silent-cluster)",
+            id="a-server-of-no-node",
+        ),
         pytest.param(
             PUBLIC[9], "server:9", ("its public address", None), "server 9 is gone", id="a-server-that-is-gone"
         ),
