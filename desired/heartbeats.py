@@ -11,12 +11,11 @@ half of it once more, by chance, after each change of the status. By default it 
 
 
 def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
-    """What Ready proves of the kubelet: what it says, but Unknown for True with a heartbeat older than
-    STALE_AFTER.
+    """What Ready proves of the kubelet: what it says, but Unknown where the heartbeat is older than STALE_AFTER.
 
     Without a heartbeat what is said is believed, and so it is while the clocks differ: what hangs on that waits
     (``silent_cluster``).
     """
-    if node.ready is not Readiness.TRUE or node.heartbeat is None or snapshot.clocks.differ:
+    if node.heartbeat is None or snapshot.clocks.differ:
         return node.ready
-    return Readiness.UNKNOWN if node.unheard_for(snapshot.taken_at) > STALE_AFTER else Readiness.TRUE
+    return Readiness.UNKNOWN if node.unheard_for(snapshot.taken_at) > STALE_AFTER else node.ready

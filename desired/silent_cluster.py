@@ -46,6 +46,9 @@ class Silence:
     """Running servers to which load balancers of this cluster's Services lead, and that are no Nodes of it."""
     stale: int = 0
     """How many of those of which nothing is heard say Ready all the same."""
+    speaks: bool = False
+    """Whether no Node is Ready, and yet kubelets of half of them say so themselves, or have not spoken yet: a cluster
+    that is being born, or whose network of pods is broken. It keeps what it has, and may change it."""
 
 
 def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
@@ -70,7 +73,9 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     if not ready:
         said = [node.ready for node in snapshot.nodes if node.key in ours]
         is_total = bool(running) and all(each is Readiness.UNKNOWN for each in said)
-        return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale))
+        silent = sum(heard[key] is Readiness.UNKNOWN for key in ours if key in heard)
+        speaks = not strangers and 2 * silent <= len(ours)
+        return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale), speaks=speaks)
     mute = sum(heard[key] is Readiness.UNKNOWN for key in running) + strangers
     counted = len(ready | running) + strangers
     if 2 * mute + bool(strangers) <= counted:
@@ -109,15 +114,16 @@ def _runs(snapshot: Snapshot, server_id: int) -> bool:
 
 
 def silent_cluster(facts: Facts) -> Iterator[Finding]:
-    """While no Node is Ready, or most are silent, though their servers run, what is not an addition in the cloud is
-    held, and what adds waits as long as no kubelet speaks at all: an outage needs new machines, and what it leaves as
-    it is costs little. What leads to nobody may go: nobody living loses it. What would be held if another clock was
-    right waits until clocks agree: nobody can approve what nobody knows."""
+    """While no Node is Ready, or most are silent, though their servers run, whatever changes or goes in the cloud is
+    held; what goes alone, where kubelets speak. What adds waits as long as none speaks at all: an outage needs new
+    machines, and what it leaves as it is costs little. What leads to nobody may go: nobody living loses it. What
+    would be held if another clock was right waits until clocks agree: nobody can approve what nobody knows."""
     changes = [change for change in facts.plan.changes if change.row.writes_cloud]
     silence = silence_of(facts.snapshot, facts.settings) if changes else None
     if not changes or not (silence or silence_by_any_clock(facts.snapshot, facts.settings)):
         return
-    held = tuple(change.key for change in changes if change.verb is not Verb.ADD and not _is_dead(change, facts))
+    kept = {Verb.REMOVE} if silence and silence.speaks else set(Verb) - {Verb.ADD}
+    held = tuple(change.key for change in changes if change.verb in kept and not _is_dead(change, facts))
     if silence is None:
         why = f"heartbeats of most Nodes may be too old: {explain_clocks(facts.snapshot.clocks)}"
         yield Finding(CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)

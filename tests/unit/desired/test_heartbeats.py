@@ -34,13 +34,13 @@ UNHEARD = a_settled_node(ready_since=STALE, heartbeat=STALE)
         pytest.param(
             a_settled_node(ready=Readiness.FALSE, ready_since=STALE, heartbeat=STALE),
             Clocks(),
-            Readiness.FALSE,
-            id="false",
+            Readiness.UNKNOWN,
+            id="false-and-stale",
         ),
     ],
 )
 def test_readiness_heard(node: Node, clocks: Clocks, expected: Readiness) -> None:
-    """True needs a heartbeat of the last 100 minutes, where any is told."""
+    """What is said needs a heartbeat of the last 100 minutes, where any is told."""
     assert readiness_heard(node, a_snapshot([node], clocks=clocks)) is expected
 
 
