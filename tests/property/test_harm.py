@@ -154,6 +154,7 @@ def _rename(stage: Stage, first: int, second: int) -> None:
 HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "silence": _silence,
     "wake": lambda stage, *_: stage.wake(),
+    "beat": lambda stage, first, second: stage.beat(_cluster(stage, first), hours=(0.1, 2.0)[second % 2]),
     "kill": lambda stage, first, _: stage.kill(_server(stage, first)),
     "join": lambda stage, *_: stage.join(),
     "rename": _rename,
@@ -166,6 +167,7 @@ HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "annotate": _annotate,
     "retain": lambda stage, first, second: stage.retain(_service(first), ("retain", "delete", None)[second % 3]),
     "listen": lambda stage, first, second: stage.listen(_service(first), *((80,), (80, 443), (443,))[second % 3]),
+    "move port": lambda stage, first, second: stage.listen(_service(first), 80, node_port=31000 + second),
     "route": _route,
     "lead": _lead,
     "drop": _drop,

@@ -379,13 +379,14 @@ class Stage:
         """The kubelets report again."""
         alive = self.truth.seen().servers[HOME]
         for name, node in self._nodes(cluster).items():
-            if server_of(node) in alive and not is_ready(node):
+            if server_of(node) in alive and (not is_ready(node) or _heartbeats(node)):
                 self._say(cluster, name, "True")
 
     def beat(self, cluster: str = "a", *numbers: int, hours: float = 0.0) -> None:
-        """Nodes, or all, say Ready for ever, with a heartbeat of so many hours ago."""
+        """Nodes whose servers live, or some of them, say Ready for ever, with a heartbeat of so many hours ago."""
+        alive = self.truth.seen().servers[HOME]
         for name, node in self._nodes(cluster).items():
-            if not numbers or server_of(node) in numbers:
+            if server_of(node) in alive and (not numbers or server_of(node) in numbers):
                 at = self.truth.clock.now() - timedelta(hours=hours)
                 self._say(cluster, name, "True", heartbeat=at)
 
@@ -623,6 +624,10 @@ _FOR_A_PERSON = frozenset(
     {"ambiguous", "foreign", "limit", "malformed", "unroutable", "unsupported", "unusable-target"}
 )
 """Kinds of notes on what nobody but a person mends."""
+
+
+def _heartbeats(node: Mapping[str, Any]) -> list[str]:
+    return [said["lastHeartbeatTime"] for said in node["status"]["conditions"] if "lastHeartbeatTime" in said]
 
 
 def _owed(report: Report) -> set[str]:
