@@ -9,6 +9,7 @@ from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, 
 from desired.clock_guards import clock_notes
 from desired.finding import Facts, Finding
 from desired.guards import GUARDS, anchor_notes
+from desired.kinds import Verb
 from desired.load_balancers.conditions import service_conditions
 from desired.other_controller import controller_notes
 from desired.plain import digest
@@ -17,6 +18,7 @@ from desired.service import ServiceCondition
 from desired.settings import Settings
 from desired.snapshot import Snapshot
 from desired.state import DesiredState
+from desired.suspension import BACK_OFF, FLAPPING
 
 _OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
@@ -51,7 +53,7 @@ def judge(
             if ruling.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
                 rulings[key] = ruling
     changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
-    ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(changes)))
+    ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(_withhold_moves(changes))))
     return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
 
 
@@ -140,6 +142,30 @@ def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
             by_key[change.key] = change.ruled(ruling)
             settled = False
     return tuple(by_key.values())
+
+
+def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold that a load balancer leaves a network while a target has to wait that would be added again from the next
+    place: it would be lost for that time."""
+    places = {change.key for change in changes if change.kind == "lb.network"}
+    late = {
+        change.owner: change
+        for change in changes
+        if change.kind == "lb.target"
+        and change.verb is Verb.ADD
+        and change.ruling.rule in (BACK_OFF, FLAPPING)
+        and places.intersection(change.depends_on)
+    }
+
+    def ruled(change: Change) -> Change:
+        after = late.get(change.owner)
+        leaves = change.kind == "lb.network" and change.before is not None
+        if after is None or not leaves or change.ruling.verdict is not Verdict.ALLOWED:
+            return change
+        why = f"is made together with {after.key}, which is {after.ruling.verdict}"
+        return change.ruled(replace(after.ruling, verdict=Verdict.WAITING, why=why))
+
+    return tuple(map(ruled, changes))
 
 
 _PREPARES: Mapping[str, frozenset[str]] = {

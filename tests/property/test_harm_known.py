@@ -455,3 +455,13 @@ def test_a_copy_whose_clock_is_ahead_takes_nothing_away() -> None:
     stage.beat("copy", hours=5)
     stage.run("copy", "clock")
     assert target_servers(stage.balancer()) == {1, 2, 3, 4, 5, made}
+
+
+def test_a_move_waits_for_a_target_that_may_not_come_back_at_once() -> None:
+    """Somebody has led a load balancer to a machine in a rack, and ``HCLOUD_NETWORK`` changes to and fro: as often as
+    that was added again it is left alone for an hour, and so is the place that it is reached from."""
+    stage = a_stage(twins=True)
+    stage.lead(stage.balancer()["id"], {"type": "ip", "ip": {"ip": RACK_IP}})
+    for lie in (("network",), (), ("network",), ()):
+        stage.run("a", *lie, loop=True)
+    stage.settle()

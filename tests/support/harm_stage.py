@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from ipaddress import IPv4Network
+from itertools import count
 from typing import Any
 
 from actuators.approvals import approve, remember
@@ -399,8 +400,9 @@ class Stage:
 
     def join(self, cluster: str = "a") -> int:
         """A new server, and the Node that its kubelet registers: its number."""
-        self._numbers += 1
-        number = self._numbers
+        taken = {each["name"] for each in self.truth.seen().servers[HOME].values()}
+        number = next(each for each in count(self._numbers + 1) if node_name(each) not in taken)
+        self._numbers = number
         body = {"name": node_name(number), "server_type": "cpx32", "location": "fsn1", "image": "ubuntu-24.04"}
         networks = {} if self.start.network is None else {"networks": [NETWORK]}
         made = self.truth.project(HOME, "POST", "/servers", {**body, **networks})
