@@ -192,8 +192,9 @@ class Churn:
         return "a route vanishes" if self._asked("POST", "/networks/7/actions/delete_route", body) else None
 
     def _add_black_hole(self) -> str | None:
-        number = self._rng.randint(100, 250)
-        body = {"destination": pods_of(number), "gateway": "10.0.0.250"}
+        cidr = self._rng.choice(sorted(set(map(pods_of, range(100, 251))) - self._spoilt))
+        self._spoilt.add(cidr)
+        body = {"destination": cidr, "gateway": "10.0.0.250"}
         return "a black hole" if self._asked("POST", "/networks/7/actions/add_route", body) else None
 
     def _remove_target(self) -> str | None:
