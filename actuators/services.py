@@ -83,7 +83,7 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
         raise Conflict(f"Service {service.id} is gone", status=error.status) from error
     owner = change.before.service_uid if isinstance(change.before, Owner) else None
     pages = [] if owner is None else cluster.list_pages("/api/v1/services", lambda answer: _uids(answer.body))
-    if owner in frozenset().union(*pages):
+    if any(owner in uids for uids in pages):
         raise Conflict(
             f"the list of Services lacked the owner of the load balancer, with the UID {owner}, and it lives"
         )

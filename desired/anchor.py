@@ -184,7 +184,8 @@ def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> b
     service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
     published = _published(service) if service else frozenset()
     public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
-    return not published.isdisjoint(public or {*_inside(balancer)})
+    private = {place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged)}
+    return not published.isdisjoint(public or private)
 
 
 def is_served_elsewhere(snapshot: Snapshot) -> bool:
@@ -212,10 +213,6 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
 
 def _published(service: Service) -> frozenset[IPv4Address | IPv6Address]:
     return frozenset(address for entry in service.ingress if (address := _parsed(entry.ip)))
-
-
-def _inside(balancer: CloudBalancer) -> Iterator[IPv4Address]:
-    return (place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged))
 
 
 def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:

@@ -13,7 +13,6 @@ from desired.change import Change, Verdict
 from desired.clock_guards import CLOCK_SKEW
 from desired.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS, explain_clocks
 from desired.finding import Facts, Finding
-from desired.heartbeats import STALE_AFTER, readiness_heard
 from desired.kinds import Verb
 from desired.load_balancer import IpTarget, ServerTarget, Target
 from desired.names import LABEL_SERVICE_UID
@@ -21,9 +20,13 @@ from desired.ownership import cloud_nodes, is_ignored
 from desired.routes.fates import Fate
 from desired.section import Absent, Present
 from desired.settings import Settings
-from desired.snapshot import Readiness, ServerStatus, Snapshot
+from desired.snapshot import Node, Readiness, ServerStatus, Snapshot
 
 RULE = "silent-cluster"
+STALE_AFTER = timedelta(minutes=100)
+"""Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
+half of it once more, by chance, after each change of the status. By default it is 5 minutes; a backup is mostly older.
+"""
 _STALE = f"{STALE_AFTER.total_seconds() / 60:g} minutes"
 
 
@@ -51,6 +54,16 @@ class Silence:
     that is being born, or whose network of pods is broken. It keeps what it has, and may change it."""
 
 
+def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
+    """What Ready proves of the kubelet: what it says, but Unknown where the heartbeat is older than STALE_AFTER.
+
+    Without a heartbeat what is said is believed, and so it is while the clocks differ: what hangs on that waits.
+    """
+    if node.heartbeat is None or snapshot.clocks.differ:
+        return node.ready
+    return Readiness.UNKNOWN if node.unheard_for(snapshot.taken_at) > STALE_AFTER else node.ready
+
+
 def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     """The silence of the cluster's Nodes; None while no machine of theirs is known to run, or some Node is Ready and no
     more than half of those that count are silent; half is enough where strangers are among them.
@@ -73,7 +86,7 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     if not ready:
         said = [node.ready for node in snapshot.nodes if node.key in ours]
         is_total = bool(running) and all(each is Readiness.UNKNOWN for each in said)
-        silent = sum(heard[key] is Readiness.UNKNOWN for key in ours if key in heard)
+        silent = sum(heard[key] is Readiness.UNKNOWN for key in ours)
         speaks = not strangers and 2 * silent <= len(ours)
         return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale), speaks=speaks)
     mute = sum(heard[key] is Readiness.UNKNOWN for key in running) + strangers

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from desired.clocks import Clocks
-from desired.heartbeats import STALE_AFTER, readiness_heard
+from desired.silent_cluster import STALE_AFTER, readiness_heard
 from desired.snapshot import Node, Readiness
 from tests.builders import NOW, a_settled_node, a_snapshot
 
