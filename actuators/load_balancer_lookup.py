@@ -1,6 +1,6 @@
 """Which load balancer a change is about, and what it is like at this moment."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
@@ -214,6 +214,15 @@ def own_now(reader: HetznerReader, change: Change, balancer: CloudBalancer, snap
     now = balancer_now(reader, balancer)
     require_own(now, change, balancer, snapshot)
     return now
+
+
+Look = Callable[[], BalancerNow]
+"""A look at a load balancer that also sees whose it is, as ``own_now`` does."""
+
+
+def look_for(reader: HetznerReader, change: Change, snapshot: Snapshot) -> Look:
+    """The look at the load balancer that a change writes a part of."""
+    return lambda: own_now(reader, change, balancer_of(change, snapshot), snapshot)
 
 
 def require_own(now: BalancerNow, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:

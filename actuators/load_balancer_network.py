@@ -7,8 +7,8 @@ from dataclasses import replace
 from actuators.errors import ApiError, Conflict, Invalid, NotFound, Transient
 from actuators.hands import Hands
 from actuators.hetzner_bodies import attachment_body
-from actuators.load_balancer_lookup import BalancerNow, balancer_of, name_of, own_now, path_of
-from actuators.load_balancer_targets import Look, put_back, remove_target
+from actuators.load_balancer_lookup import BalancerNow, Look, balancer_of, look_for, name_of, path_of
+from actuators.load_balancer_targets import put_back, remove_target
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import Attachment, CloudBalancer, Target, is_private
@@ -28,10 +28,7 @@ def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     address is, it comes back to the one that it had, and so does what was reached there. Before anything is sent once
     more, or put back, a look says whose the load balancer is by then.
     """
-
-    def look() -> BalancerNow:
-        return own_now(hands.reader, change, balancer_of(change, snapshot), snapshot)
-
+    look = look_for(hands.reader, change, snapshot)
     match change.before, change.after:
         case None, Attachment() as after:
             _attach(hands, balancer_of(change, snapshot), after, look)

@@ -1,12 +1,11 @@
 """The targets of a load balancer: adding, removing, and reaching a server by its other address."""
 
 import logging
-from collections.abc import Callable
 
 from actuators.errors import ApiError, Invalid, NotFound, Transient
 from actuators.hands import Hands
 from actuators.hetzner_bodies import named_target, target_body
-from actuators.load_balancer_lookup import BalancerNow, balancer_now, balancer_of, name_of, own_now, path_of
+from actuators.load_balancer_lookup import Look, balancer_now, balancer_of, look_for, name_of, path_of
 from actuators.misplanned import misplanned
 from desired.change import Change
 from desired.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
@@ -15,9 +14,6 @@ from desired.snapshot import Snapshot
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
-Look = Callable[[], BalancerNow]
-"""A look at a load balancer that also sees whose it is: raises Conflict when it is not the Service's own any more."""
-
 
 def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """Add or remove a target, or exchange the two addresses of a server. Raises an ApiError.
@@ -25,10 +21,7 @@ def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     A target that is there already is added, one that is not is removed (TGT-10). What others have added is planned
     only where a move in a network takes it away, or brings it back.
     """
-
-    def look() -> BalancerNow:
-        return own_now(hands.reader, change, balancer_of(change, snapshot), snapshot)
-
+    look = look_for(hands.reader, change, snapshot)
     match change.before, change.after:
         case None, (ServerTarget() | IpTarget() | SelectorTarget()) as after:
             add_target(hands, balancer_of(change, snapshot), after, look)
