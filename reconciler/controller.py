@@ -153,7 +153,7 @@ def run_controller(
         metrics.follow_budget(budget.left)
     acting = replace(
         hands.acting,
-        actuators=narrator.attends(within_budget(hands.acting.actuators, budget)),
+        actuators=narrator.attends(within_budget(hands.acting.actuators, budget.begin_change)),
         progress=narrator,
         is_called=wake.is_called,
     )

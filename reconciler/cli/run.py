@@ -96,7 +96,8 @@ def _once(looking: Looking, hands: Hands, stop: Stop) -> Report:
         outcome = hands.leader.wait_until_leader(stop)
         match outcome.standing:
             case Standing.LEADING:
-                actuators = within_budget(hands.acting.actuators, SharedAllowance(lambda: _allowance(hands)))
+                allowance = SharedAllowance(lambda: _allowance(hands))
+                actuators = within_budget(hands.acting.actuators, allowance.begin_change)
                 return _guarded(lambda: converge(looking, replace(hands.acting, actuators=actuators)))
             case Standing.NOT_LEADER:
                 return Report(not_leader=outcome.why)

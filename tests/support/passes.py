@@ -122,7 +122,7 @@ class Run:
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
         actuators = actuators_with(writer, self.eyes.kubernetes, Hands(reader, self.writer, actions))
         if self.budget is not None:
-            actuators = within_budget(actuators, self.budget)
+            actuators = within_budget(actuators, self.budget.begin_change)
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, writer, NAMESPACE)
         acting = Acting(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
