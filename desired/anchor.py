@@ -92,6 +92,12 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
     return Anchor(total, found, unknown, unreadable) if total else Anchor(0, 0, 0, unreadable, nodes, present, hidden)
 
 
+def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
+    """Whether what this project says, or has nothing of, says anything of this cluster."""
+    holds = anchor.state is AnchorState.HOLDS
+    return holds or (anchor.state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(witnesses))
+
+
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
 

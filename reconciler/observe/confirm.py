@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from actuators.clients.hetzner import HetznerReader
 from actuators.errors import ApiError, NotFound
+from desired.anchor import anchor_of_cloud, is_own_project, witnesses
 from desired.presumptions import servers_to_confirm
 from desired.section import Absent, Unknown
 from desired.settings import Settings
@@ -43,6 +44,7 @@ class Confirmer:
     def __init__(self, reader: HetznerReader) -> None:
         self._reader = reader
         self._asked: dict[int, _Asked] = {}
+        self._in_own_project = False
 
     def forget(self) -> None:
         """What was said to another token says nothing of this one's project. May be called from any thread."""
@@ -57,13 +59,21 @@ class Confirmer:
         """
         wanted = dict.fromkeys(servers_to_confirm(snapshot, settings))
         now = snapshot.taken_at
-        if snapshot.servers.complete:  # a list with a gap does not tell who is wanted
+        if snapshot.servers.complete:  # a list with a gap does not tell who is wanted, nor whose project it is
+            self._keep_apart(is_own_project(anchor_of_cloud(snapshot, settings), witnesses(snapshot, settings)))
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
         for server_id, answer in self._ask(todo[:most]).items():
             self._asked[server_id] = self._remember(server_id, answer, now)
         return self._noted(snapshot)
+
+    def _keep_apart(self, in_own_project: bool) -> None:
+        """Forget what was said while the anchor held when it no longer does, and the other way round: another project
+        has none of our servers, and a token may be changed without a word to us."""
+        if in_own_project != self._in_own_project:
+            self.forget()
+        self._in_own_project = in_own_project
 
     def _ask(self, server_ids: Sequence[int]) -> Mapping[int, _Answer]:
         if not server_ids:

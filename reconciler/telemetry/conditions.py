@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from actuators.errors import ApiError
 from actuators.outcome import Failed
-from desired.anchor import AnchorState
+from desired.anchor import is_own_project
 from desired.change import Change, Plan, Ruling, Verdict
 from desired.finding import Facts
 from desired.judgement import conditions_of
@@ -63,7 +63,7 @@ def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: It
     the plan was looked at, and where it is not certain that the token sees the cluster's own project.
     """
     facts = Facts(plan, snapshot, settings)
-    if settings.policy is Policy.OBSERVE or settings.only or not _is_ours(facts):
+    if settings.policy is Policy.OBSERVE or settings.only or not is_own_project(facts.anchor, facts.witnesses):
         return
     failed = dict(_refusals(tried))
     for service in filter(wants_balancer, snapshot.services or ()):
@@ -76,12 +76,6 @@ def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: It
         wanted = tuple(_named(condition, errors) for condition in conditions_of(service.key, judged, facts))
         if is_worth_a_write(service, wanted):
             yield service, wanted
-
-
-def _is_ours(facts: Facts) -> bool:
-    """Whether what was not found in the project says anything of this cluster (``project-anchor``)."""
-    state = facts.anchor.state
-    return state is AnchorState.HOLDS or (state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(facts.witnesses))
 
 
 def _refusals(tried: Iterable[Line]) -> Iterator[tuple[str, str]]:

@@ -465,3 +465,16 @@ def test_a_move_waits_for_a_target_that_may_not_come_back_at_once() -> None:
     for lie in (("network",), (), ("network",), ()):
         stage.run("a", *lie, loop=True)
     stage.settle()
+
+
+def test_what_a_strange_project_said_of_a_server_proves_nothing_in_our_own() -> None:
+    """A pass with the token of another project asks it for our servers by their ids, and it has none of them. Then the
+    token is right again, and half of the servers are missing from their list."""
+    stage = a_stage(nodes=8, services=(("web", {"use-private-ip": "true"}), ("db", {})))
+    stage.silence(minutes=1)
+    stage.join()
+    stage.delete_service("web")
+    stage.advance(15)
+    stage.delete_node(3)
+    stage.run("a", "token", loop=True)
+    stage.run("a", "servers:half", "services:half", loop=True)

@@ -14,9 +14,18 @@ from actuators.errors import NotFound
 from desired.diff import compute_plan
 from desired.section import Absent, Unknown
 from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.snapshot import Server, Snapshot
 from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
-from tests.builders import NOW, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot, incomplete
+from tests.builders import (
+    NOW,
+    a_joining_node,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    incomplete,
+    servers_of,
+)
 from tests.support.objects import server
 from tests.support.simulators import Simulation
 
@@ -208,6 +217,27 @@ def test_what_was_said_to_another_token_is_forgotten(sim: Simulation) -> None:
     made.confirm(lacking(1), Settings())
 
     assert asked(sim) == {1}
+
+
+@pytest.mark.parametrize("others", [(), (a_server(300, "stranger"),)], ids=["empty", "of strangers"])
+def test_what_a_strange_project_said_is_kept_apart(sim: Simulation, others: tuple[Server, ...]) -> None:
+    """For a while the token is another project's: its word counts only there, is asked for once, and what our own
+    project says is asked for again."""
+    confirm = confirmer(sim).confirm
+    confirm(lacking(1), Settings())
+    asked(sim)
+
+    def strange(after_s: float) -> Snapshot:
+        return replace(lacking(1, 2, after_s=after_s), servers=servers_of(*others))
+
+    assert confirm(strange(1), Settings()).confirmations == {1: Absent(), 2: Absent()}
+    assert asked(sim) == {1, 2}
+    confirm(strange(2), Settings())
+    assert asked(sim) == set()
+
+    assert confirm(lacking(1, 2, after_s=3), Settings(), most=0).confirmations == {}
+    confirm(lacking(1, 2, after_s=4), Settings())
+    assert asked(sim) == {1, 2}
 
 
 def test_what_was_never_asked_goes_first(sim: Simulation) -> None:
