@@ -478,3 +478,14 @@ def test_what_a_strange_project_said_of_a_server_proves_nothing_in_our_own() -> 
     stage.delete_node(3)
     stage.run("a", "token", loop=True)
     stage.run("a", "servers:half", "services:half", loop=True)
+
+
+def test_a_service_waits_for_a_person_together_with_its_load_balancer() -> None:
+    """One of three Nodes was deleted by hand, the server of another is gone: as many servers speak as do not, so that
+    a person decides on the end of the load balancer, and until then its Service stays."""
+    stage = a_stage(nodes=3, network=None)
+    stage.delete_node(1)
+    stage.delete_service()
+    stage.kill(3)
+    stage.settle()
+    assert stage.balancer()

@@ -599,7 +599,7 @@ class Stage:
         for cluster in self._real():
             for name, service in seen.services[cluster].items():
                 if "deletionTimestamp" in service["metadata"]:
-                    said.append((cluster, f"service/{name}", "cannot go"))
+                    said.append((cluster, f"load_balancer/{name}", "keeps its Service from going"))
         return said
 
     def _real(self) -> list[str]:
