@@ -13,13 +13,13 @@ from functools import partial
 from graphlib import TopologicalSorter
 from queue import SimpleQueue
 
-from actuators.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
+from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Change
-from desired.kinds import Api
-from desired.lanes import forerunners, urgent
-from desired.quota import narrow_scope_of, scope_of
-from desired.snapshot import Snapshot
+from desired.guards.history import narrow_scope_of, scope_of
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import Api
+from desired.plan.ordering import forerunners, urgent
 
 _log = logging.getLogger("hcloud-reconciler.apply")
 

@@ -3,11 +3,11 @@ project."""
 
 from datetime import datetime
 
-from actuators.clients.kubernetes import KubernetesWriter, segment
-from actuators.errors import Conflict, Denied, NotFound
-from desired.approval import Approval, format_approval
+from actuators.http.errors import Conflict, Denied, NotFound
+from actuators.http.kubernetes import KubernetesWriter, segment
+from desired.model.remembered import KEY, Remembered, format_remembered
 from desired.names import CONFIG_MAP
-from desired.remembered import KEY, Remembered, format_remembered
+from desired.plan.approval import Approval, format_approval
 
 
 def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> None:

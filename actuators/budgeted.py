@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from actuators.apply import Actuator
-from desired.change import Change
-from desired.kinds import KINDS
-from desired.snapshot import Snapshot
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import KINDS
 
 
 def within_budget(actuators: Mapping[str, Actuator], begin_change: Callable[[], None]) -> Mapping[str, Actuator]:

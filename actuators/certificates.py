@@ -4,17 +4,16 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from actuators.clients.wording import one_line
-from actuators.decoding import decoder
-from actuators.errors import Broken, Transient
-from actuators.hands import Hands
-from actuators.load_balancer_lookup import service_of
-from actuators.misplanned import misplanned
-from desired.change import Change
-from desired.load_balancer import ManagedCertificate
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken, Transient, one_line
+from actuators.load_balancers.lookup import service_of
+from actuators.outcome import misplanned
+from actuators.writers import Hands
+from desired.model.load_balancer import ManagedCertificate
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.service import Service
-from desired.snapshot import Snapshot
+from desired.plan.change import Change
 
 
 class _Certificates(msgspec.Struct):

@@ -1,6 +1,6 @@
 """The Lease by which one of several processes leads (coordination.k8s.io/v1): how it is read and written.
 
-Who may take it, and when, is decided in ``reconciler.leadership``.
+Who may take it, and when, is decided in ``reconciler.leader_election``.
 """
 
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from actuators.clients.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
-from actuators.decoding import decoder
-from actuators.errors import Broken, NotFound
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken, NotFound
+from actuators.http.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
 
 NOBODY = ""
 """The holder of a Lease that was given back."""

@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
-from actuators.decoding import decoder
-from actuators.errors import Broken, Conflict, NotFound
-from actuators.misplanned import misplanned
-from desired.change import Change, LostNode, NodeIdentity
-from desired.route import CONDITION_NETWORK, NetworkCondition
-from desired.shutdown import with_shutdown_taint
-from desired.snapshot import Node, NodeAddress, Snapshot, Taint
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken, Conflict, NotFound
+from actuators.http.hetzner import HetznerReader
+from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.outcome import misplanned
+from desired.model.route import CONDITION_NETWORK, NetworkCondition
+from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
+from desired.nodes.desired import with_shutdown_taint
+from desired.plan.change import Change, LostNode, NodeIdentity
 
 
 class _Meta(msgspec.Struct, rename="camel"):

@@ -1,6 +1,18 @@
-"""What became of a change that was to be applied."""
+"""What an actuator says of a change that it cannot have been given on purpose."""
 
 from dataclasses import dataclass
+
+from desired.plan.change import Change, State
+
+
+def misplanned(change: Change) -> TypeError:
+    """The error for a change whose sides are not of its kind: a bug of ours."""
+    return TypeError(f"{change.key}: {change.kind} from {_type(change.before)} to {_type(change.after)}")
+
+
+def _type(side: State | None) -> str:
+    return type(side).__name__
+
 
 STOPPED = "stopped before it began, by a signal or the deadline of --once"
 """Why a change was skipped that there was no time for."""
@@ -39,7 +51,7 @@ class Failed:
     error: str
     retry_after_s: float | None = None
     bars: str = ""
-    """The scope of all changes that Hetzner would refuse likewise (``desired.quota``); "" when it is this one alone."""
+    """The scope of all changes that Hetzner would refuse likewise (guard ``quota``); "" when it is this one alone."""
 
 
 Outcome = Applied | Pending | Skipped | Failed

@@ -10,14 +10,13 @@ from ipaddress import IPv4Address
 
 import msgspec
 
-from actuators.clients.wording import one_line
-from actuators.decoding import decoder
-from actuators.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient
-from actuators.hands import Hands
-from actuators.misplanned import misplanned
-from desired.change import Change
-from desired.route import Route, parse_route_key
-from desired.snapshot import Snapshot
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient, one_line
+from actuators.outcome import misplanned
+from actuators.writers import Hands
+from desired.model.route import Route, parse_route_key
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesReader, KubernetesWriter, segment
-from actuators.decoding import decoder
-from actuators.errors import Broken, Conflict, Invalid, NotFound
-from actuators.load_balancer_lookup import (
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken, Conflict, Invalid, NotFound
+from actuators.http.hetzner import HetznerReader
+from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesReader, KubernetesWriter, segment
+from actuators.load_balancers.lookup import (
     balancer_of,
     name_of,
     remaining,
@@ -22,12 +22,12 @@ from actuators.load_balancer_lookup import (
     require_own,
     service_of,
 )
-from actuators.misplanned import misplanned
-from desired.change import Change, Claimed
-from desired.load_balancer import Owner
+from actuators.outcome import misplanned
+from desired.model.load_balancer import Owner
+from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
-from desired.service import Ingress, Service, ServiceCondition
-from desired.snapshot import Snapshot
+from desired.plan.change import Change, Claimed
 
 
 class _Metadata(msgspec.Struct):

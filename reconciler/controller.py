@@ -4,43 +4,87 @@ A run that ends by itself pays for nothing in here.
 """
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from actuators.budgeted import within_budget
-from actuators.call_budget import CallBudget
-from actuators.errors import ApiError, Denied
-from desired.settings import Controller as Part
+from actuators.http.call_budget import CallBudget
+from actuators.http.errors import ApiError, Denied
+from desired.model.settings import Controller as Part
 from reconciler import __version__
-from reconciler.config import Config
-from reconciler.cycle import converge
-from reconciler.history import History
-from reconciler.leadership.leadership import Leadership
-from reconciler.loop import Pace, run_loop
+from reconciler.config.config import Config
+from reconciler.leader_election.leadership import Leadership
+from reconciler.passes.converge import converge
+from reconciler.passes.history import History
+from reconciler.passes.loop import Pace, run_loop
 from reconciler.result import Report
-from reconciler.secrets import RotatingToken
+from reconciler.runtime import Hands, Wired, permission_gaps
 from reconciler.telemetry.health import Health
-from reconciler.telemetry.logs import pairs
+from reconciler.telemetry.http_server import serve
+from reconciler.telemetry.logs import hide, pairs
 from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.narration import Narrator
-from reconciler.telemetry.serving import serve
+from reconciler.telemetry.pass_logger import Narrator
 from reconciler.triggers.kinds import Kind
 from reconciler.triggers.running import Triggers, watch_cluster
 from reconciler.wake import Wake
-from reconciler.wiring import Hands, Wired, permission_gaps
 
 if TYPE_CHECKING:
-    from desired.change import Change
+    from desired.plan.change import Change
 
 _log = logging.getLogger("hcloud-reconciler.controller")
+_secrets_log = logging.getLogger("hcloud-reconciler.secrets")
 
 _DEFAULT_RATE_LIMIT = 3600
 _ASK_AGAIN_S = 60.0
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+class RotatingToken:
+    """A token in a file. What cannot be read, or is no token, changes nothing: half a file is not a new secret."""
+
+    def __init__(self, path: Path, token: str, use: Callable[[str], object]) -> None:
+        """``token`` is the one in use; ``use`` is given each new one."""
+        self._path = path
+        self._token = token
+        self._use = use
+        self._trouble: str | None = None
+
+    def refresh(self) -> bool:
+        """Read the file; whether there is a new token in use now.
+
+        To be called between passes alone: each pass then proves by what it sees of the project that the token is not
+        another project's before it writes with it (design section 6, ``project-anchor``).
+        """
+        try:
+            token = self._path.read_text("utf-8").strip()
+        except (OSError, UnicodeError) as error:
+            self._complain(type(error).__name__)
+            return False
+        if not _TOKEN.fullmatch(token):
+            self._complain("it is empty" if not token else "it has a character that no token has")
+            return False
+        self._trouble = None
+        if token == self._token:
+            return False
+        self._token = token
+        hide(token)
+        self._use(token)
+        _secrets_log.info("a new token is in use %s", pairs(file=str(self._path)))
+        return True
+
+    def _complain(self, trouble: str) -> None:
+        """Once for each kind of trouble, and never with what is in the file."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            why = pairs(file=str(self._path), why=trouble)
+            _secrets_log.warning("the token cannot be read again, the old one stays %s", why)
 
 
 class Pacing:

@@ -1,13 +1,90 @@
-"""Asks the API server, at the start, whether all that a run needs is allowed (Kubernetes, SelfSubjectAccessReview)."""
+"""What each mode has to be allowed to do in the cluster: asked at the start, as a missing right is noticed at night.
+
+The rights to write follow from the table of kinds.
+"""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
-from actuators.clients.kubernetes import KubernetesWriter
-from actuators.decoding import decoder
-from desired.permissions import Permission
+from actuators.http.decoding import decoder
+from actuators.http.kubernetes import KubernetesWriter
+from desired.model.settings import Controller, Settings
+from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.plan.kinds import KINDS, Api
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Permission:
+    """One right, in the words of RBAC."""
+
+    verb: str
+    resource: str
+    """With a subresource, ``nodes/status``."""
+    group: str = ""
+    name: str = ""
+    """The one object that it is needed for; "" for all."""
+    is_beside_lease: bool = False
+    """Whether it is granted in the Lease's namespace alone."""
+
+    def __str__(self) -> str:
+        """``patch nodes/status``, as people say it."""
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {resource}" + (f" {self.name}" if self.name else "")
+
+
+_RIVALS = ("deployments", "daemonsets")
+
+
+def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) -> Mapping[Permission, tuple[str, ...]]:
+    """Right → what needs it, in a few words each. ``acts``: for more than a dry run; ``watches``: for a loop;
+    ``lease``: the name of the Lease, None without one."""
+    found: dict[Permission, list[str]] = {}
+    for permission, use in (*_reads(settings), *_stands_by(settings, watches=watches, lease=lease)):
+        found.setdefault(permission, []).append(use)
+    if acts:
+        for permission, use in _writes(settings):
+            found.setdefault(permission, []).append(use)
+    return {permission: tuple(dict.fromkeys(uses)) for permission, uses in found.items()}
+
+
+def _reads(settings: Settings) -> Iterator[tuple[Permission, str]]:
+    yield Permission("list", "nodes"), "everything"
+    yield Permission("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
+    yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "approvals"
+    yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
+    for resource in _RIVALS:
+        yield Permission("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
+    if Controller.SERVICE in settings.controllers:
+        yield Permission("list", "services"), "load balancers"
+
+
+def _stands_by(settings: Settings, *, watches: bool, lease: str | None) -> Iterator[tuple[Permission, str]]:
+    if lease is not None:
+        for verb in ("get", "create", "update"):
+            name = "" if verb == "create" else lease  # a creation cannot be granted for one name
+            yield Permission(verb, "leases", "coordination.k8s.io", name, is_beside_lease=True), "leading"
+    if watches:
+        yield Permission("watch", "nodes"), "noticing Nodes before the next interval"
+        if Controller.SERVICE in settings.controllers:
+            yield Permission("watch", "services"), "noticing Services before the next interval"
+
+
+def _writes(settings: Settings) -> Iterator[tuple[Permission, str]]:
+    for verb in ("create", "patch"):
+        yield Permission(verb, "events"), "events"
+    yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
+    yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
+    for kind in KINDS.values():
+        if kind.controller in settings.controllers:
+            for call in kind.calls:
+                if call.api is Api.KUBERNETES:
+                    yield Permission(call.verb, call.resource), kind.name
+    if Controller.LIFECYCLE in settings.controllers:
+        yield Permission("get", "nodes"), "node.delete"
+
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SHOWN = 3

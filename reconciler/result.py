@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Change, Hold, Note, NoteKind, Verdict
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
-from desired.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from desired.explanation.node import Explanation

@@ -9,7 +9,7 @@ from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.annotations.options import Defaults
 from desired.annotations.table import BY_FIELD
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     Attachment,
     BalancerType,
     Certificate,
@@ -23,11 +23,11 @@ from desired.load_balancer import (
     ServerTarget,
     Target,
 )
+from desired.model.service import Ingress, Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.section import Present, Section
-from desired.service import Ingress, Service
-from desired.settings import Settings
-from desired.snapshot import Network, Node, Server, Snapshot
 from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_snapshot
 
 SERVICE_UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0011"

@@ -6,13 +6,8 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
-from desired.absence import proof_of_absence
-from desired.change import Change, LostNode, NodeIdentity, State
-from desired.kinds import KINDS, Verb
-from desired.names import TAINT_UNINITIALIZED
-from desired.others import Others
-from desired.section import Absent, K, Present, Section, V
-from desired.snapshot import (
+from desired.model.absence import proof_of_absence
+from desired.model.snapshot import (
     AddressType,
     Condition,
     Network,
@@ -23,8 +18,13 @@ from desired.snapshot import (
     ServerStatus,
     Snapshot,
     Taint,
+    Workload,
 )
-from desired.workload import Workload
+from desired.names import TAINT_UNINITIALIZED
+from desired.nodes.contested import Others
+from desired.plan.change import Change, LostNode, NodeIdentity, State
+from desired.plan.kinds import KINDS, Verb
+from desired.section import Absent, K, Present, Section, V
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 UNINITIALIZED = Taint(TAINT_UNINITIALIZED, "NoSchedule", "true")

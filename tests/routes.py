@@ -8,12 +8,12 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from desired.provider_id import CloudID, parse_provider_id
-from desired.route import CONDITION_NETWORK, ROUTED, Member, MemberKind, NetworkCondition, Route
+from desired.model.route import CONDITION_NETWORK, ROUTED, Member, MemberKind, NetworkCondition, Route
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Condition, Network, Node, NodeAddress, Server, Snapshot
 from desired.routes.pod_cidrs import destinations_of
 from desired.section import Present, Section
-from desired.settings import Settings
-from desired.snapshot import AddressType, Condition, Network, Node, NodeAddress, Server, Snapshot
+from desired.syntax.provider_id import CloudID, parse_provider_id
 from tests.builders import a_server, a_settled_node, a_snapshot
 
 CLUSTER_CIDR = IPv4Network("10.244.0.0/16")

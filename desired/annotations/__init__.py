@@ -1,1 +1,4 @@
-"""What a Service of type LoadBalancer asks for: its annotations, what they mean, and what Hetzner cannot do."""
+"""Annotations of Services: the one table of them, their grammar, and what is wrong or odd about values.
+
+Read ``table`` first, then ``options``.
+"""

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from desired.annotations.choices import Protocol
-from desired.annotations.contradictions import contradictions, missing_for_creation, missing_without_network
 from desired.annotations.options import BadAnnotation, Defaults, Options
-from desired.annotations.parsing import read_options
-from desired.annotations.remarks import Remark, remarks_on
+from desired.annotations.parsing import contradictions, missing_for_creation, missing_without_network, read_options
 from desired.annotations.table import BY_FIELD
+from desired.annotations.warnings import Remark, remarks_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network
 from typing import Final, Generic, TypeVar
 
-from desired import bounds
 from desired.annotations.choices import CertificateType
-from desired.bounds import Bound, shown_text
-from desired.grammar import parse_bool, parse_cidr, parse_duration
-from desired.selector import Selector, parse_selector
+from desired.syntax import bounds
+from desired.syntax.bounds import Bound, shown_text
+from desired.syntax.go import parse_bool, parse_cidr, parse_duration
+from desired.syntax.selector import Selector, parse_selector
 
 T = TypeVar("T")
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -8,7 +8,7 @@ from typing import Any
 from desired.annotations.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
 from desired.annotations.table import BY_FIELD
 from desired.section import UNMANAGED, Unmanaged
-from desired.selector import Selector
+from desired.syntax.selector import Selector
 
 _LONGEST_S = 1e9
 """Seconds in which an overlong default of the environment ends up; no range allows them."""

@@ -1,15 +1,144 @@
-"""Annotations and defaults → options, or everything that is wrong with them."""
+"""Options that are fine one by one and cannot be together: what the API or the reference would refuse for certain.
 
-from collections.abc import Mapping
+Three lists, because two of them hang on more than the options: on whether the load balancer has to be created, and on
+whether there is a network.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from desired.annotations.choices import DeletionPolicy
-from desired.annotations.contradictions import contradictions
+from desired.annotations.choices import CertificateType, DeletionPolicy, Protocol
 from desired.annotations.options import BadAnnotation, Defaults, Options
 from desired.annotations.table import BY_FIELD, Annotation
-from desired.bounds import shown_text
-from desired.section import UNMANAGED
+from desired.section import UNMANAGED, Unmanaged
+from desired.syntax.bounds import shown_text
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What must not be."""
+
+    field: str
+    """The option that a person would change first."""
+    others: tuple[str, ...]
+    """What the rule looks at besides."""
+    broken: Callable[[Options], bool]
+    remedy: str
+    """What is wrong and what to do; ``{name}`` stands for the option ``name``, ``{name.key}`` for its annotation."""
+
+
+def contradictions(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
+    """What can be no load balancer at all. Nothing is said that hangs on an option in ``unreadable``."""
+    return tuple(_broken(_ALWAYS, options, unreadable))
+
+
+def missing_for_creation(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
+    """What a load balancer, or its https port, needs when it has to be created; one that is there keeps what it has."""
+    return tuple(_broken(_TO_CREATE, options, unreadable))
+
+
+def missing_without_network(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
+    """What cannot be where ``HCLOUD_NETWORK`` is not set (TGT-2, LB-6)."""
+    return tuple(_broken(_WITHOUT_NETWORK, options, unreadable))
+
+
+def _broken(rules: Iterable[_Rule], options: Options, unreadable: Collection[str]) -> Iterable[BadAnnotation]:
+    for rule in rules:
+        if not {rule.field, *rule.others} & set(unreadable) and rule.broken(options):
+            row = BY_FIELD[rule.field]
+            named = row.full_key + (f" (or {row.variable})" if row.variable else "")
+            value = getattr(options, rule.field)
+            state = "is not set" if value is UNMANAGED else f"is {_shown(value)}"
+            texts = {field: _Named(getattr(options, field), BY_FIELD[field].full_key) for field in rule.others}
+            yield BadAnnotation(row.full_key, f"{named} {state}: {rule.remedy.format_map(texts)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """An option as a remedy shows it."""
+
+    value: Any
+    key: str
+
+    def __str__(self) -> str:
+        return _shown(self.value)
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _outside_its_range(options: Options) -> bool:
+    address, network = options.private_ipv4, options.private_subnet_ip_range
+    return not isinstance(address, Unmanaged) and not isinstance(network, Unmanaged) and address not in network
+
+
+_ALWAYS = (
+    _Rule(
+        "private_ipv4",
+        ("private_subnet_ip_range",),
+        _outside_its_range,
+        "it is outside {private_subnet_ip_range}, the range of the subnet; choose an address inside, or correct"
+        " {private_subnet_ip_range.key}",
+    ),
+    _Rule(
+        "http_redirect_http",
+        ("protocol",),
+        lambda options: options.http_redirect_http is True and options.protocol is not Protocol.HTTPS,
+        "only https can be redirected to, and the protocol is {protocol}; set {protocol.key} to https, or remove this",
+    ),
+    _Rule(
+        "http_sticky_sessions",
+        ("protocol",),
+        lambda options: options.http_sticky_sessions is True and options.protocol is Protocol.TCP,
+        "only http and https have sessions, and the protocol is tcp; set {protocol.key}, or remove this",
+    ),
+    _Rule(
+        "http_managed_certificate_domains",
+        ("certificate_type",),
+        lambda options: (
+            options.certificate_type is CertificateType.MANAGED
+            and options.http_managed_certificate_domains is UNMANAGED
+        ),
+        "a managed certificate needs domains, such as example.com,*.example.com; name them, or remove"
+        " {certificate_type.key}",
+    ),
+)
+_TO_CREATE = (
+    _Rule(
+        "location",
+        ("network_zone",),
+        lambda options: options.location is UNMANAGED and options.network_zone is UNMANAGED,
+        "a load balancer that has to be created needs a location, such as fsn1, or a zone in {network_zone.key}, such"
+        " as eu-central; set one of the two",
+    ),
+    _Rule(
+        "http_certificates",
+        ("protocol", "certificate_type"),
+        lambda options: (
+            options.protocol is Protocol.HTTPS
+            and options.certificate_type is CertificateType.UPLOADED
+            and options.http_certificates is UNMANAGED
+        ),
+        "protocol https needs a certificate; name one that was uploaded, or set {certificate_type.key} to managed",
+    ),
+)
+_WITHOUT_NETWORK = (
+    _Rule(
+        "use_private_ip",
+        (),
+        lambda options: options.use_private_ip,
+        "there are no private addresses without a network; set HCLOUD_NETWORK, or this to false",
+    ),
+    _Rule(
+        "disable_public_network",
+        (),
+        lambda options: options.disable_public_network is True,
+        "nothing could reach a load balancer that has no network either; set HCLOUD_NETWORK, or this to false",
+    ),
+)
 
 
 class Origin(StrEnum):

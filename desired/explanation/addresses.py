@@ -4,16 +4,13 @@ again here."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from desired.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips
 from desired.explanation.fact import Fact, Rule
-from desired.joining import JoiningNode
-from desired.node_fields import desired_addresses
-from desired.nodes import DesiredNode
-from desired.others import ContestedAddress, Others, choose_hostname
+from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
+from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips
+from desired.nodes.contested import ContestedAddress, Others, choose_hostname
+from desired.nodes.desired import DesiredNode, JoiningNode, SettledNode, desired_addresses
 from desired.section import Present, Unknown, Unmanaged
-from desired.settings import AddressFamily, Controller, Settings
-from desired.settled import SettledNode
-from desired.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
 
 
 def explain_addresses(

@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from desired.annotations.table import BY_FIELD
-from desired.change import Change
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.fate import if_withheld
-from desired.load_balancer import CloudBalancer, Identity, Owner
-from desired.load_balancers.identity import owner_of, wanted_name
-from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
-from desired.load_balancers.serving import Serving
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, Undecided, owner_of, wanted_name
+from desired.load_balancers.release import Leaving
+from desired.model.load_balancer import CloudBalancer, Identity, Owner
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
@@ -20,9 +20,8 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
+from desired.plan.change import Change
 from desired.section import Present
-from desired.service import Service
-from desired.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

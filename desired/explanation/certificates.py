@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
-from desired.load_balancer import Certificate, CloudBalancer
-from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.serving import Serving
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.release import Leaving
+from desired.model.load_balancer import Certificate, CloudBalancer
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.service import Service
-from desired.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

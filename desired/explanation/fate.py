@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from desired.change import Change, Verdict
+from desired.plan.change import Change, Verdict
 
 
 def planned(changes: Collection[Change]) -> str:

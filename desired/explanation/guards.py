@@ -4,26 +4,24 @@ server went."""
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from desired.address_guards import closes_to_pods, takes_addresses
-from desired.blast_radius import cloud_losses
-from desired.change import Change, Hold, Verdict
-from desired.clock_guards import CLOCK_SKEW
-from desired.departing import departing_node
-from desired.diff import diff
-from desired.finding import Facts, Finding
-from desired.guards import GUARDS
-from desired.kinds import Verb
-from desired.load_balancers.switching import SWITCH
-from desired.matching import Gone
-from desired.other_controller import RULE as OTHER_CONTROLLER
-from desired.other_controller import other_controllers
-from desired.presumptions import servers_presumed_gone
-from desired.quota import QUOTA
+from desired.guards.absence_proof import servers_presumed_gone
+from desired.guards.clocks import CLOCK_SKEW
+from desired.guards.facts import Facts, Finding
+from desired.guards.history import QUOTA
+from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
+from desired.guards.other_controllers import RULE as OTHER_CONTROLLER
+from desired.guards.other_controllers import other_controllers
+from desired.guards.table import GUARDS
+from desired.load_balancers.switch import SWITCH
+from desired.model.settings import Settings
+from desired.model.snapshot import Condition, Node, Readiness, Snapshot
+from desired.model.suspension import BACK_OFF, FLAPPING
+from desired.nodes.desired import departing_node
+from desired.nodes.matching import Gone
+from desired.plan.change import Change, Hold, Verdict
+from desired.plan.kinds import Verb
+from desired.planner import DesiredState, diff
 from desired.routes.gateways import Gateways
-from desired.settings import Settings
-from desired.snapshot import Condition, Node, Readiness, Snapshot
-from desired.state import DesiredState
-from desired.suspension import BACK_OFF, FLAPPING
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "silent-cluster": lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,

@@ -6,9 +6,9 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.table import BY_FIELD
-from desired.load_balancer import CloudBalancer, Listener, ServerTarget
+from desired.model.load_balancer import CloudBalancer, Listener, ServerTarget
 from desired.section import UNMANAGED
-from desired.selector import Selector
+from desired.syntax.selector import Selector
 
 
 def in_use(field: str, balancer: CloudBalancer) -> str | None:

@@ -4,13 +4,11 @@ again here."""
 from collections.abc import Mapping
 
 from desired.explanation.fact import NOT_OURS, Fact, Rule
-from desired.joining import JoiningNode
-from desired.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
-from desired.nodes import DesiredNode
+from desired.model.settings import Settings
+from desired.model.snapshot import Node
+from desired.nodes.desired import DesiredNode, JoiningNode, SettledNode
+from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
 from desired.section import UNMANAGED, Unmanaged
-from desired.settings import Settings
-from desired.settled import SettledNode
-from desired.snapshot import Node
 
 
 def explain_labels(node: Node, wanted: DesiredNode | None, settings: Settings, left: str) -> tuple[Fact, ...]:

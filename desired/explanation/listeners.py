@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.remarks import Remark
-from desired.change import Change, Note
+from desired.annotations.warnings import Remark
 from desired.explanation.fate import if_withheld
-from desired.kinds import Verb
-from desired.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Listener, LoadBalancer
-from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.desired import Serving
 from desired.load_balancers.listeners import ports_without_node_port
-from desired.load_balancers.matching import Contested, Foreign
-from desired.load_balancers.serving import Serving
+from desired.load_balancers.ownership import Contested, Foreign
+from desired.load_balancers.release import Leaving
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Listener, LoadBalancer
+from desired.plan.change import Change, Note
+from desired.plan.kinds import Verb
 from desired.section import UNMANAGED
 
 

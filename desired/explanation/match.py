@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from desired.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Miss, Unmatched, Unsupported
-from desired.provider_id import CloudID, parse_provider_id
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Miss, Unmatched, Unsupported
 from desired.section import Absent, Unknown
-from desired.snapshot import Node, Server, Snapshot
+from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,16 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from desired.change import Change
 from desired.explanation.fate import if_withheld
-from desired.load_balancer import CloudBalancer, Health, LoadBalancer, ServerTarget, Target
-from desired.load_balancers.attaching import network_id
-from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.serving import Serving
+from desired.load_balancers.attachment import network_id
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.release import Leaving
 from desired.load_balancers.targets import Membership, NodeTarget
-from desired.ownership import cloud_nodes
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.model.load_balancer import CloudBalancer, Health, LoadBalancer, ServerTarget, Target
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.nodes.ownership import cloud_nodes
+from desired.plan.change import Change
 
 _Targets = tuple[Target, ...]
 """Those of one name: a server may be a target twice, by its public and by its private address."""

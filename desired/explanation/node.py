@@ -7,10 +7,6 @@ cannot differ from what a pass does.
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.anchor import Anchor, anchor_of_cloud
-from desired.announced import why_announced
-from desired.blast_radius import NodeLosses, cloud_losses
-from desired.change import Change, Note, NoteKind, Plan
 from desired.explanation.addresses import explain_addresses
 from desired.explanation.fact import Fact
 from desired.explanation.guards import Word, guard_words, words_on_deletion
@@ -19,14 +15,18 @@ from desired.explanation.match import ServerMatch, explain_match
 from desired.explanation.routes import NodeRoutes, explain_network_condition, explain_routes
 from desired.explanation.stage import Stage, stage_of, why_in, why_left
 from desired.explanation.taints import explain_conditions, explain_taints
-from desired.finding import Facts
-from desired.judgement import restrict
-from desired.matching import Matcher
-from desired.ownership import is_ignored
-from desired.provider_id import CloudID, parse_provider_id
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Snapshot
-from desired.state import compute_desired
+from desired.guards.anchor import Anchor, anchor_of_cloud
+from desired.guards.facts import Facts
+from desired.guards.judge import restrict
+from desired.guards.nodes import NodeLosses, cloud_losses
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.nodes.disruption import why_announced
+from desired.nodes.matching import Matcher
+from desired.nodes.ownership import is_ignored
+from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.planner import compute_desired
+from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """What can be explained: a Node or a Service, by its key in plans."""
 
-from desired.change import Plan
 from desired.explanation.node import Explanation, explain, why_no_node
 from desired.explanation.service import ServiceExplanation, explain_service, why_no_service
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Plan
 
 
 def explain_object(

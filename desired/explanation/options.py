@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from desired.annotations.claims import judge_claim
 from desired.annotations.parsing import Origin, deletion_policy, origin_of, read_options
-from desired.annotations.remarks import Remark
 from desired.annotations.table import BY_FIELD, Annotation
+from desired.annotations.warnings import Remark
 from desired.explanation.in_use import in_use, shown
-from desired.load_balancer import CloudBalancer
-from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.serving import Serving
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.release import Leaving
+from desired.model.load_balancer import CloudBalancer
+from desired.model.settings import Settings
 from desired.section import UNMANAGED
-from desired.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

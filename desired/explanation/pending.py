@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from desired.change import Change, Verdict
 from desired.explanation.guards import Word
-from desired.load_balancer import KNOWN_AFTER_APPLY
-from desired.load_balancers.leaving import Leaving
+from desired.load_balancers.desired import Serving
 from desired.load_balancers.listeners import ports_without_node_port
-from desired.load_balancers.serving import Serving
+from desired.load_balancers.release import Leaving
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.names import FINALIZER_BALANCER
+from desired.plan.change import Change, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from collections.abc import Collection
 
 from desired.annotations.table import BY_FIELD
-from desired.change import Change, Verdict
 from desired.explanation.fact import NOT_OURS, Fact, Rule
 from desired.explanation.fate import if_withheld
-from desired.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer
+from desired.model.service import Ingress, Service, ServiceCondition
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
-from desired.service import Ingress, Service, ServiceCondition
+from desired.plan.change import Change, Verdict
 
 _OURS = (CONDITION_READY, CONDITION_IN_SYNC)
 

@@ -5,20 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
-from desired.change import Change, Plan
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.fate import if_withheld
 from desired.explanation.stage import Stage, why_left
-from desired.route import CONDITION_NETWORK, NetworkCondition, route_key
+from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.plan.change import Change, Plan
+from desired.routes.actions import GOING, Decided, Fate
 from desired.routes.claims import UNDECIDED, Claim, Standing
 from desired.routes.conditions import condition_of
-from desired.routes.fates import GOING, Decided, Fate
-from desired.routes.network import DesiredRoutes
-from desired.routes.places import Place
+from desired.routes.desired import DesiredRoutes
+from desired.routes.endpoints import Place
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
 from desired.section import Absent, Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ cannot differ from what a pass does.
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.anchor import Anchor, anchor_of_cloud
-from desired.annotations.remarks import Remark
-from desired.change import Change, Note, NoteKind, Plan
+from desired.annotations.warnings import Remark
 from desired.explanation.balancer import FoundBalancer, balancer_of, explain_balancer
 from desired.explanation.certificates import CertificateFact, explain_certificates
 from desired.explanation.fact import Fact
@@ -21,15 +19,16 @@ from desired.explanation.options import OptionFact, explain_options, explain_rem
 from desired.explanation.pending import Wait, explain_pending
 from desired.explanation.published import explain_conditions_of, explain_status
 from desired.explanation.service_stage import ServiceStage, stage_of_service, why_in_stage, why_undecided
-from desired.finding import Facts
-from desired.judgement import conditions_of, restrict
-from desired.load_balancers.identity import former_by_name, owner_of
-from desired.load_balancers.matching import left_behind
-from desired.load_balancers.serving import Serving
-from desired.load_balancers.undo import due_of, shown_time
-from desired.service import Service
-from desired.settings import Controller, Settings
-from desired.snapshot import Snapshot
+from desired.guards.anchor import Anchor, anchor_of_cloud
+from desired.guards.facts import Facts
+from desired.guards.judge import conditions_of, restrict
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.ownership import former_by_name, left_behind, owner_of
+from desired.load_balancers.release import due_of, shown_time
+from desired.model.service import Service
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Note, NoteKind, Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ takes none."""
 from collections.abc import Collection
 from enum import StrEnum
 
-from desired.change import Change, NoteKind
 from desired.explanation.fate import fate, planned
-from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.serving import Serving
-from desired.load_balancers.undo import shown_time
-from desired.service import TYPE_LOAD_BALANCER, Service
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.release import Leaving, shown_time
+from desired.model.service import TYPE_LOAD_BALANCER, Service
+from desired.plan.change import Change, NoteKind
 
 
 class ServiceStage(StrEnum):

@@ -3,17 +3,16 @@
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-from desired.absence import is_departing
-from desired.change import Change, Note, NoteKind
-from desired.departing import asked_to_go
 from desired.explanation.fate import fate, planned
 from desired.explanation.match import ServerMatch
-from desired.joining import is_joining
-from desired.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Unmatched, Unsupported
-from desired.ownership import is_ignored
+from desired.model.absence import is_departing
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node
+from desired.nodes.desired import asked_to_go, is_joining
+from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Unmatched, Unsupported
+from desired.nodes.ownership import is_ignored
+from desired.plan.change import Change, Note, NoteKind
 from desired.section import Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import Node
 
 
 class Stage(StrEnum):

@@ -1,17 +1,14 @@
 """The taints and conditions of a Node, each with the rule behind it. What should be there is the desired state's, and
 not decided again here."""
 
-from desired.announced import is_announcing
 from desired.explanation.fact import NOT_OURS, Fact, Rule
 from desired.explanation.stage import Stage, why_left
-from desired.joining import JoiningNode
+from desired.model.settings import Controller, Settings, Waits
+from desired.model.snapshot import Condition, Node, Readiness, Taint
 from desired.names import TAINT_UNINITIALIZED
-from desired.nodes import DesiredNode
+from desired.nodes.desired import DesiredNode, JoiningNode, SettledNode, has_shutdown_taint, with_shutdown_taint
+from desired.nodes.disruption import is_announcing
 from desired.section import Unmanaged
-from desired.settings import Controller, Settings, Waits
-from desired.settled import SettledNode
-from desired.shutdown import has_shutdown_taint, with_shutdown_taint
-from desired.snapshot import Condition, Node, Readiness, Taint
 
 
 def explain_taints(node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> tuple[Fact, ...]:

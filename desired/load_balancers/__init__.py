@@ -1,1 +1,4 @@
-"""What load balancers should be: which one belongs to which Service, its parts, their differences and their order."""
+"""The rules for load balancers of Services: whose each one is, what it should be, and the steps that lead there.
+
+Read ``ownership`` first, then ``desired``, then ``changes`` and ``parts``.
+"""

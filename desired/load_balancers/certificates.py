@@ -12,13 +12,13 @@ from difflib import get_close_matches
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.change import Note, NoteKind
-from desired.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
-from desired.load_balancers.identity import labels_of
+from desired.load_balancers.ownership import labels_of
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
+from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
-from desired.service import Service
-from desired.snapshot import Snapshot
 
 _NAME = BY_FIELD["http_managed_certificate_name"].full_key
 _DOMAINS = BY_FIELD["http_managed_certificate_domains"].full_key

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
-from desired.change import Change, Note, NoteKind, Verdict
-from desired.load_balancer import CloudBalancer, Target
-from desired.load_balancers.identity import owner_of, wanted_name
+from desired.load_balancers.ownership import owner_of, wanted_name
+from desired.model.load_balancer import CloudBalancer, Target
+from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
+from desired.plan.change import Change, Note, NoteKind, Verdict
 from desired.section import Present
-from desired.service import Ingress, Service, ServiceCondition
-from desired.snapshot import Snapshot
 
 _LONGEST = 1024
 """Characters of a message."""

@@ -1,14 +1,164 @@
-"""The ports on which a load balancer should listen, and what each of them does (PORT-1 to PORT-5)."""
+"""What becomes of the parts of a listener that nobody asked for: they keep their value, or get the API's default (W-3).
+
+Once a wish is filled up with what is there, the two differ exactly when something has to be done.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Options
-from desired.load_balancer import HttpOptions, KnownAfterApply, Listener
-from desired.load_balancers.health_checks import desired_health_check
+from desired.annotations.table import BY_FIELD
+from desired.load_balancers.certificates import CertificateWish
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    HealthCheck,
+    HttpCheck,
+    HttpOptions,
+    KnownAfterApply,
+    Listener,
+)
+from desired.model.service import Service
+from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Unmanaged
-from desired.service import Service
+
+Part = TypeVar("Part", Listener, HealthCheck, HttpOptions, HttpCheck)
+
+
+def filled(wanted: Listener, present: Listener | None, *, reset: bool) -> Listener:
+    """``wanted`` with what it leaves open taken from ``present``, or from the API's defaults where ``reset`` says so.
+
+    None is a listener that has to be added: the API fills in what is left open. So it does for a part that the listener
+    does not have yet, as when TCP becomes HTTP; such a part stays UNMANAGED without ``reset``. Certificates are never
+    reset, because https cannot be without. ``filled(wanted, present) == present`` means that nothing has to be done.
+    """
+    if present is None:
+        return wanted
+    source = api_defaults(wanted) if reset else present
+    return replace(
+        _completed(wanted, source),
+        health_check=_health_check(wanted.health_check, source.health_check, present.health_check),
+        http=_http(wanted, present, source),
+    )
+
+
+def api_defaults(listener: Listener) -> Listener:
+    """A listener of the same ports and protocols of which nothing else is said, as the API makes it (hetzner-api 8)."""
+    check = listener.health_check
+    over_http = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"), tls=False)
+    http = HttpOptions("HCLBSTICKY", 300, 50, certificates=(), redirect_http=False, sticky_sessions=False)
+    return Listener(
+        port=listener.port,
+        destination_port=listener.destination_port,
+        protocol=listener.protocol,
+        health_check=HealthCheck(
+            protocol=check.protocol,
+            port=check.port,
+            interval_s=15,
+            timeout_s=10,
+            retries=3,
+            http=None if check.protocol is Protocol.TCP else over_http,
+        ),
+        proxyprotocol=False,
+        http=None if listener.protocol is Protocol.TCP else http,
+    )
+
+
+def _http(wanted: Listener, present: Listener, source: Listener) -> HttpOptions | None:
+    if wanted.http is None or source.http is None:
+        return wanted.http
+    kept = present.http if present.protocol is wanted.protocol else None
+    known = replace(source.http, certificates=kept.certificates if kept else UNMANAGED)
+    if source is present and kept is None:
+        # What only https has does not pass from one protocol to another; http would be refused with it.
+        known = replace(known, redirect_http=UNMANAGED)
+    return _completed(wanted.http, known)
+
+
+def _health_check(wanted: HealthCheck, source: HealthCheck, present: HealthCheck) -> HealthCheck:
+    http = wanted.http
+    if http is not None and source.http is not None:
+        http = _with_present_order(_completed(http, source.http), present.http)
+    return replace(_completed(wanted, source), http=http)
+
+
+def _with_present_order(wanted: HttpCheck, present: HttpCheck | None) -> HttpCheck:
+    """The order of status codes means nothing: the same ones are no difference."""
+    codes, there = wanted.status_codes, present.status_codes if present else UNMANAGED
+    is_same = isinstance(codes, tuple) and isinstance(there, tuple) and set(codes) == set(there)
+    return replace(wanted, status_codes=there) if is_same else wanted
+
+
+def _completed(wanted: Part, source: Part) -> Part:
+    """``wanted`` with each field that it leaves open taken from ``source``."""
+    names = [field.name for field in fields(wanted) if getattr(wanted, field.name) is UNMANAGED]
+    known: dict[str, Any] = {name: getattr(source, name) for name in names}
+    return replace(wanted, **known)
+
+
+_KUBE_PROXY_PATH = "/healthz"
+
+
+def desired_health_check(options: Options, node_port: int, kube_proxy_port: int = 0) -> HealthCheck:
+    """The health check of the listener that leads to ``node_port``; what nobody asks for is UNMANAGED.
+
+    As long as nothing is said of health checks they speak TCP, whatever the listener speaks (PORT-6). Once something is
+    said they speak what the listener speaks, unless they have a protocol of their own. The options of HTTP count only
+    with HTTP (PORT-7). ``kube_proxy_port`` is the healthCheckNodePort of ``externalTrafficPolicy: Local``, 0 without:
+    who wants it has kube-proxy asked there whether the Node has a pod, instead of the pods (W-20).
+    """
+    if kube_proxy_port > 0 and options.asks_kube_proxy:
+        return _asking_kube_proxy(options, kube_proxy_port)
+    asked = _protocol(options)
+    speaks_http = asked is not Protocol.TCP
+    return HealthCheck(
+        protocol=Protocol.HTTP if speaks_http else Protocol.TCP,
+        port=node_port if options.health_check_port is UNMANAGED else options.health_check_port,
+        interval_s=options.health_check_interval,
+        timeout_s=options.health_check_timeout,
+        retries=options.health_check_retries,
+        http=_http_check(options, asked) if speaks_http else None,
+    )
+
+
+def _asking_kube_proxy(options: Options, port: int) -> HealthCheck:
+    """kube-proxy speaks plain HTTP, whatever the listener speaks: a TLS that an earlier check had must not stay."""
+    http = _http_check(options, Protocol.HTTP)
+    return HealthCheck(
+        protocol=Protocol.HTTP,
+        port=port,
+        interval_s=options.health_check_interval,
+        timeout_s=options.health_check_timeout,
+        retries=options.health_check_retries,
+        http=replace(
+            http,
+            path=_KUBE_PROXY_PATH if http.path is UNMANAGED else http.path,
+            tls=False if http.tls is UNMANAGED else http.tls,
+        ),
+    )
+
+
+def _protocol(options: Options) -> Protocol:
+    """What is asked for, HTTPS included, which the API writes as HTTP over TLS (W-13)."""
+    if not options.checks_health:
+        return Protocol.TCP
+    return options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
+
+
+def _http_check(options: Options, asked: Protocol) -> HttpCheck:
+    return HttpCheck(
+        domain=options.health_check_http_domain,
+        path=options.health_check_http_path,
+        status_codes=options.http_status_codes,
+        tls=_tls(options.health_check_http_validate_certificate, asked),
+    )
+
+
+def _tls(said: bool | Unmanaged, asked: Protocol) -> bool | Unmanaged:
+    """HTTPS means TLS unless somebody says otherwise: pods behind an https listener may well speak plain HTTP."""
+    return True if said is UNMANAGED and asked is Protocol.HTTPS else said
 
 
 def desired_listeners(
@@ -65,3 +215,67 @@ def _http_options(
         redirect_http=redirect if over_tls else UNMANAGED,
         sticky_sessions=options.http_sticky_sessions,
     )
+
+
+def possible_listeners(
+    service: Service,
+    wanted: Mapping[int, Listener],
+    present: Mapping[int, Listener],
+    limit: int,
+    certificates: CertificateWish,
+) -> tuple[Mapping[int, Listener], tuple[Note, ...]]:
+    """Port → listener, at most ``limit`` of them, and notes on those that are left out or wait.
+
+    What is there goes before what is new, then the order of the Service's ports decides. ``present`` are the listeners
+    that are there: none of them goes only because something of it is not known yet.
+    """
+    listeners: dict[int, Listener] = {
+        port: present[port] for port in ports_without_node_port(service) if port in present
+    }
+    notes: list[Note] = []
+    order = {port.port: place for place, port in reversed([*enumerate(service.claim.ports)])}
+    for port in sorted(wanted, key=lambda port: (port not in present, order[port])):
+        listener = wanted[port]
+        if _waits(listener) and port in present and _has_certificates(present[port]):
+            listener = _with_certificates_of(present[port], listener)
+            notes.append(_note(service, f"port {port} keeps its certificate for now: {certificates.pending}"))
+        if _lacks_certificate(listener):
+            if port in present:
+                listeners[port] = present[port]
+            if not certificates.notes:
+                notes.append(_note(service, f"port {port} waits for a certificate: {_REMEDY}"))
+        elif len(listeners) < limit:
+            listeners[port] = listener
+        else:
+            text = f"port {port} is left out: the load balancer's type takes {limit} ports; choose a larger type"
+            notes.append(Note(service.key, NoteKind.LIMIT, text))
+    return listeners, tuple(notes)
+
+
+_REMEDY = f"name one in {BY_FIELD['http_certificates'].full_key}, or set {BY_FIELD['certificate_type'].full_key}"
+
+
+def _note(service: Service, text: str) -> Note:
+    return Note(service.key, NoteKind.CERTIFICATE, text)
+
+
+def _waits(listener: Listener) -> bool:
+    return listener.http is not None and listener.http.certificates is KNOWN_AFTER_APPLY
+
+
+def _lacks_certificate(listener: Listener) -> bool:
+    """Whether the listener is none that the API would take: https without a certificate, and none to come."""
+    if listener.protocol is not Protocol.HTTPS:
+        return False
+    return listener.http is None or listener.http.certificates in (UNMANAGED, ())
+
+
+def _has_certificates(listener: Listener) -> bool:
+    return listener.protocol is Protocol.HTTPS and not _lacks_certificate(listener)
+
+
+def _with_certificates_of(present: Listener, wanted: Listener) -> Listener:
+    """All else changes at once: a new port on the Nodes must not wait for the CA."""
+    if present.http is None or wanted.http is None:
+        return wanted
+    return replace(wanted, http=replace(wanted.http, certificates=present.http.certificates))

@@ -8,15 +8,14 @@ from decimal import Decimal, InvalidOperation
 
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
-from desired.load_balancer import CloudBalancer, Owner
-from desired.load_balancers.identity import owner_of, wanted_name
-from desired.load_balancers.matching import BalancerMatch, Missing, Undecided, may_come_back
-from desired.load_balancers.undo import due_of, shown_former, shown_time
+from desired.load_balancers.ownership import BalancerMatch, Missing, Undecided, may_come_back, owner_of, wanted_name
+from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
+from desired.model.load_balancer import CloudBalancer, Owner
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_DELETE_AFTER
 from desired.section import Present
-from desired.service import Service
-from desired.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

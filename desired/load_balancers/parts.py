@@ -3,9 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from desired.change import Change, State
-from desired.kinds import KINDS, Verb
-from desired.load_balancer import (
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.move import (
+    is_dead,
+    labels_for,
+    may_return,
+    memory_in,
+    remembered,
+    spoken,
+    unknown_to_nodes,
+)
+from desired.load_balancers.switch import SWITCH, Phase, switch_of
+from desired.load_balancers.targets import removal_reason
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     BalancerType,
@@ -17,21 +27,11 @@ from desired.load_balancer import (
     Target,
     is_private,
 )
-from desired.load_balancers.moving import (
-    is_dead,
-    labels_for,
-    may_return,
-    memory_in,
-    remembered,
-    spoken,
-    unknown_to_nodes,
-)
-from desired.load_balancers.serving import Serving
-from desired.load_balancers.switching import SWITCH, Phase, switch_of
-from desired.load_balancers.targets import removal_reason
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SWITCH
+from desired.plan.change import Change, State
+from desired.plan.kinds import KINDS, Verb
 from desired.section import Unmanaged
-from desired.snapshot import Snapshot
 
 
 def changed_parts(

@@ -1,6 +1,7 @@
-"""Which servers a load balancer leads to, and why each Node is among them or is not (load-balancers 3 and 10).
+"""Which Nodes a load balancer leaves out, whatever their servers are (NODE-1 to NODE-4).
 
-Every Node is decided on alone: a bad one keeps no other from its traffic (W-8). What is not known stays as it is.
+Decided anew in each pass, the Service's selector included (W-4). Whether a Node is Ready, cordoned or of the control
+plane has no say: health checks look after the first two, and kubeadm labels the third.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,15 +11,41 @@ from functools import cached_property
 from itertools import chain, islice
 
 from desired.annotations.options import Options
-from desired.joining import JoiningNode, is_joining
-from desired.load_balancer import CloudBalancer, ServerTarget, Target
-from desired.load_balancers.eligibility import why_excluded
-from desired.nodes import DesiredNode
-from desired.ownership import is_ignored
-from desired.provider_id import CloudID, MalformedID, RobotID, parse_provider_id
-from desired.section import Absent, Present, Unknown
-from desired.settings import Settings
-from desired.snapshot import Node, Readiness, Server, Snapshot
+from desired.annotations.table import BY_FIELD
+from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
+from desired.nodes.desired import DesiredNode, JoiningNode, is_joining
+from desired.nodes.ownership import is_ignored
+from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.syntax.go import parse_bool
+from desired.syntax.provider_id import CloudID, MalformedID, RobotID, parse_provider_id
+
+
+def why_excluded(node: Node, options: Options) -> str | None:
+    """Which rule keeps traffic from the Node, in words; None when it may get some."""
+    if node.deleted_at is not None:
+        return "it is being deleted"
+    if _is_labelled_out(node):
+        return f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
+    if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
+        return f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
+    selector = options.node_selector
+    if not isinstance(selector, Unmanaged) and not selector.matches(node.labels):
+        return f"{BY_FIELD['node_selector'].full_key} is {selector.text!r}, and its labels do not match"
+    return None
+
+
+def _is_labelled_out(node: Node) -> bool:
+    """The label alone does it; only a boolean false takes it back (NODE-2)."""
+    value = node.labels.get(LABEL_EXCLUDE_FROM_BALANCERS)
+    if value is None:
+        return False
+    try:
+        return parse_bool(value)
+    except ValueError:
+        return True
 
 
 class Membership(StrEnum):

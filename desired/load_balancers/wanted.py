@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from desired.annotations.choices import Protocol
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import read_options
-from desired.load_balancer import CloudBalancer
-from desired.load_balancers.sizing import DEFAULT_TYPE
+from desired.load_balancers.size import DEFAULT_TYPE
+from desired.model.load_balancer import CloudBalancer
+from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
 from desired.section import Unmanaged
-from desired.service import TYPE_LOAD_BALANCER, Service
 
 
 def wants_balancer(service: Service) -> bool:

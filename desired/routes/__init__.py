@@ -1,1 +1,4 @@
-"""Pod routes: which there should be in the private network, whose the others are, and what Nodes are told of theirs."""
+"""The rules for routes to the pods of Nodes: which one each pod CIDR needs, and whose each one is that is there.
+
+Read ``claims`` first, then ``desired``, then ``changes``.
+"""

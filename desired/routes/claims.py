@@ -1,19 +1,42 @@
-"""Which route each pod CIDR of a Node needs, and what keeps it from having one (nodes-and-routes 6.3, 6.4)."""
+"""Which of many ranges overlap with one, without looking at each: thousands of pod CIDRs meet a hundred routes."""
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
-from desired.route import DEFAULT_ROUTE, MOST_ROUTES
-from desired.routes.fates import GOING, Decided, Fate, present_routes
-from desired.routes.holders import Holder, Holders, Holding
-from desired.routes.places import Place, Reach
+from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
+from desired.model.settings import Settings
+from desired.model.snapshot import Network, Snapshot
+from desired.routes.actions import GOING, Decided, Fate, present_routes
+from desired.routes.address_owners import Holder, Holders, Holding
+from desired.routes.endpoints import Place, Reach
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
-from desired.routes.ranges import Ranges
-from desired.settings import Settings
-from desired.snapshot import Network, Snapshot
+
+_BITS = 32
+
+
+class Ranges:
+    """Some ranges. Two of them overlap only where one contains the other, as ranges do."""
+
+    def __init__(self, ranges: Iterable[IPv4Network]) -> None:
+        self._ordered = sorted(set(ranges))
+        self._starts = [int(each.network_address) for each in self._ordered]
+        self._by_place = {(int(each.network_address), each.prefixlen): each for each in self._ordered}
+        self._lengths = sorted({each.prefixlen for each in self._ordered})
+
+    def overlapping(self, wanted: IPv4Network) -> list[IPv4Network]:
+        """Those that have an address in common with ``wanted``: first what it is in, then what is in it, in order."""
+        first, last = int(wanted.network_address), int(wanted.broadcast_address)
+        around = []
+        for length in self._lengths:
+            start = first >> (_BITS - length) << (_BITS - length)
+            if length < wanted.prefixlen and start != first and (start, length) in self._by_place:
+                around.append(self._by_place[start, length])
+        return [*around, *self._ordered[bisect_left(self._starts, first) : bisect_right(self._starts, last)]]
+
 
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _RESERVED = IPv4Address("172.31.1.1")

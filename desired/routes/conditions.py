@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from desired.ownership import cloud_nodes
-from desired.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, route_key
+from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, route_key
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.nodes.ownership import cloud_nodes
 from desired.routes.claims import FAILING, UNDECIDED, Claim, Standing
-from desired.routes.places import Place, Reach
+from desired.routes.endpoints import Place, Reach
 from desired.routes.pod_cidrs import destinations_of, ipv6_of, malformed_of
-from desired.settings import Settings
-from desired.snapshot import Node, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

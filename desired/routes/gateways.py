@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
-from desired.provider_id import CloudID, parse_provider_id
-from desired.routes.holders import known_addresses
+from desired.model.snapshot import Network, Node, Snapshot
+from desired.routes.address_owners import known_addresses
 from desired.routes.pod_cidrs import destinations_of
 from desired.section import Present
-from desired.snapshot import Network, Node, Snapshot
+from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
 class Gateways:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from desired.bounds import RANGE
-from desired.snapshot import Node
+from desired.model.snapshot import Node
+from desired.syntax.bounds import RANGE
 
 
 @lru_cache(maxsize=16_384)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from desired.annotations.table import OWN_PREFIX, PREFIX
+from desired.model.snapshot import IMAGE
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
-from desired.workload import IMAGE
 
 Mask = Callable[[Any], Any]
 """A JSON value → what of it is kept."""

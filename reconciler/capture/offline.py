@@ -12,15 +12,15 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from actuators.clients.counting import RequestCount
-from actuators.clients.dates import Dates
-from actuators.clients.hetzner import HetznerReader, RateLimit
-from actuators.clients.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
-from actuators.clients.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segment
-from actuators.decoding import decoder
-from actuators.errors import NotFound
+from actuators.http.dates import Dates
+from actuators.http.decoding import decoder
+from actuators.http.errors import NotFound
+from actuators.http.hetzner import HetznerReader, RateLimit
+from actuators.http.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
+from actuators.http.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segment
+from actuators.http.requests import RequestCount
 from reconciler.capture.world_file import World
-from reconciler.observe.confirm import Confirmer
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Eyes
 
 

@@ -14,22 +14,22 @@ from typing import Any
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.hetzner_lists import Decoded, read_list
-from actuators.clients.kubernetes import KubernetesReader, segment
-from actuators.decoding import decoder
-from actuators.errors import ApiError, Broken, NotFound
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.http.hetzner import HetznerReader
+from actuators.http.hetzner_lists import Decoded, read_list
+from actuators.http.kubernetes import KubernetesReader, segment
+from desired.guards.absence_proof import missing_servers, servers_to_confirm
+from desired.model.settings import Settings, Waits
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
-from desired.presumptions import missing_servers, servers_to_confirm
 from desired.section import Present
-from desired.settings import Settings, Waits
 from reconciler import __version__
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.world_file import Captured, Cluster, Gap, Objects, Project, World
-from reconciler.observe.confirm import MOST_AT_ONCE
 from reconciler.observe.kubernetes import server_time
+from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import observe_world
 
 _PARALLEL = 6

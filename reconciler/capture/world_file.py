@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from actuators.clients.kubeconfig import ConnectionProblem
-from actuators.decoding import decoder
-from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
-from actuators.shown import escaped_json
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.shown import escaped_json
 
 FORMAT_VERSION = "1.0"
 """What is written; any 1.x is read."""

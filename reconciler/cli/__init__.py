@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from reconciler.flags import Command, parse_command_line
+from reconciler.config.command_line import parse_command_line
+from reconciler.config.flags import Command
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,17 +7,18 @@ import sys
 from collections.abc import Mapping
 
 from actuators import approvals
-from actuators.clients.kubeconfig import ConnectionProblem
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.errors import ApiError
-from desired.approval import LIFETIME, Approval, is_hash
+from actuators.http.errors import ApiError
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from desired.names import CONFIG_MAP
+from desired.plan.approval import LIFETIME, Approval, is_hash
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail
-from reconciler.config import ConfigurationError, load_config
-from reconciler.flags import BAD_USAGE, Command
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import ConfigurationError, load_config
+from reconciler.config.flags import Command
 from reconciler.observe.kubernetes import server_time
-from reconciler.wiring import open_cluster
+from reconciler.runtime import open_cluster
 
 
 def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

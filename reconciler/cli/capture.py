@@ -6,19 +6,20 @@ import threading
 from collections.abc import Mapping
 from functools import partial
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubeconfig import ConnectionProblem
-from actuators.clients.kubernetes import KubernetesReader
-from actuators.errors import ApiError
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.kubernetes import KubernetesReader
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.run import internal_error
 from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, say
-from reconciler.config import Config, ConfigurationError, load_config
-from reconciler.flags import BAD_USAGE, Command
-from reconciler.wiring import open_cloud, open_cluster
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.flags import Command
+from reconciler.runtime import open_cloud, open_cluster
 
 
 def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

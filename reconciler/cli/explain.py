@@ -3,17 +3,18 @@ behind it. It only looks."""
 
 from collections.abc import Mapping
 
-from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.http.kubeconfig import ConnectionProblem
 from reconciler.cli.run import internal_error
 from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, publish
-from reconciler.config import Config, ConfigurationError, load_config
-from reconciler.cycle import explain_once
-from reconciler.flags import BAD_USAGE, Command, Output
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.flags import Command, Output
+from reconciler.passes.converge import explain_once
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import Explained, Report
-from reconciler.wiring import wire
+from reconciler.runtime import wire
 
 
 def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -5,34 +5,35 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from actuators.clients.hetzner import HetznerConnection, HetznerReader, HetznerWriter
-from actuators.clients.hetzner_actions import Actions
-from actuators.clients.kubeconfig import ConnectionProblem
-from actuators.clients.kubernetes import KubernetesReader
-from actuators.errors import ApiError
-from actuators.hands import Hands
-from actuators.orphans import delete_orphan
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
+from actuators.http.hetzner_actions import Actions
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.kubernetes import KubernetesReader
+from actuators.load_balancers.ownership import delete_orphan
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
-from desired.load_balancers.matching import match_balancers
+from actuators.writers import Hands
+from desired.guards.orphans import why_no_orphans, why_none_may_go
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.orphans import orphans as orphans_in
-from desired.orphan_deletion import why_no_orphans, why_none_may_go
+from desired.load_balancers.ownership import match_balancers
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Snapshot
 from desired.section import Present
-from desired.settings import Controller, Settings
-from desired.snapshot import Snapshot
 from reconciler.cli.run import internal_error
 from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, publish, say
-from reconciler.config import Config, ConfigurationError, Mode, load_config
-from reconciler.flags import BAD_USAGE, Command, Output
-from reconciler.observe.confirm import Confirmer
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config
+from reconciler.config.flags import Command, Output
 from reconciler.observe.currency import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Eyes, observe_world, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
-from reconciler.wiring import open_cloud, open_cluster
+from reconciler.runtime import open_cloud, open_cluster
 
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -9,20 +9,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from actuators.budgeted import within_budget
-from actuators.call_budget import SharedAllowance
-from actuators.clients.kubeconfig import ConnectionProblem
+from actuators.http.call_budget import SharedAllowance
+from actuators.http.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
-from reconciler.config import Config, ConfigurationError, Mode, load_config
-from reconciler.cycle import Looking, converge, plan_once
-from reconciler.flags import BAD_USAGE, Command, LogFormat, Output
-from reconciler.leadership.leadership import Standing
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config
+from reconciler.config.flags import Command, LogFormat, Output
+from reconciler.leader_election.leadership import Standing
+from reconciler.passes.converge import Looking, converge, plan_once
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
+from reconciler.runtime import Hands, Wired, wire
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
 from reconciler.wake import Wake
-from reconciler.wiring import Hands, Wired, wire
 
 _log = logging.getLogger("hcloud-reconciler.run")
 

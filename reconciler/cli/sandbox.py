@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, say, swallow_stdout
-from reconciler.flags import BAD_USAGE, FLAGS, Command, read_flags
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.flags import FLAGS, Command, read_flags
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import demo_world
 from reconciler.sandbox.proxy import FaultProxy

@@ -3,7 +3,7 @@
 import sys
 
 from reconciler.cli.streams import say
-from reconciler.config import Config
+from reconciler.config.config import Config
 from reconciler.report.terminal import is_terminal
 from reconciler.telemetry import logs
 

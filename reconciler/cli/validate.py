@@ -8,12 +8,13 @@ from desired.annotations.claims import Judgement, judge_claim
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.parsing import read_options
 from reconciler.cli.streams import fail, publish
-from reconciler.config import ConfigurationError, load_config
-from reconciler.flags import BAD_USAGE, Command, Output
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import ConfigurationError, load_config
+from reconciler.config.flags import Command, Output
+from reconciler.config.variables import read_variables
 from reconciler.observe.manifests import NotManifests, read_services
 from reconciler.report.terminal import Writer
 from reconciler.report.validation import JudgedService, Place, Unreadable, Validation
-from reconciler.variables import read_variables
 
 
 def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

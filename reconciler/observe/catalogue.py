@@ -8,9 +8,9 @@ from typing import Annotated
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.errors import ApiError
-from desired.load_balancer import NO_LIMIT, BalancerType
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
+from desired.model.load_balancer import NO_LIMIT, BalancerType
 from desired.section import Section, Unknown
 from reconciler.observe.hetzner_pages import PagesOf
 

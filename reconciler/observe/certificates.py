@@ -2,9 +2,9 @@
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.errors import ApiError
-from desired.load_balancer import Certificate, Issuance
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
+from desired.model.load_balancer import Certificate, Issuance
 from desired.section import Section
 from reconciler.observe.catalogue import Moment
 from reconciler.observe.hetzner_pages import PagesOf

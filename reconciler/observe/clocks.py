@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from actuators.clients.dates import ClockBounds, Dates
-from desired.clocks import NO_OTHER_CLOCKS, Clocks
+from actuators.http.dates import ClockBounds, Dates
+from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 
 
 def compare_clocks(kubernetes: Dates, hetzner: Dates, wall: Callable[[], float] | None) -> Clocks:

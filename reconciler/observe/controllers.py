@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from actuators.clients.kubernetes import KubernetesReader, segment
-from actuators.errors import ApiError, Throttled, Transient
+from actuators.http.errors import ApiError, Throttled, Transient
+from actuators.http.kubernetes import KubernetesReader, segment
+from desired.model.snapshot import Workload
 from desired.section import Section
-from desired.workload import Workload
 from reconciler.observe.kubernetes_lists import ListOf, Named, NamespacedName, ObjectList
 
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.decoding import decoder
-from actuators.errors import ApiError
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
 
 
 class _Pricing(msgspec.Struct):

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.hetzner_lists import Decoded
-from actuators.decoding import decoder
-from actuators.errors import ApiError, Broken
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken
+from actuators.http.hetzner import HetznerReader
+from actuators.http.hetzner_lists import Decoded
+from desired.model.snapshot import Server, ServerStatus
 from desired.section import Section
-from desired.snapshot import Server, ServerStatus
 from reconciler.observe.hetzner_pages import PagesOf
 
 

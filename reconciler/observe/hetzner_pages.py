@@ -8,10 +8,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.hetzner_lists import Decoded, read_list
-from actuators.decoding import Decoder, decoder
-from actuators.errors import ApiError, Broken
+from actuators.http.decoding import Decoder, decoder
+from actuators.http.errors import ApiError, Broken
+from actuators.http.hetzner import HetznerReader
+from actuators.http.hetzner_lists import Decoded, read_list
 from desired.section import Section
 
 

@@ -5,12 +5,12 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from actuators.clients.kubernetes import Answer, KubernetesReader, segment
-from actuators.decoding import decoder
-from actuators.errors import ApiError, Broken, NotFound
-from desired.approval import Approval, parse_approvals
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.http.kubernetes import Answer, KubernetesReader, segment
+from desired.model.remembered import KEY, NOTHING, Remembered, parse_remembered
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
-from desired.remembered import KEY, NOTHING, Remembered, parse_remembered
+from desired.plan.approval import Approval, parse_approvals
 from desired.section import Present, Unknown
 
 

@@ -11,9 +11,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from actuators.clients.kubernetes import KubernetesReader
-from actuators.decoding import decoder
-from actuators.errors import Broken
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken
+from actuators.http.kubernetes import KubernetesReader
 from desired.section import Section, Unknown
 from reconciler.observe.kubernetes import server_time
 

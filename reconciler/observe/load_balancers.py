@@ -1,7 +1,6 @@
-"""Load balancers as Hetzner says them, as values of the core.
+"""What a load balancer listens on, as Hetzner says it: its services, in the vendor's word.
 
-A field that the API's document requires is required here: what is missing must not look as if it were not there, for
-somebody would put it back, or take away what hangs on it. Such a load balancer is unreadable, the others are not.
+The three fields with a default are those that the API's document does not require of an answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +8,17 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.errors import ApiError
-from desired.annotations.choices import Algorithm
-from desired.load_balancer import (
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
+from desired.annotations.choices import Algorithm, Protocol
+from desired.load_balancers.ownership import left_behind
+from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
     Health,
+    HealthCheck,
+    HttpCheck,
+    HttpOptions,
     IpTarget,
     Listener,
     LoadBalancer,
@@ -23,10 +26,136 @@ from desired.load_balancer import (
     ServerTarget,
     Target,
 )
+from desired.model.snapshot import Snapshot
 from desired.section import Section
-from reconciler.observe.balancer_services import ServiceShape, listener_of
 from reconciler.observe.catalogue import Moment, TypeShape, type_of
 from reconciler.observe.hetzner_pages import PagesOf
+
+_STATUS_CODES = ("2??", "3??")
+"""What the API's document names as the default."""
+
+
+class _HttpCheck(msgspec.Struct, gc=False):
+    domain: str | None
+    path: str
+    response: str | None = None
+    status_codes: list[str] | None = None
+    tls: bool = False
+
+
+class _HealthCheck(msgspec.Struct, gc=False):
+    protocol: Protocol
+    port: int
+    interval: int
+    timeout: int
+    retries: int
+    http: _HttpCheck | None = None
+
+
+class _Http(msgspec.Struct, gc=False):
+    cookie_name: str
+    cookie_lifetime: int
+    timeout_idle: int
+    sticky_sessions: bool
+    certificates: list[int] | None = None
+    redirect_http: bool | None = None
+
+
+class ServiceShape(msgspec.Struct, gc=False):
+    """A service of a load balancer."""
+
+    listen_port: int
+    destination_port: int
+    protocol: Protocol
+    proxyprotocol: bool
+    health_check: _HealthCheck
+    http: _Http | None = None
+
+
+def listener_of(service: ServiceShape) -> Listener:
+    """The service as a listener of the core. Raises ValueError for one that lacks what its protocol needs."""
+    return Listener(
+        port=service.listen_port,
+        destination_port=service.destination_port,
+        protocol=service.protocol,
+        health_check=_health_check(service),
+        proxyprotocol=service.proxyprotocol,
+        http=_http(service),
+    )
+
+
+def _http(service: ServiceShape) -> HttpOptions | None:
+    http, protocol = service.http, service.protocol
+    if protocol is Protocol.TCP:
+        return None
+    if http is None:
+        raise ValueError(f"port {service.listen_port} speaks {protocol}, and there is nothing about that")
+    if protocol is Protocol.HTTPS and (http.certificates is None or http.redirect_http is None):
+        raise ValueError(f"port {service.listen_port} speaks https, and its certificates or its redirect are missing")
+    return HttpOptions(
+        cookie_name=http.cookie_name,
+        cookie_lifetime_s=http.cookie_lifetime,
+        timeout_idle_s=http.timeout_idle,
+        certificates=tuple(sorted(http.certificates or ())),
+        redirect_http=http.redirect_http is True,
+        sticky_sessions=http.sticky_sessions,
+    )
+
+
+def _health_check(service: ServiceShape) -> HealthCheck:
+    check = service.health_check
+    if check.protocol is Protocol.HTTPS:  # to the API that is http with tls (W-13)
+        raise ValueError(f"the health check of port {service.listen_port} speaks https, which the API does not know")
+    return HealthCheck(
+        protocol=check.protocol,
+        port=check.port,
+        interval_s=check.interval,
+        timeout_s=check.timeout,
+        retries=check.retries,
+        http=_http_check(service) if check.protocol is Protocol.HTTP else None,
+    )
+
+
+def _http_check(service: ServiceShape) -> HttpCheck:
+    http = service.health_check.http
+    if http is None:
+        raise ValueError(f"the health check of port {service.listen_port} speaks http, and there is nothing about that")
+    return HttpCheck(
+        domain=http.domain or "",
+        path=http.path,
+        response=http.response or "",
+        status_codes=_STATUS_CODES if http.status_codes is None else tuple(http.status_codes),
+        tls=http.tls,
+    )
+
+
+class LeftBehind:
+    """Whether load balancers have to be listed though no Service has or wants one: some may wait for their Service, or
+    for their end. A list once at the start of a controller, and after each time that another one led, finds them."""
+
+    def __init__(self, *, looks_first: bool = False) -> None:
+        """``looks_first``: whether nothing is known at first, so that one list is worth its call. A run that ends by
+        itself lists them where the operator has set a window, and else only for the sake of Services."""
+        self._looks_first = self._may_be = looks_first
+
+    @property
+    def may_be(self) -> bool:
+        """Whether there may be any."""
+        return self._may_be
+
+    def saw(self, snapshot: Snapshot) -> None:
+        """Take note of a reading. What was not read, or not whole, says nothing."""
+        balancers = snapshot.load_balancers
+        if balancers is None:
+            return
+        if left_behind(snapshot):
+            self._may_be = True
+        elif balancers.complete and not balancers.unreadable:
+            self._may_be = False
+
+    def forget(self) -> None:
+        """Somebody else was in charge meanwhile, and may have let some go."""
+        self._may_be = self._looks_first
 
 
 class _Address(msgspec.Struct, gc=False):

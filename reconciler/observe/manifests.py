@@ -10,7 +10,7 @@ import yaml
 
 from desired.annotations.claims import Claim
 from desired.annotations.options import BadAnnotation
-from reconciler.observe.claims import ClaimSpec, claim_of
+from reconciler.observe.services import ClaimSpec, claim_of
 
 _DEEPEST = 2
 """How many lists may be in each other; YAML can say so much with aliases that nobody would wait for the end."""

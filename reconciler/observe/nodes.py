@@ -5,10 +5,10 @@ from sys import intern
 
 import msgspec
 
-from actuators.clients.kubernetes import KubernetesReader
+from actuators.http.kubernetes import KubernetesReader
+from desired.model.snapshot import Condition, Node, NodeAddress, Taint
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 from desired.section import Section
-from desired.snapshot import Condition, Node, NodeAddress, Taint
 from reconciler.observe.kubernetes_lists import ListOf, Meta, Name, Named, ObjectList
 
 

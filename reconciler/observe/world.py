@@ -6,31 +6,29 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubernetes import KubernetesReader
-from actuators.errors import ApiError
-from desired.anchor import asks_for_memory
-from desired.clocks import Clocks
-from desired.load_balancer import BalancerType
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
+from actuators.http.kubernetes import KubernetesReader
+from desired.guards.anchor import asks_for_memory
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
-from desired.route import Route
-from desired.routes.holders import asks_for_members
+from desired.model.clocks import Clocks
+from desired.model.load_balancer import BalancerType
+from desired.model.route import Route
+from desired.model.service import Service
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Snapshot
+from desired.routes.address_owners import asks_for_members
 from desired.section import Present, Section, Unknown
-from desired.service import Service
-from desired.settings import Controller, Settings
-from desired.snapshot import Snapshot
 from reconciler.observe.catalogue import Catalogue
 from reconciler.observe.certificates import observe_certificates
 from reconciler.observe.clocks import compare_clocks
-from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid
-from reconciler.observe.left_behind import LeftBehind
-from reconciler.observe.load_balancers import observe_load_balancers
-from reconciler.observe.members import observe_members
-from reconciler.observe.networks import observe_network
+from reconciler.observe.load_balancers import LeftBehind, observe_load_balancers
+from reconciler.observe.networks import observe_members, observe_network
 from reconciler.observe.nodes import observe_nodes
+from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from reconciler.observe.services import observe_services
 
 _PARALLEL = 7

@@ -9,8 +9,7 @@ from dataclasses import fields, is_dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from desired.change import Change, Claimed, LostNode, NodeIdentity, State
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     Attachment,
     Identity,
     IpTarget,
@@ -23,11 +22,12 @@ from desired.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.plain import plain
-from desired.route import CONDITION_NETWORK, NetworkCondition
+from desired.model.route import CONDITION_NETWORK, NetworkCondition
+from desired.model.service import Ingress
+from desired.model.snapshot import NodeAddress
+from desired.model.to_builtins import plain
+from desired.plan.change import Change, Claimed, LostNode, NodeIdentity, State
 from desired.section import UNMANAGED, Unmanaged
-from desired.service import Ingress
-from desired.snapshot import NodeAddress
 
 Nested = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from actuators.shown import escaped_json
+from actuators.http.shown import escaped_json
 
 
 def visible(text: str) -> str:

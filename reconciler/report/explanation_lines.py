@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from desired.anchor import Anchor, AnchorState
-from desired.change import Hold, Note, Verdict
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.guards import Word
+from desired.guards.anchor import Anchor, AnchorState
+from desired.plan.change import Hold, Note, Verdict
 from reconciler.report.escaping import visible
 from reconciler.report.text_report import TextLine, Tone, shown_due, shown_value
 from reconciler.result import approve_command

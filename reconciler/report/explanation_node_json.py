@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from desired.blast_radius import NodeLosses
 from desired.explanation.match import ServerMatch
 from desired.explanation.node import Explanation
 from desired.explanation.routes import NodeRoutes, RouteFact
-from desired.snapshot import Server
+from desired.guards.nodes import NodeLosses
+from desired.model.snapshot import Server
 from reconciler.report.explanation_members import anchor_as_json, fact_as_json, word_as_json
 from reconciler.report.json_report import change_as_json, note_as_json
 from reconciler.report.limits import LIMITS

@@ -9,8 +9,8 @@ from desired.explanation.listeners import ListenerFact
 from desired.explanation.members import MemberFact
 from desired.explanation.options import OptionFact
 from desired.explanation.service import ServiceExplanation
-from desired.load_balancer import NO_LIMIT, CloudBalancer
-from desired.plain import plain
+from desired.model.load_balancer import NO_LIMIT, CloudBalancer
+from desired.model.to_builtins import plain
 from reconciler.report.explanation_members import anchor_as_json, fact_as_json, word_as_json
 from reconciler.report.json_report import change_as_json, note_as_json
 from reconciler.result import Line

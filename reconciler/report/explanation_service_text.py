@@ -13,7 +13,7 @@ from desired.explanation.options import OptionFact
 from desired.explanation.pending import Wait
 from desired.explanation.service import ServiceExplanation
 from desired.explanation.service_stage import ServiceStage
-from desired.load_balancer import NO_LIMIT, CloudBalancer, Health
+from desired.model.load_balancer import NO_LIMIT, CloudBalancer, Health
 from desired.names import LABEL_SERVICE_UID
 from reconciler.report.explanation_lines import Row, anchor_line, facts, mark, note_lines, section, sides, table, words
 from reconciler.report.text_report import TextLine, Tone, change_lines, shown_due, shown_value

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from desired.change import Change, NodeIdentity, State
-from desired.snapshot import NodeAddress
+from desired.model.snapshot import NodeAddress
+from desired.plan.change import Change, NodeIdentity, State
 from reconciler.report.canonical import Nested, both_sides
 
 _KEYED = frozenset({"labels", "taints", "addresses", "listeners"})

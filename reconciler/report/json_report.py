@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Hold, Note
+from desired.plan.change import Hold, Note
 from desired.section import Present, Section
 from reconciler import __version__
 from reconciler.report.canonical import as_json

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from desired.route import MOST_ROUTES
+from desired.model.route import MOST_ROUTES
 from desired.section import Section
 
 LIMITS: Mapping[str, int] = MappingProxyType({"routes": MOST_ROUTES})

@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
-from desired.load_balancers.identity import owner_of
 from desired.load_balancers.orphans import Orphan, monthly_price_of
+from desired.load_balancers.ownership import owner_of
 from reconciler import __version__
 from reconciler.report.escaping import json_text, visible
 from reconciler.report.json_report import FORMAT_VERSION

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from actuators.outcome import Outcome
-from desired.change import Change
-from reconciler.flags import Output
+from desired.plan.change import Change
+from reconciler.config.flags import Output
 from reconciler.report.json_report import render_json
 from reconciler.report.text_report import TextLine, Tone, render_lines
 from reconciler.result import Report

@@ -9,10 +9,10 @@ from itertools import groupby
 from typing import Any
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
-from desired.change import Change, Hold, NoteKind, Verdict
-from desired.kinds import Verb
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Hold, NoteKind, Verdict
+from desired.plan.kinds import Verb
 from desired.section import Present, Section
-from desired.snapshot import Snapshot
 from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
 from reconciler.report.limits import LIMITS, shown_use

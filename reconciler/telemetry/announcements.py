@@ -4,18 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from actuators.outcome import Applied, Failed, Outcome
-from desired.change import Change, Hold, NoteKind, Plan, Verdict
-from desired.joining import is_joining
-from desired.patience_guards import suspension_of
-from desired.settings import Settings
-from desired.snapshot import Snapshot
-from desired.state import DesiredState
-from desired.suspension import FLAPPING
+from desired.guards.history import suspension_of
+from desired.model.route import parse_route_key
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import FLAPPING
+from desired.nodes.desired import is_joining
+from desired.plan.change import Change, Hold, NoteKind, Plan, Verdict
+from desired.planner import DesiredState
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import Event, EventType, Subject, subject_of
-from reconciler.telemetry.route_events import refusal, warnings_on_routes
-from reconciler.telemetry.service_events import done, failures, warnings_on_services
-from reconciler.telemetry.target_events import warnings_on_targets
+from reconciler.telemetry.service_events import done, failures, warnings_on_services, warnings_on_targets
 
 MOST_EVENTS = 10
 """Events on one object that a pass leaves behind."""
@@ -136,3 +135,39 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
         command = approve_command(hold, approve_flags)
         text = f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.why}. Approve with: {command}"
         yield Event(subject, EventType.WARNING, "ChangeHeld", text)
+
+
+_FAILED = "FailedToCreateRoute"
+
+
+_ROUTE_REASONS: Mapping[NoteKind, str] = {
+    NoteKind.UNROUTABLE: _FAILED,
+    NoteKind.LIMIT: _FAILED,
+    NoteKind.CLUSTER_CIDR: "ClusterCIDRMisconfigured",
+}
+
+
+"""Notes on a Node of which some pods have no route, and get none until a person acts → the event's reason."""
+
+
+_MAKES = frozenset({"route.create", "route.replace"})
+
+
+def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
+    """A warning for the Node whose route was refused; None for any other change, for one that only waits or gives way,
+    and for a Node that joins in this pass. HCCM's text without the Node's uid and the time that it took (W-9)."""
+    node = snapshot.node(change.owner)
+    if node is None or is_joining(node) or change.kind not in _MAKES or not isinstance(outcome, Failed):
+        return None
+    _, destination = parse_route_key(change.key)
+    text = f"Could not create route {destination} for node {node.name}: {outcome.error}"
+    return Event(subject_of(node), EventType.WARNING, _FAILED, text)
+
+
+def warnings_on_routes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+    """A warning for each Node with pods that no route leads to, in the note's own words: those on a pod CIDR outside of
+    the cluster's are HCCM's."""
+    for note in plan.notes:
+        node = snapshot.node(note.key)
+        if node is not None and note.kind in _ROUTE_REASONS and not is_joining(node):
+            yield Event(subject_of(node), EventType.WARNING, _ROUTE_REASONS[note.kind], note.text)

@@ -9,18 +9,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from actuators.errors import ApiError
+from actuators.http.errors import ApiError
 from actuators.outcome import Failed
-from desired.anchor import is_own_project
-from desired.change import Change, Plan, Ruling, Verdict
-from desired.finding import Facts
-from desired.judgement import conditions_of
+from desired.guards.anchor import is_own_project
+from desired.guards.facts import Facts
+from desired.guards.judge import conditions_of
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.wanted import wants_balancer
+from desired.model.service import Service, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC
-from desired.service import Service, ServiceCondition
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
+from desired.plan.change import Change, Plan, Ruling, Verdict
 from reconciler.result import Line
 from reconciler.telemetry.logs import pairs
 

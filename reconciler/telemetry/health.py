@@ -4,10 +4,13 @@ restart mends none (O-3, O-8).
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import parse_qs
 
 from reconciler.result import Report
+from reconciler.telemetry.logs import printable
 
 _INTERVALS = 3
 """So many may go by without a sign of life."""
@@ -115,3 +118,63 @@ def _unread(report: Report) -> str | None:
         return report.errors[0] if report.errors else "the last pass read nothing"
     gaps = [section.why_incomplete for section in report.snapshot.sections().values() if not section.complete]
     return gaps[0] if gaps else None
+
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a page is asked."""
+
+    query: str = ""
+    """What stands behind the question mark."""
+    accept: str = ""
+    """The header of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer."""
+
+    status: int
+    body: bytes
+    content_type: str = _TEXT
+
+
+Pages = Mapping[str, Callable[[Request], Page]]
+"""Path → what answers there."""
+
+Render = Callable[[str], tuple[str, bytes]]
+"""``Accept`` header → content type and text of a scrape."""
+
+
+def health_pages(health: Health) -> Pages:
+    """The three probes. ``/healthz`` is the old name of ``/livez``, and HCCM's."""
+    return MappingProxyType(
+        {
+            "/livez": lambda request: _probe("livez", health.liveness(), request),
+            "/readyz": lambda request: _probe("readyz", health.readiness(), request),
+            "/healthz": lambda request: _probe("healthz", health.liveness(), request),
+        }
+    )
+
+
+def metrics_pages(render: Render) -> Pages:
+    """The scrape."""
+
+    def metrics(request: Request) -> Page:
+        content_type, text = render(request.accept)
+        return Page(200, text, content_type)
+
+    return MappingProxyType({"/metrics": metrics})
+
+
+def _probe(name: str, checks: tuple[Check, ...], request: Request) -> Page:
+    """``ok``; a line for each check when something failed, or with ``?verbose`` (Kubernetes API health endpoints)."""
+    is_fine = all(check.problem is None for check in checks)
+    if is_fine and "verbose" not in parse_qs(request.query, keep_blank_values=True):
+        return Page(200, b"ok")
+    lines = [printable(check.line) for check in checks]
+    lines.append(f"{name} check {'passed' if is_fine else 'failed'}")
+    return Page(200 if is_fine else 500, "".join(f"{line}\n" for line in lines).encode())

@@ -18,18 +18,19 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 
-from actuators.observing import Observe
-from desired.change import Change
+from actuators.http.requests import Observe
+from desired.plan.change import Change
 from reconciler.result import Result
-from reconciler.telemetry.last_pass import LastPass, gauges
 from reconciler.telemetry.measured import Measured
 from reconciler.telemetry.metric_table import METRICS, OURS
-from reconciler.telemetry.pass_figures import (
+from reconciler.telemetry.pass_metrics import (
     OUTCOMES,
     SECTIONS,
     TRIGGERS,
+    LastPass,
     actions,
     became,
+    gauges,
     joining_delays,
     section_of,
     trigger_of,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from actuators.observing import Ended, Observe
+from actuators.http.requests import Ended, Observe
 
 _NUMBER = re.compile(r"\d+")
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "WATCH"})

@@ -1,17 +1,75 @@
-"""Which events follow for Services from what a pass did, and from what it found: pure, in the plan's own words.
+"""Which events follow for Nodes whose pods no route leads to, with HCCM's reasons (nodes-and-routes 6.4).
 
-Reasons are HCCM's where they mean the same (load-balancers 12). Nothing is said of a Service that needed nothing
-(W-18), nor of what only time mends: an API that does not answer, a list that is not whole.
+The texts are stable, so that the same trouble is one event. A Node that joins has none: what HCCM says of each while
+its addresses are on their way frightens for nothing (W-9).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, product
 
 from actuators.outcome import Applied, Failed
-from desired.change import Change, Note, NoteKind, Plan, Verdict
-from desired.service import Service
-from desired.snapshot import Snapshot
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.targets import Membership, NodeTarget
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.nodes.desired import is_joining
+from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.planner import DesiredState, compute_desired
+from desired.section import Absent
 from reconciler.result import Line
 from reconciler.telemetry.events import Event, EventType, subject_of
+
+_TARGET_REASONS: Mapping[Membership, str] = {
+    Membership.OVER_LIMIT: "MaxTargetsReached",
+    Membership.UNUSABLE: "UnusableTarget",
+}
+_MOST_NODES = 5
+"""Nodes of one Service and with one trouble that are told: a type without room may leave out thousands."""
+_SHOWN = 3
+"""Services that a message names."""
+
+
+def warnings_on_targets(
+    plan: Plan, snapshot: Snapshot, settings: Settings, desired: DesiredState | None = None
+) -> Iterator[Event]:
+    """A warning for each of the first Nodes that should get traffic and can be no target of some Service's load
+    balancer; and one for the Service when there are more. (Of a type that is full its note says that already.)
+
+    Not for one that joins or whose server is gone: it is on its way, and has events of its own. ``desired`` is what the
+    plan was made from; None: it is computed anew.
+    """
+    if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
+        return  # what should be there is not computed anew only to say that all is well
+    desired = compute_desired(snapshot, settings) if desired is None else desired
+    serving = [wish for _, wish in sorted(desired.services.items()) if isinstance(wish, Serving)]
+    services: dict[tuple[str, Membership, str], list[str]] = {}
+    for wish, membership in product(serving, _TARGET_REASONS):
+        for why, members in wish.targets.by_why(membership).items():
+            worth = (member.node for member in members if _is_worth_a_word(member, snapshot))
+            for name in islice(worth, _MOST_NODES):
+                services.setdefault((name, membership, why), []).append(wish.service.id)
+            if membership is Membership.UNUSABLE and next(worth, None) is not None:
+                text = f"{len(members)} Nodes are no target: {why}"
+                yield Event(subject_of(wish.service), EventType.WARNING, _TARGET_REASONS[membership], text)
+    for (name, membership, why), names in sorted(services.items()):
+        node = snapshot.nodes.items[name]
+        text = f"no target of the load balancer of {_shown(names)}: {why}"
+        yield Event(subject_of(node), EventType.WARNING, _TARGET_REASONS[membership], text)
+
+
+def _is_worth_a_word(member: NodeTarget, snapshot: Snapshot) -> bool:
+    node = snapshot.nodes.items.get(member.node)
+    if node is None or is_joining(node):
+        return False
+    return member.server_id is None or not isinstance(snapshot.servers.find(member.server_id), Absent)
+
+
+def _shown(names: list[str]) -> str:
+    """``Services a, b, c and 4 more``."""
+    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"Service{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}{rest}"
+
 
 _REASONS: Mapping[NoteKind, str] = {
     NoteKind.MALFORMED: "InvalidAnnotation",

@@ -7,9 +7,9 @@ from typing import Any
 
 from desired.annotations.claims import Claim
 from desired.load_balancers.wanted import matters
+from desired.model.service import Service
+from desired.model.snapshot import Node, Snapshot
 from desired.section import Section, Unknown
-from desired.service import Service
-from desired.snapshot import Node, Snapshot
 from reconciler.observe.kubernetes_lists import ListOf
 from reconciler.observe.nodes import NODES
 from reconciler.observe.services import SERVICES

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from actuators.clients.kubernetes_watch import Event
-from actuators.clients.own_writes import OwnWrites
+from actuators.http.kubernetes_watch import Event
+from actuators.http.own_writes import OwnWrites
+from desired.model.service import Service
+from desired.model.snapshot import Node, Snapshot
 from desired.section import Section, Unknown
-from desired.service import Service
-from desired.snapshot import Node, Snapshot
 from reconciler.triggers.kinds import NOTHING, Kind, Sight, sight_of, version_number
 
 JUDGED_AFTER_S = 0.1

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from actuators.clients.kubernetes import KubernetesReader
-from actuators.clients.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
-from desired.snapshot import Snapshot
+from actuators.http.kubernetes import KubernetesReader
+from actuators.http.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
+from desired.model.snapshot import Snapshot
 from reconciler.triggers.kinds import Kind
 from reconciler.triggers.relevance import Relevance
 from reconciler.triggers.watcher import Counts, Watcher

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
-from actuators.clients.kubernetes_watch import Event
-from actuators.errors import ApiError, Broken, Throttled
+from actuators.http.errors import ApiError, Broken, Throttled
+from actuators.http.kubernetes_watch import Event
 
 _log = logging.getLogger("hcloud-reconciler.watch")
 

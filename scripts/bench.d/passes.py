@@ -14,15 +14,15 @@ from dataclasses import replace
 
 from measured import calibrate, mebibytes
 
-from reconciler.config import load_config
-from reconciler.cycle import converge
-from reconciler.flags import Command
-from reconciler.loop import Pace, run_loop
+from reconciler.config.config import load_config
+from reconciler.config.flags import Command
+from reconciler.passes.converge import converge
+from reconciler.passes.loop import Pace, run_loop
 from reconciler.report.terminal import TerminalProgress
 from reconciler.result import Report
+from reconciler.runtime import wire
 from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake
-from reconciler.wiring import wire
 
 
 def main() -> int:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter, connect
-from actuators.clients.kubernetes_watch import Event, current_version, open_watch
-from actuators.retry import Retry
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, connect
+from actuators.http.kubernetes_watch import Event, current_version, open_watch
+from actuators.http.retry import Retry
 from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
 
 

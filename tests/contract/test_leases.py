@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from actuators.clients import kubernetes
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.errors import Conflict, NotFound
+from actuators.http import kubernetes
+from actuators.http.errors import Conflict, NotFound
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.lease import NOBODY, Claim, Leases
-from actuators.retry import NO_PATIENCE, Retry
-from reconciler.leadership.elector import Elector
-from reconciler.leadership.leadership import Outcome, Standing
-from reconciler.leadership.timings import Timings
+from reconciler.leader_election.elector import Elector
+from reconciler.leader_election.leadership import Outcome, Standing
+from reconciler.leader_election.timings import Timings
 from tests.contract.kubernetes_api import LEASES, KubernetesApi
 
 MOMENT = "2027-01-15T08:00:00.000000Z"

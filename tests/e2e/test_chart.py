@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.config import load_config
-from reconciler.flags import parse_command_line
+from reconciler.config.command_line import parse_command_line
+from reconciler.config.config import load_config
 from tests.support.apiserver import ApiServer
 from tests.support.chart import (
     CHART,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from desired.model.settings import Settings
 from desired.names import CONFIG_MAP, LEASE
-from desired.permissions import Permission, needed
-from desired.settings import Settings
+from reconciler.permissions import Permission, needed
 from tests.support.apiserver import ApiServer, OwnApiServer
 from tests.support.chart import (
     CHART,

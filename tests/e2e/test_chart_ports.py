@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.config import load_config
-from reconciler.flags import parse_command_line
+from reconciler.config.command_line import parse_command_line
+from reconciler.config.config import load_config
 from tests.support.chart import by_kind, container_in, rendered
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from desired.route import CONDITION_NETWORK
+from desired.model.route import CONDITION_NETWORK
 from tests.support.balancer_cluster import a_server_of, asked_of_hetzner, private_ip, read_of_hetzner
 from tests.support.in_process import ONCE, ONCE_AT_ANY_AGE, one_pass
 from tests.support.lifecycle import add_servers, ago, by_key, notes, remove_servers, set_ready

@@ -4,7 +4,7 @@ import urllib.request
 from collections.abc import Callable
 
 from actuators.apply import PARALLEL_LANES
-from desired.kinds import Api
+from desired.plan.kinds import Api
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.balancer_cluster import (
     LOCATED,

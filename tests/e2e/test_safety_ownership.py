@@ -13,7 +13,7 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from reconciler.cycle import converge
+from reconciler.passes.converge import converge
 from tests.support.balancer_cluster import (
     a_service,
     annotate,

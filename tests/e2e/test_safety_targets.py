@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.switching import trial_of
+from desired.load_balancers.switch import trial_of
 from desired.names import LABEL_RETURNING, LABEL_SWITCH
 from tests.support.balancer_cluster import (
     IN_NETWORK,

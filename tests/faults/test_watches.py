@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from actuators.clients.kubernetes import KubernetesReader, connect
-from actuators.retry import Retry
+from actuators.http.kubernetes import KubernetesReader, connect
+from actuators.http.retry import Retry
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
 from reconciler.triggers import Kind, Triggers, watch_cluster

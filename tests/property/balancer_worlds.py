@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from desired.load_balancers.identity import default_name
+from desired.load_balancers.ownership import default_name
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from tests.balancers import annotated
 from tests.property.strategies import some

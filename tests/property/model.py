@@ -4,11 +4,11 @@ itself."""
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from desired.change import Change, NodeIdentity
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Snapshot, Taint
 from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
-from desired.provider_id import CloudID, RobotID, parse_provider_id
-from desired.settings import Settings
-from desired.snapshot import Node, Snapshot, Taint
+from desired.plan.change import Change, NodeIdentity
+from desired.syntax.provider_id import CloudID, RobotID, parse_provider_id
 
 
 def applied(snapshot: Snapshot, changes: Iterable[Change]) -> Snapshot:

@@ -6,12 +6,12 @@ from datetime import UTC
 
 from hypothesis import strategies as st
 
-from desired.absence import proof_of_absence
-from desired.approval import Approval
-from desired.change import Change, LostNode, NodeIdentity, Plan, State
-from desired.kinds import KINDS, Verb
+from desired.model.absence import proof_of_absence
+from desired.model.snapshot import Snapshot
+from desired.plan.approval import Approval
+from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
+from desired.plan.kinds import KINDS, Verb
 from desired.section import Section
-from desired.snapshot import Snapshot
 from tests.builders import a_settled_node
 from tests.property.strategies import addresses, labels, provider_ids, some, taints
 from tests.property.worlds import lost_nodes, snapshots

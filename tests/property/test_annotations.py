@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from desired.annotations.claims import Claim, ClaimedPort, judge_claim
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import deletion_policy, parse_options
-from desired.annotations.remarks import remarks_on
 from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
+from desired.annotations.warnings import remarks_on
 from tests.property.strategies import law, some
 
 _KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)

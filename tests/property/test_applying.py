@@ -6,13 +6,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.addresses import UnusableNodeIP, parse_node_ips
-from desired.change import Change, LostNode, NodeIdentity, Plan
-from desired.diff import compute_plan
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import AddressType, Node, ServerStatus, Snapshot
 from desired.names import TAINT_UNINITIALIZED
+from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
+from desired.plan.change import Change, LostNode, NodeIdentity, Plan
+from desired.planner import compute_plan
 from desired.section import Absent, Present, Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import AddressType, Node, ServerStatus, Snapshot
 from tests.property.model import applied, is_foreign, is_joining, is_owned, is_shutdown, is_spared, our_nodes, written
 from tests.property.strategies import STRANGE_NODE_IP, law
 from tests.property.worlds import choices, snapshots

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from actuators.outcome import Failed
 from desired.annotations.options import Defaults
-from desired.change import Verdict
+from desired.model.settings import Settings
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.settings import Settings
+from desired.plan.change import Verdict
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired import bounds
-from desired.addresses import UnusableNodeIP, parse_node_ips
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import parse_options
-from desired.annotations.remarks import remarks_on
 from desired.annotations.table import BY_FIELD, PREFIX, Annotation
-from desired.approval import is_hash, parse_approvals
-from desired.grammar import parse_bool, parse_cidr, parse_duration
-from desired.provider_id import MalformedID, parse_provider_id
+from desired.annotations.warnings import remarks_on
+from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
+from desired.plan.approval import is_hash, parse_approvals
 from desired.routes.pod_cidrs import parse_pod_cidr
-from desired.selector import is_label_key, is_label_value, parse_selector
-from reconciler import grammar
+from desired.syntax import bounds
+from desired.syntax.go import parse_bool, parse_cidr, parse_duration
+from desired.syntax.provider_id import MalformedID, parse_provider_id
+from desired.syntax.selector import is_label_key, is_label_value, parse_selector
+from reconciler.config import grammar
 from tests.property.strategies import law
 
 HUGE = 10**9

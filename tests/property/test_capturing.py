@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actuators.clients.hetzner import HetznerReader
+from actuators.http.hetzner import HetznerReader
 from desired.annotations.options import Defaults
-from desired.settings import Settings
+from desired.model.settings import Settings
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import read_world, write_world
-from reconciler.cycle import Looking, explain_once, plan_once
-from reconciler.observe.confirm import Confirmer
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Eyes
+from reconciler.passes.converge import Looking, explain_once, plan_once
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.json_report import report_as_json
 from reconciler.sandbox.clock import SimulatedClock

@@ -7,14 +7,14 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.absence import doubt_about
-from desired.change import Change, LostNode
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.presumptions import servers_to_confirm
+from desired.guards.absence_proof import servers_to_confirm
+from desired.guards.judge import judge
+from desired.model.absence import doubt_about
+from desired.model.settings import Controller, Policy, Settings
+from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.plan.change import Change, LostNode
+from desired.planner import compute_plan
 from desired.section import Absent, Present, Section, Unknown
-from desired.settings import Controller, Policy, Settings
-from desired.snapshot import Node, Readiness, Snapshot
 from tests.builders import NOW, incomplete
 from tests.property.model import applied, our_nodes
 from tests.property.strategies import law

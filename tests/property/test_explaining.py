@@ -5,13 +5,13 @@ from collections.abc import Collection
 from hypothesis import given
 
 from desired.annotations.options import Defaults
-from desired.change import Change
-from desired.diff import compute_plan
 from desired.explanation.objects import explain_object
 from desired.explanation.service import ServiceExplanation
-from desired.judgement import judge
-from desired.load_balancer import LoadBalancer
-from desired.settings import Settings
+from desired.guards.judge import judge
+from desired.model.load_balancer import LoadBalancer
+from desired.model.settings import Settings
+from desired.plan.change import Change
+from desired.planner import compute_plan
 from reconciler.observe.world import observe_world
 from reconciler.report.explanation_json import explanation_as_json, explanation_schema
 from reconciler.report.explanation_text import render_explanation

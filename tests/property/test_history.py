@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
-from desired.change import Change
-from desired.patience_guards import mark_of
-from desired.suspension import FLAPPING
-from reconciler.attempts import NOT_SEEN
-from reconciler.history import LONGEST_RETRY_S, SUSPENDED_S, History
+from desired.guards.history import mark_of
+from desired.model.suspension import FLAPPING
+from desired.plan.change import Change
+from reconciler.passes.attempts import NOT_SEEN
+from reconciler.passes.history import LONGEST_RETRY_S, SUSPENDED_S, History
 from reconciler.result import Line, Report
 from tests.builders import a_change, an_identity
 from tests.property.strategies import law, some

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 from hypothesis import given
 
-from desired.change import Change, NodeIdentity
-from desired.diff import compute_plan
-from desired.provider_id import CloudID, parse_provider_id
-from desired.settings import Settings
-from desired.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
+from desired.plan.change import Change, NodeIdentity
+from desired.planner import compute_plan
+from desired.syntax.provider_id import CloudID, parse_provider_id
 from tests.property.model import applied
 from tests.property.strategies import law
 from tests.property.worlds import choices, snapshots

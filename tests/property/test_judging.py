@@ -5,16 +5,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.anchor import AnchorState, anchor_of_cloud
-from desired.change import LostNode, NodeIdentity, Plan, Verdict
-from desired.finding import Facts
-from desired.guards import GUARDS
-from desired.judgement import judge, restrict
-from desired.kinds import Verb
-from desired.provider_id import CloudID, parse_provider_id
+from desired.guards.anchor import AnchorState, anchor_of_cloud
+from desired.guards.facts import Facts
+from desired.guards.judge import judge, restrict
+from desired.guards.table import GUARDS
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import LostNode, NodeIdentity, Plan, Verdict
+from desired.plan.kinds import Verb
 from desired.section import Section
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
+from desired.syntax.provider_id import CloudID, parse_provider_id
 from tests.property.plan_strategies import astray, hashes, keys, plans
 from tests.property.strategies import law
 from tests.property.worlds import choices, snapshots

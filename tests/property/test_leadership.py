@@ -13,8 +13,8 @@ from typing import TypeVar
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actuators.errors import Conflict, Transient
-from reconciler.leadership.timings import Timings
+from actuators.http.errors import Conflict, Transient
+from reconciler.leader_election.timings import Timings
 from tests.property.strategies import law
 from tests.support.leases import LeaseInMemory, Replica, Timeline
 

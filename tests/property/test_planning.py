@@ -5,12 +5,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.change import LostNode, NodeIdentity
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.kinds import Verb
-from desired.settings import Controller, Settings
-from desired.snapshot import Readiness, Snapshot
+from desired.guards.judge import judge
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Readiness, Snapshot
+from desired.plan.change import LostNode, NodeIdentity
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
 from tests.builders import incomplete
 from tests.property.model import is_joining, is_spared, our_nodes
 from tests.property.strategies import law

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.addresses import parse_node_ips
-from desired.approval import Approval, format_approval, parse_approvals
-from desired.provider_id import CloudID, RobotID, format_provider_id, parse_provider_id
-from desired.selector import Selector, is_label_key, is_label_value, parse_selector
+from desired.nodes.addresses import parse_node_ips
+from desired.plan.approval import Approval, format_approval, parse_approvals
+from desired.syntax.provider_id import CloudID, RobotID, format_provider_id, parse_provider_id
+from desired.syntax.selector import Selector, is_label_key, is_label_value, parse_selector
 from tests.property.plan_strategies import approvals, hashes
 from tests.property.strategies import cloud_ids, labels, law, robot_ids
 

@@ -8,8 +8,8 @@ from ipaddress import IPv4Network
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.change import Verdict
-from desired.settings import Settings
+from desired.model.settings import Settings
+from desired.plan.change import Verdict
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner import HetznerOptions
 from reconciler.sandbox.hetzner.options import Busy

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.apply import apply
-from actuators.errors import Invalid
+from actuators.http.errors import Invalid
 from actuators.outcome import Applied, Failed, Skipped
-from desired.change import Change, Plan
-from desired.lanes import bridged, forerunners, in_order
-from desired.snapshot import Snapshot
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Plan
+from desired.plan.ordering import bridged, forerunners, in_order
 from tests.builders import a_change, a_snapshot
 from tests.property.strategies import law, some
 

@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.change import Change
-from desired.diff import compute_plan
-from desired.kinds import Verb
-from desired.lanes import in_order
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     Attachment,
     BalancerType,
     CloudBalancer,
@@ -30,10 +26,14 @@ from desired.load_balancer import (
     ServerTarget,
     Target,
 )
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Network, Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
+from desired.plan.ordering import in_order
+from desired.planner import compute_plan
 from desired.section import UNMANAGED, Present
-from desired.service import Service
-from desired.settings import Settings
-from desired.snapshot import Network, Snapshot
 from tests.balancers import (
     LOCATED,
     a_balancer,

@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
+from desired.model.snapshot import Network, Node, Server, Snapshot, Taint
 from desired.section import Absent, K, Present, Section, Unknown, V
-from desired.selector import parse_selector
-from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
-from desired.snapshot import Network, Node, Server, Snapshot, Taint
+from desired.syntax.selector import parse_selector
 from tests.builders import NOW, UNINITIALIZED, a_server, a_settled_node, incomplete
 from tests.property.strategies import JOINED_TWICE, READY, SETTLED, SILENT, names, nodes, servers, silences, some
 

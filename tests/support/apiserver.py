@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from actuators.decoding import without_depths
+from actuators.http.decoding import without_depths
 from tests.support.child_processes import Process, end, free_ports, spawn, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from desired.settings import Settings
+from desired.model.settings import Settings
 from reconciler.result import Report
 from tests.balancers import LOCATED
 from tests.support.objects import joining_node, server, settled_node

@@ -5,9 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from desired.annotations.choices import Algorithm, Protocol
-from desired.change import Change, State
-from desired.kinds import Verb
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     HealthCheck,
@@ -17,8 +15,10 @@ from desired.load_balancer import (
     Owner,
     ServerTarget,
 )
+from desired.model.service import Ingress
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.service import Ingress
+from desired.plan.change import Change, State
+from desired.plan.kinds import Verb
 from tests.balancers import DEFAULT_NAME, SERVICE_UID
 from tests.builders import CLUSTER_UID
 

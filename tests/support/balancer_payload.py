@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from desired.annotations.choices import Algorithm, Protocol
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     Attachment,
     BalancerType,
     CloudBalancer,

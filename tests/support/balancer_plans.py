@@ -5,13 +5,13 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from desired.annotations.claims import ClaimedPort
-from desired.change import Change, NoteKind, Plan
-from desired.diff import compute_plan
-from desired.lanes import in_order
-from desired.load_balancer import Attachment, CloudBalancer, ServerTarget
+from desired.model.load_balancer import Attachment, CloudBalancer, ServerTarget
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.plan.change import Change, NoteKind, Plan
+from desired.plan.ordering import in_order
+from desired.planner import compute_plan
 from desired.section import Present
-from desired.service import Service
-from desired.settings import Settings
 from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_server, a_settled_node
 from tests.support.balancer_changes import BALANCER

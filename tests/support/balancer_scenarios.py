@@ -8,9 +8,8 @@ from typing import Any
 
 from actuators.outcome import Applied
 from desired.annotations.choices import Algorithm, Protocol
-from desired.change import Change, Claimed, Hold, Note, NoteKind, Plan, Ruling, Verdict
-from desired.judgement import hold_hash
-from desired.load_balancer import (
+from desired.guards.judge import hold_hash
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     HttpOptions,
@@ -18,10 +17,11 @@ from desired.load_balancer import (
     Owner,
     ServerTarget,
 )
+from desired.model.service import Ingress
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
+from desired.plan.change import Change, Claimed, Hold, Note, NoteKind, Plan, Ruling, Verdict
 from desired.section import Section
-from desired.service import Ingress
-from desired.snapshot import Snapshot
 from reconciler.result import Cost, Line, Report
 from tests.balancers import (
     SERVICE_UID,

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from actuators.clients.hetzner_actions import Actions
-from actuators.hands import Hands
-from actuators.load_balancers import BALANCER_ACTUATORS
-from desired.change import Change
-from desired.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target
-from desired.service import Service
-from desired.snapshot import Server, Snapshot
+from actuators.http.hetzner_actions import Actions
+from actuators.load_balancers.table import BALANCER_ACTUATORS
+from actuators.writers import Hands
+from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target
+from desired.model.service import Service
+from desired.model.snapshot import Server, Snapshot
+from desired.plan.change import Change
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import a_service, a_world

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from desired.change import Change, Plan, Verdict
-from desired.diff import compute_plan
-from desired.finding import Facts
-from desired.judgement import judge
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.guards.facts import Facts
+from desired.guards.judge import judge
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Plan, Verdict
+from desired.planner import compute_plan
 from tests.balancers import LOCATED
 from tests.builders import a_change
 

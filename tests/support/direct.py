@@ -18,9 +18,9 @@ import urllib3
 from kubernetes.client import ApiClient, Configuration
 from requests.adapters import BaseAdapter
 
-from actuators.clients.hetzner import HetznerConnection
-from actuators.clients.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
-from actuators.retry import Patience, Retry
+from actuators.http.hetzner import HetznerConnection
+from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.http.retry import Patience, Retry
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Journal, Request, Simulator, readable_body
 from reconciler.sandbox.hetzner import HetznerSimulator

@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 
-from desired.diff import compute_plan
 from desired.explanation.node import explain, why_no_node
-from desired.judgement import judge
+from desired.guards.judge import judge
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Condition, NodeAddress, Readiness, ServerStatus, Snapshot, Taint
+from desired.planner import compute_plan
 from desired.section import Absent, Present
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import AddressType, Condition, NodeAddress, Readiness, ServerStatus, Snapshot, Taint
+from desired.syntax.selector import parse_selector
 from reconciler.result import Cost, Explained, Report
 from tests.builders import (
     NOW,

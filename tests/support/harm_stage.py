@@ -15,11 +15,11 @@ from typing import Any
 
 from actuators.approvals import approve, remember
 from desired.annotations.options import Defaults
-from desired.approval import Approval
-from desired.settings import Settings
-from reconciler.history import History
-from reconciler.memory import Memory
+from desired.model.settings import Settings
+from desired.plan.approval import Approval
 from reconciler.observe.kubernetes import observe_remembered
+from reconciler.passes.history import History
+from reconciler.passes.project_memory import Memory
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Simulator

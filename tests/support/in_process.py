@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from reconciler.config import load_config
-from reconciler.cycle import converge, plan_once
-from reconciler.flags import Command
+from reconciler.config.config import load_config
+from reconciler.config.flags import Command
+from reconciler.passes.converge import converge, plan_once
 from reconciler.report.json_report import report_as_json
-from reconciler.wiring import Wired, wire
+from reconciler.runtime import Wired, wire
 from tests.support.passes import Ears
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TypeVar
 
-from actuators.errors import Conflict
+from actuators.http.errors import Conflict
 from actuators.lease import Claim, Lease
-from reconciler.leadership.elector import Elector
-from reconciler.leadership.timings import Timings
+from reconciler.leader_election.elector import Elector
+from reconciler.leader_election.timings import Timings
 
 T = TypeVar("T")
 

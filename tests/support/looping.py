@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 
 from reconciler.cli.stopping import Stop
-from reconciler.leadership.unelected import Unelected
-from reconciler.loop import Leader, Pace, run_loop
+from reconciler.leader_election.leadership import Unelected
+from reconciler.passes.loop import Leader, Pace, run_loop
 from reconciler.result import Report
 from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake

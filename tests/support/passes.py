@@ -8,26 +8,26 @@ from functools import partial
 
 from actuators.approvals import approve, use_up
 from actuators.budgeted import within_budget
-from actuators.call_budget import CallBudget
-from actuators.clients.hetzner import HetznerReader, HetznerWriter
-from actuators.clients.hetzner_actions import Actions
-from actuators.hands import Hands
+from actuators.http.call_budget import CallBudget
+from actuators.http.hetzner import HetznerReader, HetznerWriter
+from actuators.http.hetzner_actions import Actions
 from actuators.outcome import Outcome
 from actuators.services import write_conditions
-from desired.approval import Approval
-from desired.change import Change
-from desired.diff import compute_plan
-from desired.settings import Settings
-from desired.snapshot import Snapshot
-from reconciler.cycle import Looking, converge, plan_once
-from reconciler.history import History
-from reconciler.observe.confirm import Confirmer
+from actuators.writers import Hands
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.approval import Approval
+from desired.plan.change import Change
+from desired.planner import compute_plan
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Eyes, observe_world
+from reconciler.passes.converge import Looking, converge, plan_once
+from reconciler.passes.history import History
+from reconciler.passes.rounds import Acting
 from reconciler.result import Report
-from reconciler.rounds import Acting
+from reconciler.runtime import actuators_with
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import Event
-from reconciler.wiring import actuators_with
 from tests.support.balancer_stage import PassingTime
 from tests.support.objects import UNINITIALIZED
 from tests.support.simulators import Simulation

@@ -2,15 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
-from desired.change import Change, Note, NoteKind, Plan
-from desired.diff import compute_plan
-from desired.judgement import judge
+from desired.guards.judge import judge
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.planner import compute_desired, compute_plan
+from desired.routes.actions import Decided
 from desired.routes.claims import Claim
-from desired.routes.fates import Decided
-from desired.routes.network import DesiredRoutes
-from desired.settings import Settings
-from desired.snapshot import Snapshot
-from desired.state import compute_desired
+from desired.routes.desired import DesiredRoutes
 from tests.routes import ROUTING
 
 

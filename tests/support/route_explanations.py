@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from desired.route import ROUTED, UNROUTED, NetworkCondition
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Condition, NodeAddress, Snapshot
 from desired.section import Absent, Section, Unknown
-from desired.settings import Settings
-from desired.snapshot import AddressType, Condition, NodeAddress, Snapshot
 from tests.builders import UNINITIALIZED, a_lost_node
 from tests.routes import (
     ROUTING,

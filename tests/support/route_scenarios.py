@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from actuators.outcome import Applied, Failed, Outcome
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.route import ROUTED, UNROUTED
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.guards.judge import judge
+from desired.model.route import ROUTED, UNROUTED
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.planner import compute_plan
 from reconciler.result import Cost, Line, Report
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from actuators.outcome import Outcome
-from desired.change import Change
-from desired.route import CONDITION_NETWORK
-from reconciler.cycle import converge
+from desired.model.route import CONDITION_NETWORK
+from desired.plan.change import Change
+from reconciler.passes.converge import converge
+from reconciler.passes.rounds import Progress
 from reconciler.report.json_report import report_as_json
-from reconciler.rounds import Progress
 from tests.support.balancer_cluster import IN_NETWORK, NETWORK, a_node, a_server_of, private_ip
 from tests.support.in_process import ONCE, wired
 from tests.support.lifecycle import patch

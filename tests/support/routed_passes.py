@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from actuators.clients.hetzner import HetznerConnection, HetznerWriter
+from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.outcome import Applied, Outcome
-from desired.change import Change
-from desired.settings import Settings
+from desired.model.settings import Settings
+from desired.plan.change import Change
 from tests.balancers import IN_NETWORK
 from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.balanced_passes import NETWORK, SERVICES, load_balancer_service

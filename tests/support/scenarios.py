@@ -6,11 +6,11 @@ from datetime import timedelta
 from ipaddress import IPv4Address
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.diff import compute_plan
-from desired.judgement import judge, restrict
+from desired.guards.judge import judge, restrict
+from desired.model.settings import Settings
+from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
+from desired.planner import compute_plan
 from desired.section import Absent, Unknown
-from desired.settings import Settings
-from desired.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
 from reconciler.result import Cost, Line, Report
 from tests.builders import (
     NOW,

@@ -9,11 +9,13 @@ from typing import Any
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Defaults
 from desired.annotations.table import PREFIX
-from desired.diff import compute_plan
 from desired.explanation.objects import explain_object
 from desired.explanation.service import ServiceExplanation
-from desired.judgement import judge
-from desired.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
+from desired.guards.judge import judge
+from desired.model.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
+from desired.model.service import Ingress, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
 from desired.names import (
     CONDITION_IN_SYNC,
     CONDITION_READY,
@@ -21,11 +23,9 @@ from desired.names import (
     LABEL_EXCLUDE_FROM_BALANCERS,
     LABEL_SERVICE_UID,
 )
+from desired.planner import compute_plan
 from desired.section import Present, Section
-from desired.selector import parse_selector
-from desired.service import Ingress, ServiceCondition
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
+from desired.syntax.selector import parse_selector
 from reconciler.result import Cost, Explained, Report
 from tests.balancers import (
     IN_NETWORK,

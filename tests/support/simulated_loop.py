@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
-from actuators.call_budget import CallBudget
-from actuators.clients.hetzner import HetznerConnection
-from actuators.clients.own_writes import OwnWrites
-from actuators.retry import Retry
-from actuators.retry_budget import RetryBudget
-from desired.settings import Settings
-from reconciler.config import load_config
+from actuators.http.call_budget import CallBudget
+from actuators.http.hetzner import HetznerConnection
+from actuators.http.own_writes import OwnWrites
+from actuators.http.retry import Retry, RetryBudget
+from desired.model.settings import Settings
+from reconciler.config.config import load_config
+from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
-from reconciler.flags import Command
-from reconciler.history import History
-from reconciler.leadership.unelected import Unelected
-from reconciler.loop import run_loop
+from reconciler.leader_election.leadership import Unelected
+from reconciler.passes.history import History
+from reconciler.passes.loop import run_loop
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator

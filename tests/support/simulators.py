@@ -14,10 +14,10 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-from actuators.clients import hetzner as hetzner_client
-from actuators.clients import kubernetes as kubernetes_client
-from actuators.retry import Patience, Retry
-from reconciler.observe.confirm import Confirmer
+from actuators.http import hetzner as hetzner_client
+from actuators.http import kubernetes as kubernetes_client
+from actuators.http.retry import Patience, Retry
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Eyes
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Simulator

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from actuators.errors import ApiError, Broken, Denied, Throttled, Transient
+from actuators.http.errors import ApiError, Broken, Denied, Throttled, Transient
 
 HETZNER_TROUBLE: list[tuple[dict[str, Any], type[ApiError]]] = [
     ({"code": 401, "body": {"error": {"code": "unauthorized", "message": "no"}}}, Denied),

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from desired.permissions import needed
-from desired.settings import Settings
-from reconciler.flags import BAD_USAGE
+from desired.model.settings import Settings
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.permissions import needed
 from reconciler.result import Result
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"

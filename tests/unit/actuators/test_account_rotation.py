@@ -12,10 +12,10 @@ import pytest
 from kubernetes.client import Configuration
 from kubernetes.config import incluster_config
 
-from actuators.clients.kubeconfig import ConnectionProblem, load_kubeconfig
-from actuators.clients.kubernetes import KubernetesReader, connect
-from actuators.errors import Denied
-from actuators.retry import NO_PATIENCE, Retry
+from actuators.http.errors import Denied
+from actuators.http.kubeconfig import ConnectionProblem, load_kubeconfig
+from actuators.http.kubernetes import KubernetesReader, connect
+from actuators.http.retry import NO_PATIENCE, Retry
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.simulators import ImpatientStop, Simulation
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.apply import PARALLEL_LANES, Actuator, apply
-from actuators.errors import (
+from actuators.http.errors import (
     ApiError,
     Broken,
     Busy,
@@ -22,10 +22,10 @@ from actuators.errors import (
     Transient,
 )
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Change
-from desired.kinds import Api
-from desired.load_balancer import Attachment, LoadBalancer
-from desired.snapshot import Snapshot
+from desired.model.load_balancer import Attachment, LoadBalancer
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import Api
 from tests.builders import a_change, a_snapshot
 
 TIMEOUT_S = 5.0

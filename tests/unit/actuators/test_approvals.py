@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actuators.approvals import approve, use_up
-from actuators.clients.kubernetes import KubernetesWriter
-from actuators.errors import Denied, NotFound
-from desired.approval import Approval, format_approval
+from actuators.http.errors import Denied, NotFound
+from actuators.http.kubernetes import KubernetesWriter
+from desired.plan.approval import Approval, format_approval
 from reconciler.observe.kubernetes import observe_approvals
 from tests.support.simulators import Simulation
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actuators.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget, SharedAllowance
+from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget, SharedAllowance
 
 
 class Bucket:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from actuators.certificates import create
-from actuators.errors import Broken, Conflict, Invalid, Transient
-from desired.load_balancer import ManagedCertificate
+from actuators.http.errors import Broken, Conflict, Invalid, Transient
+from desired.model.load_balancer import ManagedCertificate
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from tests.balancers import SERVICE_UID
 from tests.builders import CLUSTER_UID

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubeconfig import ConnectionProblem
-from actuators.clients.kubernetes import KubernetesReader, connect
-from actuators.retry import Retry
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.kubernetes import KubernetesReader, connect
+from actuators.http.retry import Retry
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.objects import joining_node
 from tests.support.simulators import ImpatientStop, Simulation

@@ -6,7 +6,7 @@ import sys
 _RACE = """
 import sys, threading
 import msgspec
-from actuators.decoding import decoder
+from actuators.http.decoding import decoder
 
 sys.setswitchinterval(1e-6)
 for _ in range(100):

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from actuators.decoding import decoder, without_depths
+from actuators.http.decoding import decoder, without_depths
 
 
 class Thing(msgspec.Struct):

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from actuators.clients import hetzner, kubernetes
-from actuators.clients.hetzner import HetznerReader, HetznerWriter
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.errors import ApiError, NotLeader, Transient
-from actuators.retry import Patience, Retry
+from actuators.http import hetzner, kubernetes
+from actuators.http.errors import ApiError, NotLeader, Transient
+from actuators.http.hetzner import HetznerReader, HetznerWriter
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.http.retry import Patience, Retry
 from reconciler.sandbox.exchange import Exchange
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import joining_node

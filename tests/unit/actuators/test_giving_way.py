@@ -9,9 +9,9 @@ import pytest
 
 from actuators.apply import apply
 from actuators.outcome import GAVE_WAY, Applied, Outcome, Skipped
-from desired.change import Change
-from desired.route import ROUTED
-from desired.snapshot import Snapshot
+from desired.model.route import ROUTED
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
 from tests.builders import a_change, a_snapshot
 
 TIMEOUT_S = 5.0

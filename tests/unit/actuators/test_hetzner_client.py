@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
-from actuators.errors import (
+from actuators.http.errors import (
     ApiError,
     Broken,
     Busy,
@@ -22,7 +21,8 @@ from actuators.errors import (
     Throttled,
     Transient,
 )
-from actuators.retry import Patience, Retry
+from actuators.http.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
+from actuators.http.retry import Patience, Retry
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
 

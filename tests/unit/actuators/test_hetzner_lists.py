@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from actuators.clients.hetzner_lists import Decoded, read_list
-from actuators.errors import Broken, Denied, Throttled, Transient
+from actuators.http.errors import Broken, Denied, Throttled, Transient
+from actuators.http.hetzner_lists import Decoded, read_list
 from desired.section import Absent, Present, Unknown
 from reconciler.observe.hetzner import decode_servers, observe_servers
 from tests.support.objects import server

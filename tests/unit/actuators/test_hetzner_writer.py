@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from actuators.clients.hetzner import HetznerWriter
-from actuators.errors import Busy, Conflict, Throttled, Transient
+from actuators.http.errors import Busy, Conflict, Throttled, Transient
+from actuators.http.hetzner import HetznerWriter
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.support.balancer_stage import NETWORKS, PassingTime
 from tests.support.simulators import Simulation

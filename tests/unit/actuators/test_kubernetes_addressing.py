@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubeconfig import ConnectionProblem
-from actuators.clients.kubernetes import KubernetesReader, connect
-from actuators.errors import ApiError, Broken, Denied, Transient
-from actuators.retry import Patience, Retry
+from actuators.http.errors import ApiError, Broken, Denied, Transient
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.kubernetes import KubernetesReader, connect
+from actuators.http.retry import Patience, Retry
 from tests.support.objects import joining_node
 from tests.support.simulators import ImpatientStop, Simulation
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from actuators.clients import kubernetes
-from actuators.clients.kubernetes import Answer, KubernetesConnection, KubernetesReader, KubernetesWriter
-from actuators.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http import kubernetes
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http.kubernetes import Answer, KubernetesConnection, KubernetesReader, KubernetesWriter
 from tests.support.objects import joining_node
 from tests.support.simulators import USER_AGENT, Simulation
 

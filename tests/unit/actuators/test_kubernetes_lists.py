@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from actuators.clients.kubernetes import PAGE_SIZE, Answer
-from actuators.errors import ApiError, Broken, Conflict, Denied, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Transient
+from actuators.http.kubernetes import PAGE_SIZE, Answer
 from tests.support.objects import joining_node
 from tests.support.simulators import Simulation
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from actuators.clients import kubernetes_watch
-from actuators.clients.kubernetes_watch import Event, Watch, current_version, open_watch
-from actuators.clients.own_writes import OwnWrites
-from actuators.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http import kubernetes_watch
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http.kubernetes_watch import Event, Watch, current_version, open_watch
+from actuators.http.own_writes import OwnWrites
 from tests.support.objects import joining_node
 from tests.support.simulators import Simulation
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.errors import Broken, Conflict
+from actuators.http.errors import Broken, Conflict
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.lease import NOBODY, Claim, Leases, micro_time
 from tests.support.simulators import Simulation
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http.errors import Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from desired.annotations.choices import Algorithm
-from desired.change import Change
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     CloudBalancer,
@@ -19,6 +18,7 @@ from desired.load_balancer import (
     LoadBalancer,
     ServerTarget,
 )
+from desired.model.service import Ingress
 from desired.names import (
     FINALIZER_BALANCER,
     LABEL_CLUSTER_UID,
@@ -27,8 +27,8 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
+from desired.plan.change import Change
 from desired.section import UNMANAGED
-from desired.service import Ingress
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a_service, a_world, an_http_listener
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerWriter
-from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
-from desired.change import Change
-from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from actuators.http.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
+from actuators.http.hetzner import HetznerWriter
+from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.names import LABEL_SERVICE_UID
+from desired.plan.change import Change
 from desired.section import Section
 from tests.balancers import DEFAULT_NAME, a_balancer
 from tests.support.balancer_changes import a_part

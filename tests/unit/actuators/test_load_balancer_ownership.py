@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Busy, Conflict, Denied, Invalid, Transient
-from desired.change import Change
-from desired.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from actuators.http.errors import ApiError, Busy, Conflict, Denied, Invalid, Transient
+from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from desired.model.service import Service
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
@@ -19,8 +19,8 @@ from desired.names import (
     LABEL_SERVICE_UID,
     LABEL_SWITCH,
 )
+from desired.plan.change import Change
 from desired.section import Section, Unknown
-from desired.service import Service
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, OURS, a_difference, a_part

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Busy, Invalid, NotFound, Stopped, Transient
+from actuators.http.errors import ApiError, Busy, Invalid, NotFound, Stopped, Transient
 from desired.annotations.choices import Algorithm, Protocol
-from desired.change import Change, State
-from desired.kinds import Verb
-from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.plan.change import Change, State
+from desired.plan.kinds import Verb
 from desired.section import UNMANAGED
 from tests.balancers import DEFAULT_NAME, a_balancer, a_listener, an_http_check, an_http_listener
 from tests.support.balancer_changes import a_part

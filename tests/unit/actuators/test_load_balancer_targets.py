@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Busy, Conflict, Invalid, NotFound, Transient
-from desired.change import Change
-from desired.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from actuators.http.errors import ApiError, Busy, Conflict, Invalid, NotFound, Transient
+from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.plan.change import Change
 from tests.balancers import a_balancer
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_member, a_stage

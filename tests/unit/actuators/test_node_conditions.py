@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Conflict
+from actuators.http.errors import Conflict
 from actuators.nodes import write_network_condition
-from desired.change import Change
-from desired.kinds import Verb
-from desired.route import ROUTED, UNROUTED, NetworkCondition
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
 from reconciler.observe.world import observe_world
 from tests.builders import a_change
 from tests.support.objects import LONG_AGO, condition, settled_node

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import Answer
-from actuators.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http.kubernetes import Answer
 from actuators.nodes import delete
-from desired.change import Change
-from desired.snapshot import Snapshot
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
 from tests.builders import a_change, a_lost_node, a_settled_node, a_snapshot, an_identity
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import planned

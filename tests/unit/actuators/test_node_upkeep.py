@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Conflict, NotFound
+from actuators.http.errors import Conflict, NotFound
 from actuators.nodes import write_addresses, write_labels, write_shutdown_taint
-from desired.change import Change
-from desired.diff import compute_plan
-from desired.settings import AddressFamily, Settings
-from desired.snapshot import Snapshot
+from desired.model.settings import AddressFamily, Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.planner import compute_plan
 from reconciler.observe.world import observe_world
 from tests.builders import a_change, a_settled_node, a_snapshot, an_identity
 from tests.support.objects import server, settled_node

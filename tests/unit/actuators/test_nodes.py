@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Conflict, NotFound, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, NotFound, Transient
 from actuators.nodes import initialise
-from desired.change import Change
-from desired.diff import compute_plan
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.planner import compute_plan
 from reconciler.observe.world import observe_world
 from tests.builders import a_change, a_settled_node, a_snapshot
 from tests.support.objects import UNINITIALIZED, condition, joining_node, server

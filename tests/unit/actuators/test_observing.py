@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError
-from actuators.observing import Ended
-from actuators.trace import tracing
+from actuators.http.errors import ApiError
+from actuators.http.requests import Ended
+from actuators.http.trace import tracing
 from tests.support.simulators import Simulation
 
 Seen = list[tuple[str, str, int | None]]

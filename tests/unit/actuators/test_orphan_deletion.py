@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Conflict, Denied
-from actuators.orphans import delete_orphan
-from desired.load_balancer import CloudBalancer
+from actuators.http.errors import ApiError, Conflict, Denied
+from actuators.load_balancers.ownership import delete_orphan
+from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from tests.balancers import SERVICE_UID, a_balancer
 from tests.builders import CLUSTER_UID

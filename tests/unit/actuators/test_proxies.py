@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.hetzner import connect as connect_hetzner
-from actuators.clients.kubernetes import KubernetesReader
-from actuators.clients.kubernetes import connect as connect_kubernetes
-from actuators.errors import Transient
-from actuators.retry import Patience, Retry
+from actuators.http.errors import Transient
+from actuators.http.hetzner import HetznerReader
+from actuators.http.hetzner import connect as connect_hetzner
+from actuators.http.kubernetes import KubernetesReader
+from actuators.http.kubernetes import connect as connect_kubernetes
+from actuators.http.retry import Patience, Retry
 from tests.support.objects import joining_node, server
 from tests.support.simulators import ImpatientStop, Simulation
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from actuators.errors import (
+from actuators.http.errors import (
     ApiError,
     Broken,
     Busy,
@@ -19,8 +19,7 @@ from actuators.errors import (
     Throttled,
     Transient,
 )
-from actuators.retry import NO_PATIENCE, PATIENT, Patience, Retry
-from actuators.retry_budget import RetryBudget
+from actuators.http.retry import NO_PATIENCE, PATIENT, Patience, Retry, RetryBudget
 
 BROKEN_DOWN = Transient("no answer")
 

@@ -8,13 +8,24 @@ from typing import Any
 import pytest
 
 from actuators.apply import apply
-from actuators.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Stopped, Throttled, Transient
-from actuators.hands import Hands
+from actuators.http.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Stopped,
+    Throttled,
+    Transient,
+)
 from actuators.outcome import Pending
 from actuators.routes import ROUTE_ACTUATORS
-from desired.change import Change
-from desired.kinds import Verb
-from desired.snapshot import Snapshot
+from actuators.writers import Hands
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.builders import a_change, a_snapshot
 from tests.support.balancer_stage import NETWORK_ID, NETWORKS, PassingTime, hands_in

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Conflict, NotFound
+from actuators.http.errors import Conflict, NotFound
 from actuators.services import write_conditions
-from desired.service import Service, ServiceCondition
+from desired.model.service import Service, ServiceCondition
 from reconciler.observe.services import observe_services
 from tests.support.simulators import START, Simulation
 

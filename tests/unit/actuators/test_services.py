@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import KubernetesWriter
-from actuators.errors import Conflict, Denied, Invalid, NotFound, Transient
+from actuators.http.errors import Conflict, Denied, Invalid, NotFound, Transient
+from actuators.http.kubernetes import KubernetesWriter
 from actuators.services import claim, release, require_alive, write_status
-from desired.change import Change, Claimed
-from desired.load_balancer import KNOWN_AFTER_APPLY, Attachment, Owner
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, Owner
+from desired.model.service import Ingress, ServiceCondition
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.service import Ingress, ServiceCondition
-from desired.snapshot import Snapshot
+from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
 from tests.support.simulators import START, Simulation, ago

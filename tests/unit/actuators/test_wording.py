@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from actuators.addresses import is_loopback
-from actuators.clients.wording import one_line
-from actuators.shown import escaped_json, without_credentials, without_user_info
+from actuators.http.errors import one_line
+from actuators.http.shown import escaped_json, is_loopback, without_credentials, without_user_info
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from desired.absence import AbsenceProof, Doubt, doubt_about, is_departing, proof_of_absence
-from desired.presumptions import servers_to_confirm
+from desired.guards.absence_proof import servers_to_confirm
+from desired.model.absence import AbsenceProof, Doubt, doubt_about, is_departing, proof_of_absence
+from desired.model.settings import Controller, Settings, Waits
+from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.section import Absent, Unknown
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings, Waits
-from desired.snapshot import Node, Readiness, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     UNINITIALIZED,

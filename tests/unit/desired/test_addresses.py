@@ -4,7 +4,9 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
 
-from desired.addresses import (
+from desired.model.settings import AddressFamily
+from desired.model.snapshot import AddressType, Network, NodeAddress, Server
+from desired.nodes.addresses import (
     AddressOrigin,
     IPAddress,
     UnusableNodeIP,
@@ -14,8 +16,6 @@ from desired.addresses import (
     parse_node_ips,
     with_internal_ips,
 )
-from desired.settings import AddressFamily
-from desired.snapshot import AddressType, Network, NodeAddress, Server
 from tests.builders import a_dual_stack_server, a_network, a_server
 from tests.support.reference_rules import covers
 

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from desired.balancer_guards import adoption
-from desired.change import Hold, Ruling, Verdict
-from desired.diff import compute_plan
-from desired.kinds import Verb
-from desired.load_balancer import (
+from desired.guards.load_balancers import adoption
+from desired.model.load_balancer import (
     Attachment,
     IpTarget,
     SelectorTarget,
     ServerTarget,
 )
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED
+from desired.plan.change import Hold, Ruling, Verdict
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
 from desired.section import Absent, Section, Unknown
-from desired.selector import parse_selector
-from desired.service import Service
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import (
     DEFAULT_NAME,
     IN_NETWORK,

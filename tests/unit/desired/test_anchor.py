@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desired.anchor import (
+from desired.guards.anchor import (
     Anchor,
     AnchorState,
     anchor_of_cloud,
@@ -17,13 +17,13 @@ from desired.anchor import (
     to_remember,
     witnesses,
 )
-from desired.load_balancer import Attachment, CloudBalancer
-from desired.remembered import Remembered
+from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.remembered import Remembered
+from desired.model.service import Ingress, Service
+from desired.model.settings import Settings, Waits
+from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
 from desired.section import Absent, Present, Section, Unknown
-from desired.selector import parse_selector
-from desired.service import Ingress, Service
-from desired.settings import Settings, Waits
-from desired.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
     NOW,

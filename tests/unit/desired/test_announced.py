@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from desired.announced import is_announced, why_announced
-from desired.clocks import Clocks
-from desired.snapshot import Node, Readiness, Taint
+from desired.model.clocks import Clocks
+from desired.model.snapshot import Node, Readiness, Taint
+from desired.nodes.disruption import is_announced, why_announced
 from tests.builders import NOW, a_settled_node, a_snapshot
 
 HALF_AN_HOUR = timedelta(minutes=30)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.approval import CLOCK_SKEW, LIFETIME, Approval, format_approval, is_hash, parse_approvals
+from desired.plan.approval import CLOCK_SKEW, LIFETIME, Approval, format_approval, is_hash, parse_approvals
 from tests.builders import NOW
 
 HASH = "sha256:0123456789abcdef"

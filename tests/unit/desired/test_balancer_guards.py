@@ -7,24 +7,25 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.balancer_guards import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
-from desired.change import Change, NoteKind, Plan, Ruling, Verdict
-from desired.finding import Finding, Guard
-from desired.guards import GUARDS, project_anchor
-from desired.judgement import judge
-from desired.kinds import KINDS, Verb
-from desired.load_balancer import (
+from desired.guards.facts import Finding, Guard
+from desired.guards.judge import judge
+from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
+from desired.guards.project import project_anchor
+from desired.guards.table import GUARDS
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     CloudBalancer,
     HttpOptions,
     Issuance,
 )
+from desired.model.remembered import Remembered
+from desired.model.service import Ingress, Service
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
-from desired.remembered import Remembered
+from desired.plan.change import Change, NoteKind, Plan, Ruling, Verdict
+from desired.plan.kinds import KINDS, Verb
 from desired.section import Present, Unknown
-from desired.service import Ingress, Service
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
 from tests.balancers import (
     IN_NETWORK,
     LOCATED,

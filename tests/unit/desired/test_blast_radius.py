@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from desired.blast_radius import NodeLosses, cloud_losses, eases_in_s, is_control_plane, last_of_control_plane
+from desired.guards.nodes import NodeLosses, cloud_losses, eases_in_s, is_control_plane, last_of_control_plane
+from desired.model.settings import Settings, Waits
+from desired.model.snapshot import Node, Readiness, Server, Snapshot, Taint
 from desired.section import Section
-from desired.selector import parse_selector
-from desired.settings import Settings, Waits
-from desired.snapshot import Node, Readiness, Server, Snapshot, Taint
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     SERVER_LABELS,

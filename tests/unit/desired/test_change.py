@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, State, Verdict
-from desired.kinds import KINDS, Verb
+from desired.plan.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, State, Verdict
+from desired.plan.kinds import KINDS, Verb
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
 
 HELD = Ruling(Verdict.HELD, "project-anchor", "another project")

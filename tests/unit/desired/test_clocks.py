@@ -5,15 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from desired.blast_radius import cloud_losses, eases_in_s
-from desired.change import NoteKind, Verdict
-from desired.clock_guards import clock_notes, hangs_on_age
-from desired.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.kinds import KINDS
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.guards.clocks import clock_notes, hangs_on_age
+from desired.guards.judge import judge
+from desired.guards.nodes import cloud_losses, eases_in_s
+from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import NoteKind, Verdict
+from desired.plan.kinds import KINDS
+from desired.planner import compute_plan
 from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node
 
 HOUR = timedelta(hours=1)

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from desired.blast_radius import NodeLosses
-from desired.change import Change, Plan, Verdict
-from desired.finding import Facts, Finding
-from desired.guards import absence_proof, explain_easing, explain_losses, node_blast_radius
+from desired.guards.absence_proof import absence_proof
+from desired.guards.facts import Facts, Finding
+from desired.guards.nodes import NodeLosses, explain_easing, explain_losses, node_blast_radius
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.plan.change import Change, Plan, Verdict
 from desired.section import Absent, Section, Unknown
-from desired.settings import Settings
-from desired.snapshot import Node, Server, Snapshot
 from tests.builders import (
     NOW,
     a_change,

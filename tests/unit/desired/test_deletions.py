@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from desired.change import Plan, Verdict
-from desired.diff import compute_plan
-from desired.judgement import judge
+from desired.guards.judge import judge
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Snapshot, Taint
+from desired.plan.change import Plan, Verdict
+from desired.planner import compute_plan
 from desired.section import Present, Unknown
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Node, Readiness, Snapshot, Taint
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     SERVER_LABELS,

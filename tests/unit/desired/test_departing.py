@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from desired.absence import AbsenceProof
-from desired.change import LostNode, NodeIdentity, Note, NoteKind
-from desired.departing import DepartingNode, departing_node
-from desired.matching import Gone
-from desired.settings import Settings
-from desired.snapshot import Condition, Node, Readiness
+from desired.model.absence import AbsenceProof
+from desired.model.settings import Settings
+from desired.model.snapshot import Condition, Node, Readiness
+from desired.nodes.desired import DepartingNode, departing_node
+from desired.nodes.matching import Gone
+from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
 from tests.builders import (
     NOW,
     SERVER_LABELS,

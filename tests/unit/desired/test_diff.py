@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from desired.absence import proof_of_absence
-from desired.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
-from desired.diff import compute_plan, diff
-from desired.kinds import Verb
-from desired.lanes import in_order
-from desired.load_balancer import ServerTarget
+from desired.model.absence import proof_of_absence
+from desired.model.load_balancer import ServerTarget
+from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
+from desired.nodes.desired import SettledNode, with_shutdown_taint
+from desired.plan.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
+from desired.plan.kinds import Verb
+from desired.plan.ordering import in_order
+from desired.planner import DesiredState, compute_desired, compute_plan, diff
 from desired.section import UNMANAGED, Present, Unknown
-from desired.settings import AddressFamily, Controller, Settings
-from desired.settled import SettledNode
-from desired.shutdown import with_shutdown_taint
-from desired.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
-from desired.state import DesiredState, compute_desired
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
     SERVER_LABELS,

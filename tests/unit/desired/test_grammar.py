@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from desired.grammar import parse_bool, parse_cidr, parse_duration
+from desired.syntax.go import parse_bool, parse_cidr, parse_duration
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])

@@ -5,24 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from desired.anchor import Anchor, AnchorState, anchor_of_cloud
-from desired.change import Change, Note, NoteKind, Plan, Verdict
-from desired.finding import Facts, Finding
-from desired.guards import (
-    GUARDS,
-    anchor_notes,
-    explain_unfound,
-    explain_violation,
-    incomplete_snapshot,
-    policy,
-    project_anchor,
-)
-from desired.kinds import KINDS, Verb
-from desired.route import NetworkCondition
+from desired.guards.anchor import Anchor, AnchorState, anchor_of_cloud
+from desired.guards.facts import Facts, Finding
+from desired.guards.project import anchor_notes, explain_unfound, explain_violation, incomplete_snapshot, project_anchor
+from desired.guards.table import GUARDS, policy
+from desired.model.route import NetworkCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
+from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent, Present, Section, Unknown
-from desired.selector import parse_selector
-from desired.settings import Policy, Settings
-from desired.snapshot import Network, Node, Readiness, Server, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     a_change,
     a_joining_node,

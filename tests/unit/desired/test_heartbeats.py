@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from desired.clocks import Clocks
-from desired.silent_cluster import STALE_AFTER, readiness_heard
-from desired.snapshot import Node, Readiness
+from desired.guards.silent_cluster import STALE_AFTER, readiness_heard
+from desired.model.clocks import Clocks
+from desired.model.snapshot import Node, Readiness
 from tests.builders import NOW, a_settled_node, a_snapshot
 
 SECOND = timedelta(seconds=1)

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from desired.blast_radius import NodeLosses
-from desired.change import Hold, Plan, Ruling, Verdict
-from desired.diff import compute_plan
-from desired.guards import explain_easing, explain_losses
-from desired.judgement import judge
+from desired.guards.judge import judge
+from desired.guards.nodes import NodeLosses, explain_easing, explain_losses
+from desired.model.settings import Settings, Waits
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Hold, Plan, Ruling, Verdict
+from desired.planner import compute_plan
 from desired.section import Present
-from desired.settings import Settings, Waits
-from desired.snapshot import Snapshot
 from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
 from tests.support.reference_rules import covers
 

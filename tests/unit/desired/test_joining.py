@@ -2,13 +2,13 @@
 
 import pytest
 
-from desired.addresses import UnusableNodeIP, choose_addresses
-from desired.change import NodeIdentity, Note, NoteKind
-from desired.joining import JoiningNode, current_identity, is_joining, joining_node
-from desired.matching import Matched
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Taint
+from desired.nodes.addresses import UnusableNodeIP, choose_addresses
+from desired.nodes.desired import JoiningNode, current_identity, is_joining, joining_node
+from desired.nodes.matching import Matched
+from desired.plan.change import NodeIdentity, Note, NoteKind
 from desired.section import Absent, Unknown
-from desired.settings import Settings
-from desired.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Taint
 from tests.builders import (
     NOBODY,
     NOW,

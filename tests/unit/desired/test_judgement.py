@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from desired.anchor import Anchor
-from desired.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
-from desired.diff import compute_plan
-from desired.finding import Facts
-from desired.guards import explain_violation
-from desired.judgement import conditions_of, hold_hash, judge, restrict
-from desired.kinds import Verb
+from desired.guards.anchor import Anchor
+from desired.guards.facts import Facts
+from desired.guards.judge import conditions_of, hold_hash, judge, restrict
+from desired.guards.project import explain_violation
+from desired.model.service import Service
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_SERVICE_UID
+from desired.plan.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
-from desired.service import Service
-from desired.settings import Policy, Settings
-from desired.snapshot import Server, Snapshot
 from tests.balancers import (
     LOCATED,
     a_balancer,

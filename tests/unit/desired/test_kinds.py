@@ -2,8 +2,8 @@
 
 import pytest
 
-from desired.kinds import KINDS, Api, Kind, Retry
-from desired.settings import Controller
+from desired.model.settings import Controller
+from desired.plan.kinds import KINDS, Api, Kind, Retry
 
 DESIGN = """
 node.initialise       A    patch nodes/status, patch nodes                              I  node

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.labels import (
+from desired.model.settings import Settings
+from desired.model.snapshot import Server
+from desired.nodes.labels import (
     OWNED_LABELS,
     LabelOrigin,
     NodeLabels,
@@ -15,8 +17,6 @@ from desired.labels import (
     settled_labels,
     zone_of,
 )
-from desired.settings import Settings
-from desired.snapshot import Server
 from tests.builders import SERVER_LABELS, a_server
 from tests.support.reference_rules import covers
 

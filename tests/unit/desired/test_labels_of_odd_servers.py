@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.labels import NodeLabels, joining_labels, settled_labels
-from desired.settings import Settings
-from desired.snapshot import Server
+from desired.model.settings import Settings
+from desired.model.snapshot import Server
+from desired.nodes.labels import NodeLabels, joining_labels, settled_labels
 from tests.builders import a_server
 from tests.support.reference_rules import covers
 

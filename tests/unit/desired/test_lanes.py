@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from desired.change import Change, Plan
-from desired.kinds import KINDS, Verb
-from desired.lanes import bridged, forerunners, in_order, lanes_of, urgent
-from desired.load_balancer import Attachment, LoadBalancer
+from desired.model.load_balancer import Attachment, LoadBalancer
+from desired.plan.change import Change, Plan
+from desired.plan.kinds import KINDS, Verb
+from desired.plan.ordering import bridged, forerunners, in_order, lanes_of, urgent
 from desired.section import UNMANAGED
 from tests.builders import a_change
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from desired.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
+from desired.model.snapshot import Node, Server
+from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
 from desired.section import Section, Unknown
-from desired.snapshot import Node, Server
 from tests.builders import a_joining_node, a_server, a_settled_node, incomplete, nodes_of, servers_of
 from tests.support.reference_rules import covers
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from desired.labels import NodeLabels, joining_labels, settled_labels
-from desired.settings import Settings
-from desired.snapshot import Server
+from desired.model.settings import Settings
+from desired.model.snapshot import Server
+from desired.nodes.labels import NodeLabels, joining_labels, settled_labels
 from tests.builders import SERVER_LABELS, a_server
 
 OFF, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")

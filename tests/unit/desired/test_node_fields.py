@@ -5,14 +5,14 @@ from ipaddress import IPv4Address, IPv6Network
 
 import pytest
 
-from desired.addresses import UnusableNodeIP
-from desired.change import Note, NoteKind
-from desired.diff import compute_plan
-from desired.labels import NodeLabels
-from desired.node_fields import desired_addresses, lost_addresses, notes_on_labels
+from desired.model.settings import AddressFamily, Settings
+from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server
+from desired.nodes.addresses import UnusableNodeIP
+from desired.nodes.desired import desired_addresses, lost_addresses, notes_on_labels
+from desired.nodes.labels import NodeLabels
+from desired.plan.change import Note, NoteKind
+from desired.planner import compute_plan
 from desired.section import Absent, Present, Unknown
-from desired.settings import AddressFamily, Settings
-from desired.snapshot import AddressType, Network, Node, NodeAddress, Server
 from tests.builders import (
     NOBODY,
     SERVER_LABELS,

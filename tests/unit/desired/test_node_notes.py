@@ -2,16 +2,14 @@
 
 import pytest
 
-from desired.addresses import UnusableNodeIP, choose_addresses
-from desired.change import Note, NoteKind
-from desired.joining import note_on_miss
-from desired.matching import Ambiguous, Foreign, Gone, Malformed, Miss, Unmatched, Unsupported
-from desired.nodes import desired_nodes
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.nodes.addresses import UnusableNodeIP, choose_addresses
+from desired.nodes.desired import desired_nodes, note_on_miss, note_on_unclaimed, notes_on_unmanaged
+from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Miss, Unmatched, Unsupported
+from desired.plan.change import Note, NoteKind
 from desired.section import Section, Unknown
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.settled import note_on_unclaimed, notes_on_unmanaged
-from desired.snapshot import Node, Readiness, Server, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     WEB_1_ADDRESSES,

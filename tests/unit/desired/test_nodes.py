@@ -5,16 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from desired.absence import proof_of_absence
-from desired.change import LostNode, NodeIdentity, Note, NoteKind
-from desired.departing import DepartingNode
-from desired.joining import JoiningNode, current_identity
-from desired.nodes import DesiredNode, desired_nodes
+from desired.model.absence import proof_of_absence
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server
+from desired.nodes.desired import DepartingNode, DesiredNode, JoiningNode, SettledNode, current_identity, desired_nodes
+from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
 from desired.section import UNMANAGED
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.settled import SettledNode
-from desired.snapshot import AddressType, Node, NodeAddress, Readiness, Server
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     SERVER_LABELS,
     UNINITIALIZED,

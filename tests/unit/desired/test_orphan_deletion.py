@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from desired.clocks import Clocks
-from desired.orphan_deletion import why_no_orphans, why_none_may_go
-from desired.remembered import Remembered
+from desired.guards.orphans import why_no_orphans, why_none_may_go
+from desired.model.clocks import Clocks
+from desired.model.remembered import Remembered
+from desired.model.snapshot import Readiness, ServerStatus, Snapshot
 from desired.section import Section, Unknown
-from desired.snapshot import Readiness, ServerStatus, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_world
 from tests.builders import NOW, a_server, a_settled_node, incomplete
 

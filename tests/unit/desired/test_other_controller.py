@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from desired.change import NoteKind, Verdict
-from desired.diff import compute_plan
-from desired.judgement import judge, restrict
-from desired.other_controller import controller_notes
+from desired.guards.judge import judge, restrict
+from desired.guards.other_controllers import controller_notes
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot, Workload, is_another_controller
+from desired.plan.change import NoteKind, Verdict
+from desired.planner import compute_plan
 from desired.section import Section
-from desired.settings import Settings
-from desired.snapshot import Snapshot
-from desired.workload import Workload, is_another_controller
 from tests.builders import (
     a_joining_node,
     a_server,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from desired.change import NoteKind
-from desired.diff import compute_plan
-from desired.others import Hostname, Others, choose_hostname
+from desired.model.settings import AddressFamily, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Server
+from desired.nodes.contested import Hostname, Others, choose_hostname
+from desired.plan.change import NoteKind
+from desired.planner import compute_plan
 from desired.section import Present
-from desired.settings import AddressFamily, Settings
-from desired.snapshot import AddressType, Node, NodeAddress, Server
 from tests.builders import (
     a_joining_node,
     a_network,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from desired.ownership import Provider, cloud_nodes, is_ignored, provider_of
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Node, Readiness
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness
+from desired.nodes.ownership import Provider, cloud_nodes, is_ignored, provider_of
+from desired.syntax.selector import parse_selector
 from tests.builders import NOW, a_joining_node, a_lost_node, a_node, a_settled_node, a_snapshot, incomplete, nodes_of
 from tests.support.reference_rules import covers
 

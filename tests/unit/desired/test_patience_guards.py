@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.change import Change, Plan, Verdict
-from desired.finding import Facts
-from desired.judgement import hold_hash, judge
-from desired.patience_guards import back_off, backing_off, flapping, mark_in, suspension_of
-from desired.settings import Settings
-from desired.suspension import BACK_OFF, FLAPPING, Suspension
+from desired.guards.facts import Facts
+from desired.guards.history import back_off, backing_off, flapping, mark_in, suspension_of
+from desired.guards.judge import hold_hash, judge
+from desired.model.settings import Settings
+from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
+from desired.plan.change import Change, Plan, Verdict
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
 
 CHANGE = a_change()

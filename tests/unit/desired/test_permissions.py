@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from desired.permissions import Permission, needed
-from desired.settings import Controller, Settings
+from desired.model.settings import Controller, Settings
+from reconciler.permissions import Permission, needed
 
 OBSERVES = {
     "list nodes",

@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 import pytest
 
-from desired.absence import AbsenceProof
-from desired.kinds import Verb
-from desired.plain import digest, plain
-from desired.snapshot import Taint
+from desired.model.absence import AbsenceProof
+from desired.model.snapshot import Taint
+from desired.model.to_builtins import digest, plain
+from desired.plan.kinds import Verb
 
 MIDNIGHT = datetime(2026, 7, 1, tzinfo=UTC)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from desired.change import Verdict
-from desired.load_balancer import ServerTarget
-from desired.presumptions import missing_servers, servers_to_confirm
+from desired.guards.absence_proof import missing_servers, servers_to_confirm
+from desired.model.load_balancer import ServerTarget
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Snapshot
+from desired.plan.change import Verdict
 from desired.section import Absent, Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import AddressType, Node, NodeAddress, Snapshot
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node, incomplete
 from tests.routes import (

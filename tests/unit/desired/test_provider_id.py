@@ -2,7 +2,7 @@
 
 import pytest
 
-from desired.provider_id import (
+from desired.syntax.provider_id import (
     CloudID,
     ForeignID,
     MalformedID,

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.change import Change, Plan
-from desired.finding import Facts
-from desired.kinds import Verb
-from desired.quota import QUOTA, bars_of, narrow_scope_of, quota, refused_by_quota, scope_of
-from desired.settings import Settings
-from desired.suspension import Bar
+from desired.guards.facts import Facts
+from desired.guards.history import QUOTA, bars_of, narrow_scope_of, quota, refused_by_quota, scope_of
+from desired.model.settings import Settings
+from desired.model.suspension import Bar
+from desired.plan.change import Change, Plan
+from desired.plan.kinds import Verb
 from tests.builders import a_change, a_snapshot
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from desired.change import Change, Plan, Ruling, Verdict
-from desired.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, LoadBalancer, Owner
-from desired.readiness import not_ready, ready_now
-from desired.service import Ingress
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, LoadBalancer, Owner
+from desired.model.service import Ingress
+from desired.plan.change import Change, Plan, Ruling, Verdict
+from desired.plan.ordering import not_ready, ready_now
 from tests.balancers import an_http_listener
 from tests.builders import a_change
 

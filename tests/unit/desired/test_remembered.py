@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desired.remembered import MOST, NOTHING, Remembered, format_remembered, parse_remembered
+from desired.model.remembered import MOST, NOTHING, Remembered, format_remembered, parse_remembered
 from tests.builders import CLUSTER_UID
 
 FULL = Remembered(4711, (42, 43))

@@ -4,7 +4,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from desired.route import ROUTED, UNROUTED, NetworkCondition, parse_route_key, route_key
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition, parse_route_key, route_key
 from tests.routes import a_route
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from desired.change import Plan, Ruling, Verdict
-from desired.finding import Facts
-from desired.route import UNROUTED, Route
-from desired.route_guards import cluster_cidr, route_blast_radius
+from desired.guards.facts import Facts
+from desired.guards.routes import cluster_cidr, route_blast_radius
+from desired.model.route import UNROUTED, Route
+from desired.model.settings import Policy
+from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
+from desired.plan.change import Plan, Ruling, Verdict
 from desired.section import Absent, Unknown
-from desired.settings import Policy
-from desired.snapshot import AddressType, NodeAddress, Readiness, Snapshot
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
     CREATING,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.selector import Operator, Requirement, Selector, is_label_key, is_label_value, parse_selector
+from desired.syntax.selector import Operator, Requirement, Selector, is_label_key, is_label_value, parse_selector
 
 IN, NOT_IN, EXISTS, MISSING = Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.MISSING
 GREATER, LESS = Operator.GREATER, Operator.LESS

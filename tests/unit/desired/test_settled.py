@@ -6,12 +6,12 @@ from ipaddress import IPv4Address, IPv6Network
 
 import pytest
 
-from desired.addresses import UnusableNodeIP, choose_addresses
-from desired.change import Note, NoteKind
+from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
+from desired.nodes.addresses import UnusableNodeIP, choose_addresses
+from desired.nodes.desired import SettledNode, settled_node
+from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Unknown
-from desired.settings import AddressFamily, Controller, Settings
-from desired.settled import SettledNode, settled_node
-from desired.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
 from tests.builders import (
     NOBODY,
     SERVER_LABELS,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from desired.model.snapshot import ServerStatus, Taint
+from desired.nodes.desired import has_shutdown_taint, is_shut_down, with_shutdown_taint
 from desired.section import UNMANAGED, Unmanaged
-from desired.shutdown import has_shutdown_taint, is_shut_down, with_shutdown_taint
-from desired.snapshot import ServerStatus, Taint
 from tests.builders import UNINITIALIZED, a_server
 from tests.support.reference_rules import covers
 

@@ -5,18 +5,18 @@ from datetime import timedelta
 
 import pytest
 
-from desired.change import Change, Plan, Verdict
-from desired.clock_guards import CLOCK_SKEW
-from desired.clocks import Clocks
-from desired.finding import Facts, Finding
-from desired.judgement import judge
-from desired.kinds import KINDS, Verb
-from desired.load_balancer import IpTarget, ServerTarget, Target
+from desired.guards.clocks import CLOCK_SKEW
+from desired.guards.facts import Facts, Finding
+from desired.guards.judge import judge
+from desired.guards.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
+from desired.model.clocks import Clocks
+from desired.model.load_balancer import IpTarget, ServerTarget, Target
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Condition, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
-from desired.snapshot import AddressType, Condition, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a_server, a_settled_node, a_snapshot
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from desired.balancer_guards import target_floor
-from desired.change import Verdict
-from desired.kinds import Verb
-from desired.load_balancer import (
+from desired.guards.load_balancers import target_floor
+from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
     IpTarget,
     SelectorTarget,
     ServerTarget,
 )
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Snapshot, Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
+from desired.plan.change import Verdict
+from desired.plan.kinds import Verb
 from desired.section import Absent, Present, Section
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Node, Readiness, Snapshot, Taint
+from desired.syntax.selector import parse_selector
 from tests.balancers import (
     DEFAULT_NAME,
     IN_NETWORK,

@@ -8,9 +8,9 @@ import pytest
 
 from desired.annotations.options import Defaults
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
-from desired.change import NoteKind
+from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER
-from desired.settings import Settings
+from desired.plan.change import NoteKind
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator

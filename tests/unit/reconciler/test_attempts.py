@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Change, Plan, Ruling, Verdict
-from desired.kinds import Verb
-from desired.load_balancer import KNOWN_AFTER_APPLY
-from desired.service import Ingress
-from reconciler.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
+from desired.model.service import Ingress
+from desired.plan.change import Change, Plan, Ruling, Verdict
+from desired.plan.kinds import Verb
+from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
 from reconciler.result import Line
 from tests.builders import a_change
 

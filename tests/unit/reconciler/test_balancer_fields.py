@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.annotations.choices import Algorithm, Protocol
-from desired.change import Claimed, State
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     HealthCheck,
@@ -25,11 +24,12 @@ from desired.load_balancer import (
     SelectorTarget,
     ServerTarget,
 )
-from desired.plain import plain
-from desired.route import ROUTED
+from desired.model.route import ROUTED
+from desired.model.service import Ingress
+from desired.model.snapshot import NodeAddress
+from desired.model.to_builtins import plain
+from desired.plan.change import Claimed, State
 from desired.section import UNMANAGED
-from desired.service import Ingress
-from desired.snapshot import NodeAddress
 from reconciler.report.canonical import as_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener

@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from actuators.outcome import Failed
-from desired.quota import QUOTA
+from desired.guards.history import QUOTA
 from reconciler.result import Result
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import LOCATED

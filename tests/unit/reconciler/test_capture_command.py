@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from actuators.clients import hetzner, kubernetes
+from actuators.http import hetzner, kubernetes
 from reconciler.cli import capture as command
 from reconciler.cli.stopping import Stop
 from reconciler.sandbox.running import read_world as read_for_sandbox

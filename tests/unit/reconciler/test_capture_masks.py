@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from desired.workload import IMAGE
+from desired.model.snapshot import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
-from reconciler.observe import catalogue, certificates, controllers, hetzner, load_balancers, members, networks
+from reconciler.observe import catalogue, certificates, controllers, hetzner, load_balancers, networks
+from reconciler.observe import networks as members
 from reconciler.observe.nodes import NODES
 from reconciler.observe.services import SERVICES
 

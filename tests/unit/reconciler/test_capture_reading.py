@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.clients.kubernetes import Answer, KubernetesReader
-from actuators.errors import ApiError, Broken, Denied, NotFound, Transient
+from actuators.http.errors import ApiError, Broken, Denied, NotFound, Transient
+from actuators.http.hetzner import HetznerReader
+from actuators.http.kubernetes import Answer, KubernetesReader
 from desired.annotations.table import PREFIX
-from desired.service import Service
-from desired.settings import Settings
-from desired.snapshot import Snapshot
-from desired.workload import IMAGE
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import IMAGE, Snapshot
 from reconciler.capture.offline import FiledCluster, FiledProject, eyes_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
-from reconciler.observe.confirm import Confirmer
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Eyes, observe_world
 from tests.support.capture_command import a_world
 from tests.support.passes import NAMESPACE

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.errors import ApiError
-from desired.load_balancer import NO_LIMIT, BalancerType
+from actuators.http.errors import ApiError
+from actuators.http.hetzner import HetznerReader
+from desired.model.load_balancer import NO_LIMIT, BalancerType
 from desired.section import Unknown
 from reconciler.observe.catalogue import Catalogue
 from tests.support.simulators import START, Simulation

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from actuators.errors import ApiError, Conflict, Denied, Transient
-from desired.service import Service, ServiceCondition
+from actuators.http.errors import ApiError, Conflict, Denied, Transient
+from desired.model.service import Service, ServiceCondition
 from reconciler.telemetry.conditions import ConditionSink
 from tests.balancers import a_service
 

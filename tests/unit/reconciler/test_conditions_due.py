@@ -8,14 +8,14 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.annotations.claims import Claim
-from desired.change import Plan
-from desired.diff import compute_plan
-from desired.judgement import judge, restrict
-from desired.load_balancer import CloudBalancer
+from desired.guards.judge import judge, restrict
+from desired.model.load_balancer import CloudBalancer
+from desired.model.service import Service, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Readiness, Snapshot
+from desired.plan.change import Plan
+from desired.planner import compute_plan
 from desired.section import Section, Unknown
-from desired.service import Service, ServiceCondition
-from desired.settings import Policy, Settings
-from desired.snapshot import Readiness, Snapshot
 from reconciler.result import Line
 from reconciler.telemetry.conditions import conditions_due
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Defaults
-from desired.selector import parse_selector
-from desired.settings import AddressFamily, Controller, Policy, Settings, Waits
-from reconciler.config import Config, ConfigurationError, Mode, load_config
-from reconciler.flags import Command, Output
+from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
+from desired.syntax.selector import parse_selector
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config
+from reconciler.config.flags import Command, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
 PLAIN_HTTP = (

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from desired.settings import Settings, Waits
-from reconciler.config import Config, ConfigurationError, Mode, load_config
-from reconciler.flags import Command, Output
+from desired.model.settings import Settings, Waits
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config
+from reconciler.config.flags import Command, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
 

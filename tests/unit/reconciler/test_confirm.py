@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerReader
-from actuators.errors import NotFound
-from desired.diff import compute_plan
+from actuators.http.errors import NotFound
+from actuators.http.hetzner import HetznerReader
+from desired.model.settings import Settings
+from desired.model.snapshot import Server, Snapshot
+from desired.planner import compute_plan
 from desired.section import Absent, Unknown
-from desired.settings import Settings
-from desired.snapshot import Server, Snapshot
-from reconciler.observe.confirm import MOST_AT_ONCE, Confirmer
+from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from tests.builders import (
     NOW,
     a_joining_node,

@@ -4,13 +4,13 @@ from email.utils import format_datetime
 
 import pytest
 
-from actuators.clients.kubernetes import KubernetesWriter
+from actuators.http.kubernetes import KubernetesWriter
+from actuators.http.retry import PATIENT
 from actuators.nodes import initialise
 from actuators.outcome import STOPPED, Applied, Failed, Pending, Skipped
-from actuators.retry import PATIENT
-from desired.change import Change
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
 from reconciler.result import Result
 from tests.support.passes import Run, initialised
 
@@ -310,7 +310,7 @@ def test_a_bug_in_one_change_leaves_the_others_done(joining: Run, monkeypatch: p
             raise ZeroDivisionError("division by zero")
         initialise(writer, change, snapshot)
 
-    monkeypatch.setattr("reconciler.wiring.initialise", stumble)
+    monkeypatch.setattr("reconciler.runtime.initialise", stumble)
 
     report = joining.converge()
 

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from actuators.approvals import approve
-from desired.approval import Approval
-from desired.change import NoteKind
-from desired.settings import Settings
+from desired.model.settings import Settings
+from desired.plan.approval import Approval
+from desired.plan.change import NoteKind
 from reconciler.result import Report, Result
 from tests.support.objects import joining_node, settled_node
 from tests.support.passes import NAMESPACE, Run, initialised

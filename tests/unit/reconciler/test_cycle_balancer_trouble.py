@@ -7,7 +7,7 @@ from email.utils import format_datetime
 import pytest
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
-from desired.change import NoteKind
+from desired.plan.change import NoteKind
 from reconciler.result import Result
 from tests.balancers import LOCATED, annotated
 from tests.support.balanced_passes import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from actuators.outcome import Applied
-from reconciler.attempts import NO_ROUND_LEFT
+from reconciler.passes.attempts import NO_ROUND_LEFT
 from reconciler.result import Result
 from tests.balancers import IN_NETWORK, annotated
 from tests.support.balanced_passes import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.change import NoteKind
+from desired.plan.change import NoteKind
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.reading import capture_world
 from reconciler.result import Report

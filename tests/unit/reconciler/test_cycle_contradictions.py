@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.change import Verdict
+from desired.plan.change import Verdict
 from reconciler.result import Result
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run, initialised

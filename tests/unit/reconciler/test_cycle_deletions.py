@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.hetzner import HetznerReader
+from actuators.http.hetzner import HetznerReader
 from actuators.outcome import Applied, Failed, Pending
-from desired.change import NoteKind, Verdict
-from desired.settings import Policy, Settings, Waits
-from reconciler.loop import Pace, is_news, said
+from desired.model.settings import Policy, Settings, Waits
+from desired.plan.change import NoteKind, Verdict
+from reconciler.passes.loop import Pace, is_news, said
 from reconciler.result import Report, Result
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import Run, just_before_the_writes

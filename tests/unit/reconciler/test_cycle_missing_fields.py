@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied
-from desired.change import NoteKind
-from desired.settings import AddressFamily, Settings
+from desired.model.settings import AddressFamily, Settings
+from desired.plan.change import NoteKind
 from reconciler.result import Result
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run, initialised

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied
-from desired.selector import parse_selector
-from desired.settings import Controller, Policy, Settings
+from desired.model.settings import Controller, Policy, Settings
+from desired.syntax.selector import parse_selector
 from reconciler.result import Result
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run

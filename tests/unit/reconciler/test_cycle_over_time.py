@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed
-from desired.change import NoteKind, Verdict
-from reconciler.history import History
+from desired.plan.change import NoteKind, Verdict
+from reconciler.passes.history import History
 from reconciler.result import Report, Result
 from tests.routes import pods_of
 from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers

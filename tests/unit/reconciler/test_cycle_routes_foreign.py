@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from desired.change import Verdict
-from desired.settings import Policy, Settings
+from desired.model.settings import Policy, Settings
+from desired.plan.change import Verdict
 from reconciler.result import Report, Result
 from tests.routes import gateway_of, pods_of
 from tests.support.balanced_passes import NETWORK

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed
-from desired.settings import Policy
+from desired.model.settings import Policy
 from reconciler.result import Result
 from tests.balancers import LOCATED, annotated
 from tests.support.balanced_passes import SERVICES, a_balanced_run, balancers, load_balancer_service

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Broken, Denied, Throttled, Transient
+from actuators.http.errors import Broken, Denied, Throttled, Transient
 from actuators.outcome import Applied
-from desired.change import Plan
+from desired.model.settings import Settings
+from desired.plan.change import Plan
 from desired.section import Unknown
-from desired.settings import Settings
-from reconciler.cycle import all_errors, fatal_errors
 from reconciler.observe.world import Observation
+from reconciler.passes.converge import all_errors, fatal_errors
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server, settled_node

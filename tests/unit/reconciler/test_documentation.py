@@ -7,24 +7,23 @@ from pathlib import Path
 import pytest
 
 from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
-from reconciler.flags import FLAGS, Command, Flag
-from reconciler.flags.of_hccm import INSTEAD
-from reconciler.variables import VARIABLES, Variable
+from reconciler.config.command_line import INSTEAD
+from reconciler.config.flags import FLAGS, Command, Flag
+from reconciler.config.variables import VARIABLES, Variable
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 SOURCES_OF_REASONS = (
     "reconciler/telemetry/service_events.py",
-    "reconciler/telemetry/target_events.py",
     "reconciler/telemetry/conditions.py",
     "desired/load_balancers/conditions.py",
 )
-SOURCES_OF_REASONS_ON_NODES = ("reconciler/telemetry/announcements.py", "reconciler/telemetry/route_events.py")
+SOURCES_OF_REASONS_ON_NODES = ("reconciler/telemetry/announcements.py",)
 
 INTRODUCTION = """\
 # Configuration
 
-Made from the tables in `reconciler/flags/table.py` and `reconciler/variables.py`.
+Made from the tables in `reconciler/config/flags.py` and `reconciler/config/variables.py`.
 
 Booleans are written as Go writes them (`1 t T TRUE true True 0 f F FALSE false False`), durations as `30s`, `1m30s` or
 `500ms`. All problems are reported together. An unknown `RECONCILER_*` name, and one that looks like a misspelt variable

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
+from actuators.http.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
 from actuators.lease import NOBODY, Claim
-from reconciler.leadership.elector import Elector, new_identity
-from reconciler.leadership.leadership import Leadership, Look, Outcome, Standing
-from reconciler.leadership.timings import Timings
-from reconciler.leadership.unelected import Unelected
+from reconciler.leader_election.elector import Elector, new_identity
+from reconciler.leader_election.leadership import Leadership, Look, Outcome, Standing, Unelected
+from reconciler.leader_election.timings import Timings
 from tests.support.leases import NAME, OTHER, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 START = 1000.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from actuators.approvals import approve
-from desired.approval import Approval
+from desired.plan.approval import Approval
 from reconciler.cli import explain as command
 from reconciler.cli import main
 from reconciler.sandbox.hetzner import HetznerSimulator

@@ -11,11 +11,11 @@ from desired.annotations.parsing import Origin
 from desired.explanation.fact import Rule
 from desired.explanation.service_stage import ServiceStage
 from desired.explanation.stage import Stage
-from desired.kinds import Verb
-from desired.load_balancer import Health
 from desired.load_balancers.targets import Membership
+from desired.model.load_balancer import Health
+from desired.plan.kinds import Verb
+from desired.routes.actions import Fate
 from desired.routes.claims import Standing
-from desired.routes.fates import Fate
 from reconciler import __version__
 from reconciler.report.explanation_json import explanation_schema, render_explanation_json
 from reconciler.report.json_report import schema

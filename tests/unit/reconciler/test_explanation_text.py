@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from desired.change import Note, NoteKind
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.node import Explanation
 from desired.explanation.routes import NodeRoutes, RouteFact
 from desired.explanation.service_stage import ServiceStage
 from desired.explanation.stage import Stage
 from desired.load_balancers.targets import Membership
+from desired.plan.change import Note, NoteKind
+from desired.routes.actions import Fate
 from desired.routes.claims import Standing
-from desired.routes.fates import Fate
-from reconciler.flags import Output
+from reconciler.config.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
 from reconciler.report.text_report import Tone

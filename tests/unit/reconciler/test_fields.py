@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from desired.route import ROUTED, UNROUTED, NetworkCondition
-from desired.snapshot import NodeAddress, Taint
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition
+from desired.model.snapshot import NodeAddress, Taint
 from reconciler.report.canonical import as_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity

@@ -6,19 +6,11 @@ from typing import Any
 
 import pytest
 
-from desired.selector import parse_selector
-from desired.settings import Controller, Policy
+from desired.model.settings import Controller, Policy
+from desired.syntax.selector import parse_selector
 from reconciler import __version__
-from reconciler.flags import (
-    BAD_USAGE,
-    FLAGS,
-    Command,
-    LogFormat,
-    Output,
-    parse_command_line,
-    read_flags,
-    unknown_variables,
-)
+from reconciler.config.command_line import BAD_USAGE, parse_command_line
+from reconciler.config.flags import FLAGS, Command, LogFormat, Output, read_flags, unknown_variables
 
 HASH = "sha256:0123456789abcdef"
 OTHER = "sha256:fedcba9876543210"

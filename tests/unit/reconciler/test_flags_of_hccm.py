@@ -2,10 +2,10 @@
 
 import pytest
 
-from desired.settings import Controller
-from reconciler.config import Config, load_config
-from reconciler.flags import FLAGS, parse_command_line
-from reconciler.flags.of_hccm import INSTEAD, SWITCHES, without_effect
+from desired.model.settings import Controller
+from reconciler.config.command_line import INSTEAD, SWITCHES, parse_command_line, without_effect
+from reconciler.config.config import Config, load_config
+from reconciler.config.flags import FLAGS
 
 TOKEN = {"HCLOUD_TOKEN": "a" * 64}
 

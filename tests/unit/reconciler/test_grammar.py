@@ -6,8 +6,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from desired.settings import Controller
-from reconciler.grammar import (
+from desired.model.settings import Controller
+from reconciler.config.grammar import (
     CONTROLLERS,
     parse_address,
     parse_cidrs,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from reconciler.result import Report
-from reconciler.telemetry.health import Check, Health
-from reconciler.telemetry.probes import Request, health_pages
+from reconciler.telemetry.health import Check, Health, Request, health_pages
 from tests.builders import a_server, a_snapshot, incomplete, servers_of
 
 INTERVAL_S = 60.0

@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Change, Ruling, Verdict
-from desired.kinds import Verb
-from desired.patience_guards import mark_of, suspension_of
-from desired.quota import QUOTA, scope_of
+from desired.guards.history import QUOTA, mark_of, scope_of, suspension_of
+from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
+from desired.plan.change import Change, Ruling, Verdict
+from desired.plan.kinds import Verb
 from desired.section import Section
-from desired.suspension import BACK_OFF, FLAPPING, Suspension
-from reconciler.attempts import NOT_SEEN
-from reconciler.history import MOST_TRAILS, History
+from reconciler.passes.attempts import NOT_SEEN
+from reconciler.passes.history import MOST_TRAILS, History
 from reconciler.result import Line, Report
 from tests.balancers import a_service
 from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete, servers_of

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler import __version__
-from reconciler.flags import Output
+from reconciler.config.flags import Output
 from reconciler.report.json_report import FORMAT_VERSION, render_json, report_as_json, schema
 from reconciler.report.terminal import Writer
 from tests.support.rendering import golden, invalid

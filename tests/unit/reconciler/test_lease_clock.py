@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from reconciler.leadership import clock as module
-from reconciler.leadership.clock import clock
-from reconciler.leadership.elector import Elector
+from reconciler.leader_election import clock as module
+from reconciler.leader_election.clock import clock
+from reconciler.leader_election.elector import Elector
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="CLOCK_BOOTTIME is Linux's")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from desired.bounds import shown_text
-from reconciler.config import Config, ConfigurationError, load_config
-from reconciler.flags import Command
-from reconciler.leadership.timings import Timings
+from desired.syntax.bounds import shown_text
+from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.flags import Command
+from reconciler.leader_election.timings import Timings
 
 TOKEN = "t" * 64
 DURATION, DEADLINE, PERIOD = (f"--leader-elect-{name}" for name in ("lease-duration", "renew-deadline", "retry-period"))

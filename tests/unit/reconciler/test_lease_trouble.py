@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from actuators.clients import kubernetes
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.http import kubernetes
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.lease import Leases
-from actuators.retry import NO_PATIENCE, Retry
-from reconciler.leadership.elector import Elector
-from reconciler.leadership.leadership import Standing
-from reconciler.leadership.timings import Timings
+from reconciler.leader_election.elector import Elector
+from reconciler.leader_election.leadership import Standing
+from reconciler.leader_election.timings import Timings
 from tests.support.leases import NoThread, Timeline, Waiting
 from tests.support.simulators import Simulation
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.flags import LogFormat
+from reconciler.config.flags import LogFormat
 from reconciler.telemetry import logs
-from reconciler.telemetry.logs import pairs
-from reconciler.telemetry.secrecy import HIDDEN, Secrets
+from reconciler.telemetry.logs import HIDDEN, Secrets, pairs
 
 LOG = logging.getLogger("hcloud-reconciler.test")
 TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
-from desired.change import Note, NoteKind, Ruling, Verdict
-from desired.suspension import BACK_OFF
+from desired.model.suspension import BACK_OFF
+from desired.plan.change import Note, NoteKind, Ruling, Verdict
 from reconciler.cli.stopping import Stop
-from reconciler.leadership.unelected import Unelected
-from reconciler.loop import Pace, is_news, run_loop, went_wrong
+from reconciler.leader_election.leadership import Unelected
+from reconciler.passes.loop import Pace, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
 from reconciler.telemetry.measured import Measured
 from reconciler.wake import Wake

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from desired.change import Ruling, Verdict
-from desired.suspension import BACK_OFF
-from reconciler.loop import Pace
+from desired.model.suspension import BACK_OFF
+from desired.plan.change import Ruling, Verdict
+from reconciler.passes.loop import Pace
 from reconciler.result import Line, Report
 from reconciler.wake import Wake
 from tests.builders import a_change, a_snapshot

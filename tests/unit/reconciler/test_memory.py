@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from actuators.errors import ApiError, Denied, Transient
-from desired.clocks import Clocks
-from desired.remembered import NOTHING, Remembered
+from actuators.http.errors import ApiError, Denied, Transient
+from desired.model.clocks import Clocks
+from desired.model.remembered import NOTHING, Remembered
+from desired.model.settings import Settings
+from desired.model.snapshot import Readiness, Snapshot
 from desired.section import Present, Section, Unknown
-from desired.settings import Settings
-from desired.snapshot import Readiness, Snapshot
-from reconciler.memory import Memory
+from reconciler.passes.project_memory import Memory
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_lost_node, a_network, a_server, a_settled_node, a_snapshot
 

@@ -8,13 +8,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Hold, Note, NoteKind, Ruling, Verdict
-from desired.snapshot import Snapshot
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Hold, Note, NoteKind, Ruling, Verdict
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metric_table import METRICS, OURS
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.pass_figures import OUTCOMES, TRIGGERS, actions
+from reconciler.telemetry.pass_metrics import OUTCOMES, TRIGGERS, actions
 from reconciler.telemetry.request_metrics import hetzner_endpoint, kubernetes_endpoint
 from tests.balancers import LB11, a_balancer, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, nodes_of, servers_of

@@ -93,8 +93,8 @@ def test_no_cell_breaks_the_table() -> None:
     "code",
     [
         "from reconciler.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n",
-        "import reconciler.cli.run, reconciler.wiring\n",
-        "import reconciler.telemetry.narration, reconciler.telemetry.measured, reconciler.telemetry.logs\n",
+        "import reconciler.cli.run, reconciler.runtime\n",
+        "import reconciler.telemetry.pass_logger, reconciler.telemetry.measured, reconciler.telemetry.logs\n",
     ],
     ids=["help", "a single run", "what logs"],
 )
@@ -102,7 +102,7 @@ def test_only_the_loop_pays(code: str) -> None:
     """Neither metrics nor their server are loaded by who serves none."""
     look = (
         "import sys\n"
-        "heavy = ('prometheus_client', 'reconciler.telemetry.serving', 'reconciler.telemetry.metrics')\n"
+        "heavy = ('prometheus_client', 'reconciler.telemetry.http_server', 'reconciler.telemetry.metrics')\n"
         "sys.stderr.write(' '.join(module for module in heavy if module in sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code + look], capture_output=True, text=True, check=True)

@@ -10,20 +10,20 @@ from dataclasses import replace
 import pytest
 
 from actuators.apply import apply
-from actuators.clients.hetzner_actions import Actions
-from actuators.errors import Invalid
-from actuators.hands import Hands
+from actuators.http.errors import Invalid
+from actuators.http.hetzner_actions import Actions
+from actuators.http.trace import note_action, note_correlation
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from actuators.trace import note_action, note_correlation
-from desired.change import Change, Hold, Note, NoteKind
+from actuators.writers import Hands
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Hold, Note, NoteKind
 from desired.section import Section
-from desired.snapshot import Snapshot
-from reconciler.cycle import converge
+from reconciler.passes.converge import converge
+from reconciler.passes.rounds import Acting
 from reconciler.result import Cost, Line, Report
-from reconciler.rounds import Acting
+from reconciler.runtime import actuators_with
 from reconciler.telemetry.measured import Measured, Meter
-from reconciler.telemetry.narration import Narrator
-from reconciler.wiring import actuators_with
+from reconciler.telemetry.pass_logger import Narrator
 from tests.builders import a_change, a_snapshot
 from tests.support.balanced_passes import BALANCER, a_balanced_run
 from tests.support.balancer_stage import PassingTime

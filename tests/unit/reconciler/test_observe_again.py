@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Denied, Transient
+from actuators.http.errors import Denied, Transient
 from desired.annotations.options import Defaults
+from desired.model.settings import Controller, Settings
 from desired.section import Absent, Present, Unknown
-from desired.settings import Controller, Settings
 from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
 from tests.support.objects import server, settled_node
 from tests.support.payloads import replaced

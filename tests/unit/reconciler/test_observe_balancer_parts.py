@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.load_balancer import Health, HealthCheck, ServerTarget
+from desired.model.load_balancer import Health, HealthCheck, ServerTarget
 from reconciler.observe.load_balancers import BALANCERS
 from tests.support.balancer_payload import ADDRESS, REAL, SELECTOR, SERVER, Path, changed, fine, page, read
 from tests.support.payloads import GONE, replaced

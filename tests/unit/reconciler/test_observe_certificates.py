@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken
-from desired.load_balancer import Certificate, Issuance
+from actuators.http.errors import ApiError, Broken
+from desired.model.load_balancer import Certificate, Issuance
 from reconciler.observe.certificates import CERTIFICATES, observe_certificates
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation

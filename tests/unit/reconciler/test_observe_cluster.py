@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Broken, Denied
+from actuators.http.errors import Broken, Denied
 from desired.section import Present, Unknown
 from reconciler.observe.kubernetes import observe_approvals, observe_cluster_uid
 from tests.support.simulators import Simulation

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from desired.model.settings import Settings
+from desired.model.snapshot import Workload
 from desired.section import Section
-from desired.settings import Settings
-from desired.workload import Workload
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.world import observe_again, observe_world
 from tests.builders import a_workload, workloads_of

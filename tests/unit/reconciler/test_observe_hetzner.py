@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken, NotFound
+from actuators.http.errors import ApiError, Broken, NotFound
+from desired.model.snapshot import Server, ServerStatus
 from desired.section import Absent, Present, Unknown
-from desired.snapshot import Server, ServerStatus
 from reconciler.observe.hetzner import decode_servers, observe_server, observe_servers
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import Answer
-from actuators.errors import Broken
+from actuators.http.errors import Broken
+from actuators.http.kubernetes import Answer
+from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
-from desired.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from reconciler.observe.kubernetes import server_time
 from reconciler.observe.nodes import NODES, observe_nodes
 from tests.support.payloads import GONE, every_path, replaced

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken
+from actuators.http.errors import ApiError, Broken
 from desired.annotations.choices import Algorithm, Protocol
-from desired.load_balancer import Attachment, CloudBalancer, Health, HealthCheck, HttpOptions, Listener, ServerTarget
+from desired.model.load_balancer import (
+    Attachment,
+    CloudBalancer,
+    Health,
+    HealthCheck,
+    HttpOptions,
+    Listener,
+    ServerTarget,
+)
 from desired.section import Absent, Present, Unknown
 from reconciler.observe.load_balancers import BALANCERS, observe_load_balancers
 from tests.support.balancer_payload import (

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken, NotFound
-from desired.route import Member, MemberKind
+from actuators.http.errors import ApiError, Broken, NotFound
+from desired.model.route import Member, MemberKind
 from desired.section import Absent, Present, Unknown
-from reconciler.observe.members import decode_members, observe_members
+from reconciler.observe.networks import decode_members, observe_members
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken
-from desired.route import Route
+from actuators.http.errors import ApiError, Broken
+from desired.model.route import Route
+from desired.model.snapshot import Network
 from desired.section import Absent, Present, Section, Unknown
-from desired.snapshot import Network
 from reconciler.observe.networks import observe_network
 from tests.support.payloads import GONE, replaced
 from tests.support.simulators import Simulation

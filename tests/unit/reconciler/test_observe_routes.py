@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Denied, Transient
-from desired.change import NoteKind
-from desired.diff import compute_plan
-from desired.route import Member
+from actuators.http.errors import ApiError, Denied, Transient
+from desired.model.route import Member
+from desired.model.settings import Controller, Settings
+from desired.plan.change import NoteKind
+from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
-from desired.settings import Controller, Settings
 from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
 from reconciler.result import Report, is_incomplete
 from tests.support.objects import server, settled_node

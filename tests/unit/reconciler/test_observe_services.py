@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import Broken, Denied, Transient
+from actuators.http.errors import Broken, Denied, Transient
 from desired.annotations.claims import Claim, ClaimedPort
+from desired.model.service import Ingress, Service, ServiceCondition
 from desired.section import Absent, Present, Section, Unknown
-from desired.service import Ingress, Service, ServiceCondition
 from reconciler.observe.services import SERVICES, observe_services
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actuators.errors import ApiError, Broken, Denied, Transient
+from actuators.http.errors import ApiError, Broken, Denied, Transient
 from desired.annotations.options import Defaults
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Snapshot
 from desired.section import Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import Snapshot
 from reconciler.observe.world import observe_world
 from tests.support.objects import server, settled_node
 from tests.support.services import of_type, raw_service, set_services

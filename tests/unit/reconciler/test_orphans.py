@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from desired.remembered import Remembered, format_remembered
+from desired.model.remembered import Remembered, format_remembered
 from reconciler.cli import main
 from reconciler.report.orphans import orphans_schema
+from reconciler.runtime import open_cloud, open_cluster
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.wiring import open_cloud, open_cluster
 from tests.builders import CLUSTER_UID
 from tests.support.objects import server, settled_node
 from tests.support.said import Said

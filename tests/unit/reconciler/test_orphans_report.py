@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
-from desired.load_balancer import CloudBalancer
 from desired.load_balancers.orphans import Orphan
+from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
-from reconciler.flags import Output
+from reconciler.config.flags import Output
 from reconciler.report.orphans import OrphanReport, orphans_as_json, orphans_schema
 from tests.balancers import LB11, LB21, a_balancer
 from tests.builders import CLUSTER_UID, NOW

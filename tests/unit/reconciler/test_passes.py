@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from actuators.call_budget import CallBudget
-from actuators.clients.own_writes import OwnWrites
+from actuators.http.call_budget import CallBudget
+from actuators.http.own_writes import OwnWrites
 from actuators.outcome import Applied
-from reconciler.config import load_config
+from reconciler.config.config import load_config
+from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
-from reconciler.flags import Command
-from reconciler.history import SUSPENDED_S, History
+from reconciler.passes.history import SUSPENDED_S, History
 from reconciler.result import Cost, Line, Report
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.measured import Meter

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import Answer
-from actuators.errors import Denied
-from desired.permissions import Permission
-from reconciler.permissions import missing_permissions
+from actuators.http.errors import Denied
+from actuators.http.kubernetes import Answer
+from reconciler.permissions import Permission, missing_permissions
 
 NODES, STATUS = Permission("list", "nodes"), Permission("patch", "nodes/status")
 LEASE = Permission("get", "leases", "coordination.k8s.io", is_beside_lease=True)

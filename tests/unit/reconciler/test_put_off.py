@@ -3,16 +3,16 @@
 import pytest
 
 from actuators.outcome import Failed
-from desired.change import Change, Plan, Verdict
-from desired.judgement import judge
-from desired.patience_guards import mark_in
-from desired.settings import Settings
-from desired.snapshot import Snapshot
-from desired.suspension import BACK_OFF, FLAPPING, Suspension
+from desired.guards.history import mark_in
+from desired.guards.judge import judge
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
+from desired.plan.change import Change, Plan, Verdict
 from reconciler.result import Line
 from reconciler.telemetry.announcements import warnings
+from reconciler.telemetry.backed_off import as_tried
 from reconciler.telemetry.events import EventType, subject_of
-from reconciler.telemetry.put_off import as_tried
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot
 
 NODE = a_settled_node()

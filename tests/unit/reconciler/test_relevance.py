@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes_watch import Event
-from actuators.clients.own_writes import OwnWrites
+from actuators.http.kubernetes_watch import Event
+from actuators.http.own_writes import OwnWrites
+from desired.model.snapshot import Snapshot
 from desired.section import Section
-from desired.snapshot import Snapshot
 from reconciler.observe.nodes import NODES
 from reconciler.observe.services import SERVICES
 from reconciler.triggers import Kind, Relevance

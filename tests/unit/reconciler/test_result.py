@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.change import ALLOWED, Note, NoteKind, Ruling, Verdict
-from desired.kinds import Verb
+from desired.model.snapshot import Snapshot
+from desired.plan.change import ALLOWED, Note, NoteKind, Ruling, Verdict
+from desired.plan.kinds import Verb
 from desired.section import Absent, Section, Unknown
-from desired.snapshot import Snapshot
 from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 

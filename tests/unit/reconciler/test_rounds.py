@@ -7,15 +7,15 @@ from datetime import datetime
 
 import pytest
 
-from actuators.errors import Denied, Invalid
+from actuators.http.errors import Denied, Invalid
 from actuators.outcome import Applied, Failed, Skipped
-from desired.approval import Approval
-from desired.change import Change, Hold, Plan
-from desired.load_balancer import KNOWN_AFTER_APPLY
-from desired.snapshot import Snapshot
-from reconciler import cycle
-from reconciler.attempts import Attempts
-from reconciler.rounds import Acting, Judged, apply_round
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
+from desired.model.snapshot import Snapshot
+from desired.plan.approval import Approval
+from desired.plan.change import Change, Hold, Plan
+from reconciler.passes import converge as cycle
+from reconciler.passes.attempts import Attempts
+from reconciler.passes.rounds import Acting, Judged, apply_round
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.passes import Ears
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Outcome, Pending, Skipped
-from desired.change import Note, NoteKind, Plan
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.route import Route
+from desired.guards.judge import judge
+from desired.model.route import Route
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.plan.change import Note, NoteKind, Plan
+from desired.planner import compute_plan
 from desired.section import Present, Section
-from desired.settings import Settings
-from desired.snapshot import Node, Server, Snapshot
 from reconciler.telemetry.announcements import on_outcome, warnings
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.builders import (

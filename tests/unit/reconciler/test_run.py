@@ -7,11 +7,11 @@ from itertools import count
 import pytest
 
 from actuators.outcome import Applied
-from desired.change import Note, NoteKind
+from desired.plan.change import Note, NoteKind
 from reconciler.cli.run import _finish, _guarded
-from reconciler.config import load_config
+from reconciler.config.config import load_config
+from reconciler.config.flags import Command
 from reconciler.controller import Pacing
-from reconciler.flags import Command
 from reconciler.report.terminal import Writer
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry import logs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.secrets import RotatingToken
+from reconciler.controller import RotatingToken
 
 OLD, NEW = "a" * 64, "b" * 64
 

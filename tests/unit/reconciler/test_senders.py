@@ -7,7 +7,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from reconciler.telemetry.senders import Senders
+from reconciler.telemetry.events import Senders
 
 
 def test_no_more_at_once_than_told() -> None:
@@ -77,7 +77,7 @@ def test_a_call_that_hangs_does_not_keep_a_process_at_its_end() -> None:
     """The interpreter joins the threads of every executor before it ends, for as long as that takes."""
     script = """
 import threading
-from reconciler.telemetry.senders import Senders
+from reconciler.telemetry.events import Senders
 
 senders, begun = Senders(1, "tests"), threading.Event()
 senders.submit(lambda: begun.set() or threading.Event().wait())

@@ -7,11 +7,11 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.annotations.claims import ClaimedPort
-from desired.change import Change, Note, NoteKind, Plan, Ruling, Verdict
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.load_balancer import ServerTarget
-from desired.snapshot import Snapshot
+from desired.guards.judge import judge
+from desired.model.load_balancer import ServerTarget
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Note, NoteKind, Plan, Ruling, Verdict
+from desired.planner import compute_plan
 from reconciler.result import Line
 from reconciler.telemetry.announcements import on_pass, warnings
 from reconciler.telemetry.events import Event, EventType, subject_of

@@ -8,10 +8,11 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from reconciler.config import ConfigurationError
-from reconciler.telemetry import exchange, serving
+from reconciler.config.config import ConfigurationError
+from reconciler.telemetry import http_server as exchange
+from reconciler.telemetry import http_server as serving
 from reconciler.telemetry.health import Health
-from reconciler.telemetry.serving import Address, Serving, serve
+from reconciler.telemetry.http_server import Address, Serving, serve
 
 HERE: Address = ("127.0.0.1", 0)
 HEALTH = Health(interval_s=60.0, request_timeout_s=15.0, clock=lambda: 0.0)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from actuators.errors import ApiError, Conflict, Denied, Transient
+from actuators.http.errors import ApiError, Conflict, Denied, Transient
 from actuators.lease import Claim
 from reconciler.controller import Standby
 from reconciler.telemetry.health import Health

@@ -11,7 +11,7 @@ from typing import TextIO
 import pytest
 
 from reconciler.cli.streams import prepare_streams, publish, say, swallow_stdout
-from reconciler.flags import Output
+from reconciler.config.flags import Output
 from reconciler.report.escaping import visible
 from reconciler.report.terminal import Writer
 from reconciler.result import Report

@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from desired.diff import compute_plan, diff
-from desired.judgement import judge
-from desired.load_balancer import CloudBalancer, ServerTarget
+from desired.guards.judge import judge
+from desired.model.load_balancer import CloudBalancer, ServerTarget
+from desired.model.settings import Settings
+from desired.model.snapshot import Server, Snapshot
+from desired.planner import compute_desired, compute_plan, diff
 from desired.section import Absent
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Server, Snapshot
-from desired.state import compute_desired
+from desired.syntax.selector import parse_selector
 from reconciler.telemetry.announcements import warnings
 from tests.balancers import LB11, LOCATED, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node

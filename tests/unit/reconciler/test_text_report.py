@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.outcome import Applied
-from desired.change import Change, NodeIdentity, Note, NoteKind, Ruling, Verdict
-from desired.load_balancer import ManagedCertificate
-from desired.plain import plain
+from desired.model.load_balancer import ManagedCertificate
+from desired.model.snapshot import NodeAddress, Taint
+from desired.model.to_builtins import plain
+from desired.plan.change import Change, NodeIdentity, Note, NoteKind, Ruling, Verdict
 from desired.section import Section
-from desired.snapshot import NodeAddress, Taint
-from reconciler.flags import Output
+from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import Tone, change_lines, render_lines
 from reconciler.result import Line, Report

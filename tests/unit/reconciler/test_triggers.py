@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes import KubernetesReader, KubernetesWriter
-from desired.snapshot import Snapshot
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from desired.model.snapshot import Snapshot
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
 from reconciler.triggers import Kind, Triggers, watch_cluster

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler import __version__
 from reconciler.cli import main
-from reconciler.flags import Output
+from reconciler.config.flags import Output
 from reconciler.report.validation import Unreadable, Validation
 from tests.support.rendering import ESCAPES, Terminal, written
 from tests.support.said import Said

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.variables import VARIABLES, near_misses, passwords_in, read_variables
+from reconciler.config.variables import VARIABLES, near_misses, passwords_in, read_variables
 
 LB = "HCLOUD_LOAD_BALANCERS"
 BAD_BOOL = "expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actuators.clients.kubernetes_watch import Event
-from actuators.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
+from actuators.http.kubernetes_watch import Event
 from reconciler.triggers.watcher import Watcher
 
 GONE = Conflict("too old resource version", status=410)

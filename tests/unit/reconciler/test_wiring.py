@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from actuators.clients.hetzner import HetznerConnection, HetznerWriter
-from actuators.clients.kubernetes import KubernetesWriter
-from desired.kinds import KINDS
-from reconciler.config import load_config
-from reconciler.cycle import converge, plan_once
-from reconciler.flags import Command
+from actuators.http.hetzner import HetznerConnection, HetznerWriter
+from actuators.http.kubernetes import KubernetesWriter
+from desired.plan.kinds import KINDS
+from reconciler.config.config import load_config
+from reconciler.config.flags import Command
+from reconciler.passes.converge import converge, plan_once
+from reconciler.runtime import Wired, wire
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.wiring import Wired, wire
 from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
 from tests.support.simulators import Simulation

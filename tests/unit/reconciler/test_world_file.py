@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actuators.errors import (
+from actuators.http.errors import (
     ApiError,
     Broken,
     Busy,

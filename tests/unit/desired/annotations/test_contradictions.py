@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import CertificateType, Protocol
-from desired.annotations.contradictions import contradictions, missing_for_creation, missing_without_network
 from desired.annotations.options import BadAnnotation, Options
+from desired.annotations.parsing import contradictions, missing_for_creation, missing_without_network
 from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"

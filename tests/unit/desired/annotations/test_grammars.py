@@ -29,7 +29,7 @@ from desired.annotations.grammars import (
     seconds,
     text,
 )
-from desired.selector import Selector, parse_selector
+from desired.syntax.selector import Selector, parse_selector
 from tests.support.balancer_rules import balancer_covers
 
 INTERVAL = seconds(3, 60)

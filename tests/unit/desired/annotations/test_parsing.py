@@ -12,7 +12,7 @@ from desired.annotations.options import BadAnnotation, Defaults, Options, defaul
 from desired.annotations.parsing import Origin, deletion_policy, origin_of, parse_options, read_options
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.section import UNMANAGED
-from desired.selector import Selector, parse_selector
+from desired.syntax.selector import Selector, parse_selector
 from tests.support.balancer_rules import balancer_covers
 
 PREFIX = "load-balancer.hetzner.cloud/"

@@ -7,8 +7,8 @@ import pytest
 
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import parse_options
-from desired.annotations.remarks import remarks_on
 from desired.annotations.table import BY_FIELD
+from desired.annotations.warnings import remarks_on
 from tests.balancers import annotated
 from tests.support.balancer_rules import balancer_covers
 

@@ -7,10 +7,10 @@ import pytest
 
 from desired.explanation.addresses import explain_addresses
 from desired.explanation.fact import Fact, Rule
-from desired.nodes import desired_nodes
+from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
+from desired.nodes.desired import desired_nodes
 from desired.section import Present, Unknown
-from desired.settings import AddressFamily, Controller, Settings
-from desired.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from tests.builders import (
     a_dual_stack_server,
     a_joining_node,

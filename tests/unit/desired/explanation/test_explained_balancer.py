@@ -6,9 +6,9 @@ import pytest
 
 from desired.explanation.balancer import FoundBalancer
 from desired.explanation.fact import Rule
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Section, Unknown
-from desired.snapshot import Snapshot
 from tests.balancers import (
     DEFAULT_NAME,
     SERVICE_UID,

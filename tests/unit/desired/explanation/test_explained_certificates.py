@@ -7,9 +7,9 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.explanation.certificates import CertificateFact
-from desired.load_balancer import Certificate, HttpOptions, Issuance, Listener
+from desired.model.load_balancer import Certificate, HttpOptions, Issuance, Listener
+from desired.model.service import Service
 from desired.names import LABEL_SERVICE_UID
-from desired.service import Service
 from tests.balancers import (
     SERVICE_UID,
     a_balancer,

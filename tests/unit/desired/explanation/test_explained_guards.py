@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
-from desired.anchor import Anchor
-from desired.change import Hold, Plan, Verdict
-from desired.diff import compute_plan
 from desired.explanation.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
-from desired.finding import Facts
-from desired.guards import GUARDS, explain_unfound
-from desired.judgement import judge
-from desired.kinds import KINDS
-from desired.load_balancer import CloudBalancer, ServerTarget
-from desired.patience_guards import mark_in
+from desired.guards.anchor import Anchor
+from desired.guards.facts import Facts
+from desired.guards.history import mark_in
+from desired.guards.judge import judge
+from desired.guards.project import explain_unfound
+from desired.guards.table import GUARDS
+from desired.model.load_balancer import CloudBalancer, ServerTarget
+from desired.model.service import Service
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.model.suspension import Suspension
+from desired.plan.change import Hold, Plan, Verdict
+from desired.plan.kinds import KINDS
+from desired.planner import compute_plan
 from desired.section import Absent
-from desired.service import Service
-from desired.settings import Policy, Settings
-from desired.snapshot import Node, Readiness, Snapshot
-from desired.suspension import Suspension
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
     NOW,

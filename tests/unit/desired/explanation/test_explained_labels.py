@@ -7,9 +7,9 @@ import pytest
 
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.labels import explain_labels
-from desired.nodes import desired_nodes
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Server
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Server
+from desired.nodes.desired import desired_nodes
 from tests.builders import SERVER_LABELS, UNINITIALIZED, a_node, a_server, a_settled_node, a_snapshot
 
 TYPE = "node.kubernetes.io/instance-type"

@@ -10,11 +10,11 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.table import PREFIX
 from desired.explanation.listeners import ListenerFact, shown_listener
-from desired.kinds import Verb
-from desired.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, Listener
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, Listener
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.kinds import Verb
 from desired.section import UNMANAGED
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
 from tests.balancers import (
     LB11,
     LOCATED,

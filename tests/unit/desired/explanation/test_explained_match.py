@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from desired.explanation.match import Candidate, ServerMatch, explain_match
-from desired.matching import Matcher
+from desired.model.snapshot import Node, Snapshot
+from desired.nodes.matching import Matcher
 from desired.section import Absent, Unknown
-from desired.snapshot import Node, Snapshot
 from tests.builders import (
     a_joining_node,
     a_lost_node,

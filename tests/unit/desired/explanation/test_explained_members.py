@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from desired.explanation.members import MemberFact
-from desired.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget, ServerTarget
 from desired.load_balancers.targets import Membership
+from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget, ServerTarget
+from desired.model.service import Service
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Node, Server
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.section import Absent, Present
-from desired.service import Service
-from desired.settings import Policy, Settings
-from desired.snapshot import Node, Server
 from tests.balancers import (
     IN_NETWORK,
     LB11,

@@ -13,11 +13,11 @@ from desired.annotations.parsing import Origin
 from desired.annotations.table import BY_FIELD, PREFIX
 from desired.explanation.in_use import in_use, shown
 from desired.explanation.options import OptionFact
-from desired.load_balancer import Attachment, HttpOptions, IpTarget, Listener, ServerTarget
+from desired.model.load_balancer import Attachment, HttpOptions, IpTarget, Listener, ServerTarget
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
 from desired.section import UNMANAGED, Present
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import (
     IN_NETWORK,
     LOCATED,

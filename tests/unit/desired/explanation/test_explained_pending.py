@@ -6,11 +6,11 @@ import pytest
 
 from desired.annotations.claims import ClaimedPort
 from desired.explanation.pending import Wait
-from desired.load_balancer import Issuance
+from desired.model.load_balancer import Issuance
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
 from desired.section import Unknown
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
 from tests.balancers import (
     LOCATED,
     SERVICE_UID,

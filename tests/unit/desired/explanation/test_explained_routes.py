@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from desired.change import Verdict
-from desired.diff import compute_plan
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.node import Explanation, explain
 from desired.explanation.routes import NodeRoutes
-from desired.judgement import judge
-from desired.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
+from desired.guards.judge import judge
+from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Condition, Snapshot
+from desired.plan.change import Verdict
+from desired.planner import compute_plan
+from desired.routes.actions import Fate
 from desired.routes.claims import Standing
-from desired.routes.fates import Fate
 from desired.section import Absent, Section, Unknown
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Condition, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
 from tests.support.explanations import EXPLANATIONS
 from tests.support.route_explanations import ROUTED_WORLDS

@@ -10,12 +10,12 @@ import pytest
 
 from desired.annotations.table import PREFIX
 from desired.explanation.fact import Fact, Rule
-from desired.load_balancer import Attachment, CloudBalancer
+from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.service import Ingress, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.section import Section
-from desired.service import Ingress, ServiceCondition
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import NOW, incomplete
 from tests.support.service_explanations import of_the_service

@@ -7,10 +7,10 @@ import pytest
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.stage import Stage
 from desired.explanation.taints import explain_conditions, explain_taints
+from desired.model.settings import Controller, Settings, Waits
+from desired.model.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
-from desired.nodes import desired_nodes
-from desired.settings import Controller, Settings, Waits
-from desired.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
+from desired.nodes.desired import desired_nodes
 from tests.builders import NOW, UNINITIALIZED, a_joining_node, a_node, a_server, a_settled_node, a_snapshot
 
 OFF, RUNNING = a_server(status=ServerStatus.OFF), a_server()

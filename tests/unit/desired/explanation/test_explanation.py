@@ -6,28 +6,28 @@ from datetime import timedelta
 
 import pytest
 
-from desired.anchor import Anchor
 from desired.annotations.parsing import Origin
-from desired.blast_radius import NodeLosses
-from desired.change import NodeIdentity, Note, NoteKind, Verdict
-from desired.clock_guards import CLOCK_SKEW
-from desired.diff import compute_plan
 from desired.explanation.fact import Fact, Rule
 from desired.explanation.node import Explanation, explain, why_no_node
 from desired.explanation.service import ServiceExplanation
 from desired.explanation.service_stage import ServiceStage
 from desired.explanation.stage import Stage
-from desired.guards import GUARDS
-from desired.judgement import judge
+from desired.guards.anchor import Anchor
+from desired.guards.clocks import CLOCK_SKEW
+from desired.guards.history import QUOTA
+from desired.guards.judge import judge
+from desired.guards.nodes import NodeLosses
+from desired.guards.table import GUARDS
 from desired.load_balancers.targets import Membership
-from desired.quota import QUOTA
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
+from desired.model.suspension import BACK_OFF, FLAPPING
+from desired.plan.change import NodeIdentity, Note, NoteKind, Verdict
+from desired.planner import compute_plan
+from desired.routes.actions import Fate
 from desired.routes.claims import Standing
-from desired.routes.fates import Fate
 from desired.section import Section
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, NodeAddress, Snapshot, Taint
-from desired.suspension import BACK_OFF, FLAPPING
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     a_joining_node,

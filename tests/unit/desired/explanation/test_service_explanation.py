@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from desired.change import Note, NoteKind, Verdict
-from desired.diff import compute_plan
 from desired.explanation.objects import explain_object
 from desired.explanation.service import ServiceExplanation, explain_service, why_no_service
 from desired.explanation.service_stage import ServiceStage
-from desired.judgement import judge
-from desired.kinds import Verb
-from desired.load_balancer import KNOWN_AFTER_APPLY, LoadBalancer
+from desired.guards.judge import judge
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, LoadBalancer
+from desired.model.service import Ingress, Service
+from desired.model.settings import Controller
+from desired.plan.change import Note, NoteKind, Verdict
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
 from desired.section import Section
-from desired.service import Ingress, Service
-from desired.settings import Controller
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_joining_node, a_server, a_settled_node, incomplete
 from tests.support.service_explanations import RIVAL_UID, SERVICE_EXPLANATIONS, of_the_service

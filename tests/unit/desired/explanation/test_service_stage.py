@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from desired.explanation.service_stage import ServiceStage
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
 from desired.section import Section, Unknown
-from desired.settings import Policy, Settings
-from desired.snapshot import Snapshot
 from tests.balancers import (
     LOCATED,
     a_balancer,

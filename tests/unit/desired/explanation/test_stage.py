@@ -5,18 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from desired.departing import DepartingNode
-from desired.diff import compute_plan
 from desired.explanation.node import Explanation, explain
 from desired.explanation.stage import Stage
-from desired.joining import JoiningNode
-from desired.judgement import judge
-from desired.nodes import desired_nodes
+from desired.guards.judge import judge
+from desired.model.settings import Controller, Policy, Settings
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.nodes.desired import DepartingNode, JoiningNode, SettledNode, desired_nodes
+from desired.planner import compute_plan
 from desired.section import Absent, Section
-from desired.selector import parse_selector
-from desired.settings import Controller, Policy, Settings
-from desired.settled import SettledNode
-from desired.snapshot import Node, Server, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     UNINITIALIZED,

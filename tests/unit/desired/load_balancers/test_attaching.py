@@ -8,11 +8,11 @@ import pytest
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.bounds import several
-from desired.load_balancer import Attachment, CloudBalancer
-from desired.load_balancers.attaching import attachment_problems, network_id, wanted_attachment
+from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment
+from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.snapshot import Network, Server, Snapshot
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
-from desired.snapshot import Network, Server, Snapshot
+from desired.syntax.bounds import several
 from tests.balancers import NETWORK, a_balancer, a_world
 from tests.builders import a_server
 from tests.support.balancer_rules import balancer_covers

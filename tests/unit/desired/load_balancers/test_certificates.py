@@ -9,12 +9,12 @@ import pytest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
-from desired.change import Note, NoteKind
-from desired.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
 from desired.load_balancers.certificates import CertificateWish, desired_certificates
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Section, Unknown
-from desired.snapshot import Snapshot
 from tests.balancers import SERVICE_UID, a_certificate, a_service, a_world
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.balancer_rules import balancer_covers

@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from desired.change import ALLOWED, Change, Note, NoteKind, Ruling, State, Verdict
-from desired.kinds import KINDS, Verb
-from desired.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, HttpOptions, Owner, SelectorTarget, ServerTarget
 from desired.load_balancers.conditions import is_worth_a_write, service_conditions
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    CloudBalancer,
+    HttpOptions,
+    Owner,
+    SelectorTarget,
+    ServerTarget,
+)
+from desired.model.service import Ingress, Service, ServiceCondition
+from desired.plan.change import ALLOWED, Change, Note, NoteKind, Ruling, State, Verdict
+from desired.plan.kinds import KINDS, Verb
 from desired.section import Section, Unknown
-from desired.service import Ingress, Service, ServiceCondition
 from tests.balancers import (
     DEFAULT_NAME,
     SERVICE_UID,

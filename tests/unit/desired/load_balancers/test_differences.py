@@ -9,8 +9,7 @@ import pytest
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.table import BY_FIELD
-from desired.change import Change, Claimed
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     CloudBalancer,
@@ -23,9 +22,10 @@ from desired.load_balancer import (
     Owner,
     ServerTarget,
 )
+from desired.model.service import Ingress, Service
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.plan.change import Change, Claimed
 from desired.section import UNMANAGED, Section, Unknown
-from desired.service import Ingress, Service
 from tests.balancers import (
     DEFAULT_NAME,
     IN_NETWORK,

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.eligibility import why_excluded
+from desired.load_balancers.targets import why_excluded
+from desired.model.snapshot import Readiness, Taint
 from desired.section import UNMANAGED, Unmanaged
-from desired.selector import Selector, parse_selector
-from desired.snapshot import Readiness, Taint
+from desired.syntax.selector import Selector, parse_selector
 from tests.builders import NOW, UNINITIALIZED, a_settled_node
 from tests.support.balancer_rules import balancer_covers
 

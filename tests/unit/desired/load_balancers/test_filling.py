@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpCheck, HttpOptions, Listener
-from desired.load_balancers.filling import api_defaults, filled
+from desired.load_balancers.listeners import api_defaults, filled
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from tests.balancers import a_listener, an_http_check, an_http_listener
 from tests.support.balancer_rules import balancer_covers

@@ -7,8 +7,8 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import Options
-from desired.load_balancer import HealthCheck, HttpCheck
-from desired.load_balancers.health_checks import desired_health_check
+from desired.load_balancers.listeners import desired_health_check
+from desired.model.load_balancer import HealthCheck, HttpCheck
 from tests.support.balancer_rules import balancer_covers
 
 KUBE_PROXY = Options(health_check_node_port=True)

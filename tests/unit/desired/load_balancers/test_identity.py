@@ -3,8 +3,8 @@
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancer import Owner
-from desired.load_balancers.identity import default_name, labels_of, owner_of, wanted_name
+from desired.load_balancers.ownership import default_name, labels_of, owner_of, wanted_name
+from desired.model.load_balancer import Owner
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present, Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_service

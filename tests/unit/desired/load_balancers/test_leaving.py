@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
-from desired.change import Change, Claimed, Note, NoteKind, Plan, Verdict
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.load_balancer import CloudBalancer, Owner
-from desired.load_balancers.leaving import Leaving, let_go
-from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided
+from desired.guards.judge import judge
+from desired.load_balancers.ownership import Adoptable, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.release import Leaving, let_go
+from desired.model.load_balancer import CloudBalancer, Owner
+from desired.model.service import Service
+from desired.model.settings import Policy
+from desired.model.snapshot import Snapshot
 from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.plan.change import Change, Claimed, Note, NoteKind, Plan, Verdict
+from desired.planner import compute_plan
 from desired.section import Section, Unknown
-from desired.service import Service
-from desired.settings import Policy
-from desired.snapshot import Snapshot
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.balancer_rules import balancer_covers

@@ -8,10 +8,10 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Options
-from desired.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOptions, KnownAfterApply, Listener
 from desired.load_balancers.listeners import desired_listeners, ports_without_node_port
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOptions, KnownAfterApply, Listener
+from desired.model.service import Service
 from desired.section import UNMANAGED, Unmanaged
-from desired.service import Service
 from tests.balancers import a_claim, a_service
 from tests.support.balancer_rules import balancer_covers
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Defaults
-from desired.load_balancer import CloudBalancer
-from desired.load_balancers.matching import (
+from desired.load_balancers.ownership import (
     Adoptable,
     BalancerMatch,
     Contested,
@@ -19,10 +18,11 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
+from desired.model.load_balancer import CloudBalancer
+from desired.model.service import Service
+from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER
 from desired.section import Section, Unknown
-from desired.service import Service
-from desired.settings import Settings
 from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.balancer_rules import balancer_covers

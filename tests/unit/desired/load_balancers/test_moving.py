@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from desired.change import Change, Verdict
-from desired.load_balancer import (
+from desired.load_balancers.move import MOST_LABELS, Gap, gap_of, labels_for, may_return, remembered
+from desired.model.load_balancer import (
     Attachment,
     Health,
     Identity,
@@ -17,11 +17,11 @@ from desired.load_balancer import (
     Target,
     is_private,
 )
-from desired.load_balancers.moving import MOST_LABELS, Gap, gap_of, labels_for, may_return, remembered
+from desired.model.settings import Settings
+from desired.model.snapshot import Network
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_RETURNING, LABEL_SWITCH
+from desired.plan.change import Change, Verdict
 from desired.section import Present
-from desired.settings import Settings
-from desired.snapshot import Network
 from tests.balancers import DEFAULT_NAME, IN_NETWORK, LOCATED, NETWORK, a_balancer, a_world
 from tests.builders import CLUSTER_UID, a_server
 from tests.support.balancer_plans import asking, fleet, plan_of, private, public

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancer import CloudBalancer
-from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.orphans import Orphan, monthly_price_of, orphans
+from desired.load_balancers.ownership import match_balancers
+from desired.model.load_balancer import CloudBalancer
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED
 from desired.section import Section, Unknown
-from desired.service import Service
-from desired.snapshot import Snapshot
 from tests.balancers import DEFAULT_NAME, LB11, LOCATED, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.balancer_rules import balancer_covers

@@ -8,9 +8,7 @@ import pytest
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.change import Change
-from desired.kinds import Verb
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
     HealthCheck,
@@ -21,10 +19,12 @@ from desired.load_balancer import (
     SelectorTarget,
     ServerTarget,
 )
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Network
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
 from desired.section import Absent, Present, Unknown
-from desired.service import Service
-from desired.settings import Settings
-from desired.snapshot import Network
 from tests.balancers import (
     DEFAULT_NAME,
     IN_NETWORK,

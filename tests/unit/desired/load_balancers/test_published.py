@@ -5,10 +5,10 @@ from ipaddress import IPv4Address
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancer import Attachment, CloudBalancer
-from desired.load_balancers.published import desired_ingress, same_ingress
+from desired.load_balancers.changes import desired_ingress, same_ingress
+from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.service import Ingress
 from desired.section import UNMANAGED, Unmanaged
-from desired.service import Ingress
 from tests.balancers import a_balancer, a_listener, a_served_service
 from tests.support.balancer_rules import balancer_covers
 

@@ -8,15 +8,15 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.change import Change, Plan
-from desired.diff import compute_plan
-from desired.kinds import Verb
-from desired.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener, SelectorTarget
-from desired.load_balancers.sequence import in_sequence, interleaved
-from desired.load_balancers.sizing import Size
+from desired.load_balancers.ordering import in_sequence, interleaved
+from desired.load_balancers.size import Size
+from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener, SelectorTarget
+from desired.model.service import Service
+from desired.model.snapshot import Network
+from desired.plan.change import Change, Plan
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
 from desired.section import Present
-from desired.service import Service
-from desired.snapshot import Network
 from tests.balancers import (
     IN_NETWORK,
     LB21,

@@ -5,17 +5,16 @@ from typing import Any
 
 import pytest
 
-from desired.change import Note, NoteKind
-from desired.diff import compute_plan
-from desired.judgement import judge
-from desired.load_balancer import CloudBalancer, ServerTarget
-from desired.load_balancers.leaving import Leaving
-from desired.load_balancers.services import desired_services
-from desired.load_balancers.serving import Serving
+from desired.guards.judge import judge
+from desired.load_balancers.desired import Serving, desired_services
+from desired.load_balancers.release import Leaving
+from desired.model.load_balancer import CloudBalancer, ServerTarget
+from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER
-from desired.nodes import desired_nodes
+from desired.nodes.desired import desired_nodes
+from desired.plan.change import Note, NoteKind
+from desired.planner import compute_plan
 from desired.section import Section
-from desired.service import Service
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import NOW, a_settled_node, a_snapshot, incomplete
 from tests.support.balancer_changes import SERVICE

@@ -7,20 +7,20 @@ import pytest
 
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Defaults
-from desired.change import NoteKind
-from desired.load_balancer import (
+from desired.model.load_balancer import (
     CloudBalancer,
     IpTarget,
     LoadBalancer,
     SelectorTarget,
     Target,
 )
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Readiness
+from desired.plan.change import NoteKind
+from desired.planner import compute_desired
 from desired.section import Section, Unknown
-from desired.selector import parse_selector
-from desired.service import Service
-from desired.settings import Settings
-from desired.snapshot import Readiness
-from desired.state import compute_desired
+from desired.syntax.selector import parse_selector
 from tests.balancers import (
     IN_NETWORK,
     LB21,

@@ -7,9 +7,9 @@ import pytest
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.change import NoteKind
-from desired.load_balancer import BalancerType, CloudBalancer
-from desired.load_balancers.sizing import DEFAULT_TYPE, Demand, Size, fitting_size
+from desired.load_balancers.size import DEFAULT_TYPE, Demand, Size, fitting_size
+from desired.model.load_balancer import BalancerType, CloudBalancer
+from desired.plan.change import NoteKind
 from desired.section import Unknown
 from tests.balancers import LB11, LB21, TYPES, a_balancer, a_world
 from tests.builders import NOW

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from desired.change import NoteKind
-from desired.diff import compute_plan
+from desired.model.service import Service
+from desired.model.settings import Controller
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
+from desired.plan.change import NoteKind
+from desired.planner import compute_plan
 from desired.section import Section
-from desired.service import Service
-from desired.settings import Controller
-from desired.snapshot import Snapshot
 from tests.balancers import LOCATED, a_service
 from tests.builders import NOW, a_snapshot, a_workload, workloads_of
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.change import Change, Plan, Verdict
-from desired.clocks import NO_OTHER_CLOCKS, Clocks
-from desired.load_balancer import Attachment, CloudBalancer, Health, HealthCheck, Identity, Listener, ServerTarget
-from desired.load_balancers.switching import RETRY_AFTER, Trial, look_again_s, patience_s, trial_of
+from desired.load_balancers.switch import RETRY_AFTER, Trial, look_again_s, patience_s, trial_of
+from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
+from desired.model.load_balancer import Attachment, CloudBalancer, Health, HealthCheck, Identity, Listener, ServerTarget
+from desired.model.snapshot import ServerStatus
 from desired.names import LABEL_SWITCH
+from desired.plan.change import Change, Plan, Verdict
 from desired.section import UNMANAGED, Present
-from desired.snapshot import ServerStatus
 from tests.balancers import DEFAULT_NAME, IN_NETWORK, LOCATED, NETWORK, a_balancer, a_listener, a_world
 from tests.builders import NOW
 from tests.support.balancer_plans import asking, fleet, private, public

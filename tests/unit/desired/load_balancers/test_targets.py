@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.joining import JoiningNode
-from desired.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.load_balancers.targets import (
     DesiredTargets,
     Membership,
@@ -20,11 +18,12 @@ from desired.load_balancers.targets import (
     removal_reason,
 )
 from desired.load_balancers.targets import desired_targets as of_roster
-from desired.nodes import DesiredNode, desired_nodes
+from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Network, Node, Server, Snapshot
+from desired.nodes.desired import DesiredNode, JoiningNode, desired_nodes
 from desired.section import Absent, Present, Section, Unknown
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Network, Node, Server, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import (
     NOW,

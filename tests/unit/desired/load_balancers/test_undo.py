@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from desired.annotations.table import BY_FIELD
-from desired.change import NoteKind, Plan, Verdict
-from desired.clocks import Clocks
-from desired.diff import compute_plan
 from desired.explanation.service import why_no_service
-from desired.judgement import judge
-from desired.load_balancer import CloudBalancer, LoadBalancer, Owner
-from desired.load_balancers.identity import former_of
-from desired.load_balancers.matching import Adoptable, Foreign, Missing, match_balancers
-from desired.load_balancers.undo import due_of, window_of
+from desired.guards.judge import judge
+from desired.load_balancers.ownership import Adoptable, Foreign, Missing, former_of, match_balancers
+from desired.load_balancers.release import due_of, window_of
+from desired.model.clocks import Clocks
+from desired.model.load_balancer import CloudBalancer, LoadBalancer, Owner
+from desired.model.service import Service
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
@@ -24,8 +22,9 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
+from desired.plan.change import NoteKind, Plan, Verdict
+from desired.planner import compute_plan
 from desired.section import Section, Unknown
-from desired.service import Service
 from tests.balancers import (
     LOCATED,
     SERVICE_UID,

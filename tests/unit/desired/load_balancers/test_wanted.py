@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Defaults
-from desired.load_balancer import CloudBalancer
 from desired.load_balancers.wanted import matters, needs_cleanup, uses_certificates, wanted_types, wants_balancer
+from desired.model.load_balancer import CloudBalancer
+from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER
-from desired.service import Service
 from tests.balancers import a_balancer, a_claim, a_service, annotated
 from tests.builders import NOW
 from tests.support.balancer_rules import balancer_covers

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancer import Attachment
-from desired.route import Route
-from desired.routes.claims import FAILING, UNDECIDED, Claim, Standing, why_impossible
-from desired.routes.ranges import Ranges
+from desired.model.load_balancer import Attachment
+from desired.model.route import Route
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.routes.claims import FAILING, UNDECIDED, Claim, Ranges, Standing, why_impossible
 from desired.section import Section
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Node, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_joining_node, a_lost_node, incomplete, nodes_of, servers_of
 from tests.routes import (

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from desired.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route, route_key
+from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route, route_key
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Condition, Node, Snapshot
 from desired.routes.conditions import condition_of
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Condition, Node, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, a_lost_node, a_node, incomplete, servers_of
 from tests.routes import (
     ROUTING,

@@ -5,11 +5,11 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from desired.change import Change, Verdict
-from desired.kinds import Verb
-from desired.route import ROUTED, UNROUTED, NetworkCondition, Route
-from desired.settings import Controller
-from desired.snapshot import Condition, Readiness, Server, ServerStatus
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition, Route
+from desired.model.settings import Controller
+from desired.model.snapshot import Condition, Readiness, Server, ServerStatus
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import Verb
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_lost_node
 from tests.routes import (
     CREATING,

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancer import Attachment
-from desired.route import MemberKind, Route
-from desired.routes.fates import GOING, Decided, Fate
+from desired.model.load_balancer import Attachment
+from desired.model.route import MemberKind, Route
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.routes.actions import GOING, Decided, Fate
 from desired.section import Section
-from desired.selector import parse_selector
-from desired.settings import Settings
-from desired.snapshot import Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_lost_node, incomplete, nodes_of, servers_of
 from tests.routes import (

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancer import Attachment, CloudBalancer
-from desired.route import MemberKind, Route
-from desired.routes.holders import Holder, Holders, Holding, asks_for_members
-from desired.routes.places import places_of
+from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.route import MemberKind, Route
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.routes.address_owners import Holder, Holders, Holding, asks_for_members
+from desired.routes.endpoints import places_of
 from desired.section import Absent, Present, Section, Unknown
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Server, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_snapshot, incomplete, servers_of
 from tests.routes import (

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from desired.change import NoteKind
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.plan.change import NoteKind
+from desired.routes.actions import Fate
 from desired.routes.claims import Standing
-from desired.routes.fates import Fate
-from desired.routes.network import DesiredRoutes, why_mismatched
+from desired.routes.desired import DesiredRoutes, why_mismatched
 from desired.section import Absent, Present, Section, Unknown
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Snapshot
 from tests.builders import incomplete
 from tests.routes import (
     CLUSTER_CIDR,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from desired.change import NoteKind
-from desired.route import Route
+from desired.model.route import Route
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.plan.change import NoteKind
 from desired.section import Absent, Present, Section, Unknown
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Snapshot
+from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, nodes_of
 from tests.routes import (
     CREATING,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from desired.routes.places import Place, Reach
-from desired.selector import parse_selector
-from desired.settings import Controller, Settings
-from desired.snapshot import Node, Readiness, Server, Snapshot
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.routes.endpoints import Place, Reach
+from desired.syntax.selector import parse_selector
 from tests.builders import UNINITIALIZED, a_joining_node, a_lost_node, a_settled_node, incomplete, servers_of
 from tests.routes import ROUTING, a_pod_node, a_pod_server, a_routed_world, gateway_of, pods_of
 from tests.support.reference_rules import covers

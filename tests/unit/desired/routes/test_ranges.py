@@ -4,7 +4,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from desired.routes.ranges import Ranges
+from desired.routes.claims import Ranges
 
 KNOWN = ("10.244.0.0/24", "10.244.1.0/25", "10.244.1.128/25", "10.244.4.0/22", "10.245.0.0/16", "172.16.0.0/12")
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from desired.route import MOST_ROUTES, Route
+from desired.model.route import MOST_ROUTES, Route
+from desired.model.snapshot import Node, Snapshot
 from desired.routes.claims import FAILING, Standing
-from desired.snapshot import Node, Snapshot
 from tests.builders import NOW
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
 from tests.support.reference_rules import covers

@@ -1,0 +1,130 @@
+"""How many calls Hetzner may get from us: less than three quarters of the hourly allowance, whatever fails. The rest is
+left to people and to other tools of the project. Runs that end by themselves know nothing of each other, and go by what
+Hetzner says is left.
+
+A running controller has a bucket of a quarter of the allowance, which half of it refills in an hour: a burst of that
+size passes at once, and no hour has more than both together. The lower part of it is kept for reading: a pass that
+cannot look is worth nothing.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from actuators.http.errors import Throttled
+
+DEFAULT_LIMIT = 3600
+"""Requests an hour that Hetzner grants a project unless its headers say otherwise."""
+_LEAST_LIMIT = 240
+"""Of a smaller allowance there is nothing to share out: a few passes use it up, and Hetzner's refusals pace them."""
+_BURST = 0.245
+_REFILL = 0.5
+"""Shares of the allowance; what they lack to three quarters is for what is under way when an hour begins."""
+_FOR_READING = 1 / 3
+"""Share of a full bucket below which changes wait, all but one a pass."""
+_SPARED = 0.3
+"""Share of the allowance that runs which end by themselves leave: a quarter, and what is under way by then."""
+_ONE_CHANGE = 5
+"""Calls that a single change takes: a look before it, the change, and asking how it went."""
+
+
+class OverBudget(Throttled):
+    """The call was not sent: this process has used up its own share."""
+
+
+class CallBudget:
+    """Shared by all calls over one connection. Safe to use from several threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock`` gives seconds and never goes back."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._limit = DEFAULT_LIMIT
+        self._left = self._full
+        self._at = clock()
+        self._one_more = True
+
+    def allow(self, limit: int) -> None:
+        """Hetzner grants so many requests an hour. What was spent stays spent, up to all that the new bucket holds."""
+        with self._lock:
+            self._refill()
+            spent = self._full - self._left
+            self._limit = max(limit, _LEAST_LIMIT)
+            self._left = max(0.0, self._full - spent)
+
+    def spend(self) -> None:
+        """Pay for a call that is about to be sent. Raises OverBudget when that is not to be."""
+        with self._lock:
+            self._refill()
+            if self._left < 1:
+                raise OverBudget(_WHY, retry_after_s=self._until(1))
+            self._left -= 1
+
+    def begin_pass(self) -> None:
+        """A pass begins: one change of it may be sent however little is left."""
+        with self._lock:
+            self._one_more = True
+
+    def begin_change(self) -> None:
+        """A change is about to be carried out. Raises OverBudget, before anything is sent, when that has to wait."""
+        with self._lock:
+            self._refill()
+            if self._left >= self._full * _FOR_READING:
+                return
+            if not self._one_more or self._left < _ONE_CHANGE:
+                raise OverBudget(_WHY, retry_after_s=self._until(self._full * _FOR_READING))
+            self._one_more = False
+
+    def left(self) -> float:
+        """Calls that could be sent at once."""
+        with self._lock:
+            self._refill()
+            return self._left
+
+    def gap_s(self, reads: int) -> float:
+        """Seconds from the start of a pass that reads so much to the next one, at least: 0 while there is enough."""
+        with self._lock:
+            self._refill()
+            if self._left >= self._full * _FOR_READING:
+                return 0.0
+            cost = reads + _ONE_CHANGE
+            return max(cost / self._per_s, self._until(min(cost, self._full)))
+
+    @property
+    def _full(self) -> float:
+        return self._limit * _BURST
+
+    @property
+    def _per_s(self) -> float:
+        return self._limit * _REFILL / 3600.0
+
+    def _until(self, calls: float) -> float:
+        """Seconds until so many calls are left."""
+        return max(0.0, calls - self._left) / self._per_s
+
+    def _refill(self) -> None:
+        now = self._clock()
+        self._left = min(self._full, self._left + max(0.0, now - self._at) * self._per_s)
+        self._at = now
+
+
+class SharedAllowance:
+    """Shared by all runs that end by themselves, as under cron, and by everybody else of the project."""
+
+    def __init__(self, known: Callable[[], tuple[int, int] | None]) -> None:
+        """``known`` gives how many requests Hetzner grants an hour and how many are left; None before it has said."""
+        self._known = known
+
+    def begin_change(self) -> None:
+        """A change is about to be carried out. Raises OverBudget, before anything is sent, when that has to wait."""
+        limit, left = self._known() or (0, 0)
+        lacking = limit * _SPARED - left
+        if limit >= _LEAST_LIMIT and lacking > 0:
+            raise OverBudget(_WHY_SHARED, retry_after_s=lacking * 3600.0 / limit)
+
+
+_WHY_SHARED = "not sent: little of Hetzner's hourly allowance is left, and that is left to others"
+_WHY = (
+    "not sent: so many calls have failed or been needed that the rest of Hetzner's hourly allowance is left to others,"
+    " and what is left here is for reading"
+)

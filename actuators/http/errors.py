@@ -1,0 +1,70 @@
+"""How errors of the clients are worded: one line each, and never a secret."""
+
+from actuators.http.shown import without_user_info
+
+_LONGEST = 300
+
+
+def one_line(text: object) -> str:
+    """The text on one line, cut where nobody reads on, its addresses without user and password: libraries repeat what
+    they were given."""
+    return without_user_info(" ".join(str(text).split()))[:_LONGEST]
+
+
+class ApiError(Exception):
+    """A call failed. ``status`` is the HTTP status, None when there was no answer; ``code`` is the API's own word."""
+
+    def __init__(self, message: str, *, status: int | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class NotFound(ApiError):
+    """The API says that the object does not exist. A 404 without the API's own error body is Broken instead."""
+
+
+class Conflict(ApiError):
+    """Somebody else changed the object, or it is another one under the same name."""
+
+
+class Busy(Conflict):
+    """The API refused before doing anything, because another change of the object is under way."""
+
+
+class Invalid(ApiError):
+    """The request can never succeed as it is."""
+
+
+class Exhausted(Invalid):
+    """The project may have no more of it, the account may not pay for it, or is locked: a person has to mend that."""
+
+
+class Denied(ApiError):
+    """The credentials are missing, wrong, or may not do this."""
+
+
+class Throttled(ApiError):
+    """The API refused before doing anything; ``retry_after_s`` is when one more request may pass."""
+
+    def __init__(
+        self, message: str, *, retry_after_s: float, status: int | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message, status=status, code=code)
+        self.retry_after_s = retry_after_s
+
+
+class Transient(ApiError):
+    """It may work in a moment. A write may have been carried out all the same."""
+
+
+class Stopped(Transient):
+    """Nothing went wrong: the run was told to stop, and did not wait for the end of what it had asked for."""
+
+
+class NotLeader(Stopped):
+    """The write was not sent, for another process leads by now, or may."""
+
+
+class Broken(ApiError):
+    """Something answered that is not the API, or not as the API answers."""

@@ -1,0 +1,343 @@
+"""The Hetzner Cloud API: raw bytes in, raw bytes out, over the session and credentials of the ``hcloud`` package.
+
+The package's own retries are bypassed: they send a POST again after a time-out and ignore what the server says about
+its rate limit. This is the only module that touches the private parts of ``hcloud`` that this needs.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget
+from actuators.http.dates import Dates
+from actuators.http.decoding import decoder
+from actuators.http.errors import (
+    ApiError,
+    Broken,
+    Busy,
+    Conflict,
+    Denied,
+    Exhausted,
+    Invalid,
+    NotFound,
+    Throttled,
+    Transient,
+    one_line,
+)
+from actuators.http.requests import Observe, RequestCount, ignore, observed
+from actuators.http.retry import Retry
+from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.trace import note_correlation
+
+if TYPE_CHECKING:
+    import hcloud
+    import requests
+
+_log = logging.getLogger("hcloud-reconciler.clients")
+
+_POOL_SIZE = 32
+"""Connections that are kept: one for each change in flight, and those that read beside them."""
+_CONNECT_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """What the last answer said of the project's allowance."""
+
+    limit: int
+    """Requests an hour; the bucket refills evenly, one request every 3600/limit seconds."""
+    remaining: int
+
+    @property
+    def refill_s(self) -> float:
+        """Seconds until one more request may pass. ``RateLimit-Reset`` is when the bucket is full, an hour later."""
+        return 3600.0 / max(1, self.limit)
+
+
+class _Error(msgspec.Struct):
+    code: str = ""
+    message: str = ""
+    details: Any = None
+
+    @property
+    def limits(self) -> str:
+        """Which limits are exceeded, " load_balancer_limit"; "" when the API does not say (hetzner-api 2)."""
+        try:
+            return "".join(f" {one_line(limit['name'])}" for limit in self.details["limits"])
+        except (KeyError, TypeError):
+            return ""
+
+
+class _ErrorBody(msgspec.Struct):
+    error: _Error
+
+
+class HetznerConnection:
+    """One project's token on one endpoint: the choke point. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        client: "hcloud.Client",
+        *,
+        endpoint: str,
+        retry: Retry,
+        timeout_s: float,
+        read_only: bool,
+        gate: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent."""
+        base = client._client  # noqa: SLF001 - the package has no public way to switch its retries off
+        self._session = base._session  # noqa: SLF001
+        self._headers = dict(base._headers)  # noqa: SLF001
+        self._mount(self._session)
+        self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None  # no proxy leads to this machine
+        self._endpoint = endpoint
+        self._shown = without_credentials(endpoint)
+        self._retry = retry
+        self._timeout_s = timeout_s
+        self._read_only = read_only
+        self._gate = gate
+        self.requests = RequestCount()
+        self.dates = Dates()
+        self.observe: Observe = ignore
+        self.rate_limit: RateLimit | None = None
+        self.budget: CallBudget | None = None
+        """What is paid for each call of a running controller; None: a run that ends by itself pays nothing."""
+
+    @staticmethod
+    def _mount(session: "requests.Session") -> None:
+        from requests.adapters import HTTPAdapter  # noqa: PLC0415 - loaded with hcloud, which --help need not pay for
+
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(pool_maxsize=_POOL_SIZE))
+        session.auth = lambda request: request  # else requests takes credentials for this host from ~/.netrc
+
+    def send(self, method: str, path: str, *, body: Any = None, repeatable: bool) -> bytes:
+        """The answer's body. Raises an ApiError; PermissionError for a write on a connection for reading."""
+        if self._read_only and method != "GET":
+            raise PermissionError(f"{method} {path} on a connection that was opened for reading")
+        return self._retry.call(
+            lambda timeout_s: self._attempt(method, path, body, timeout_s),
+            timeout_s=self._timeout_s,
+            repeatable=repeatable,
+        )
+
+    def use_token(self, token: str) -> None:
+        """Use another token from the next request on."""
+        self._headers = {**self._headers, "Authorization": f"Bearer {token}"}
+
+    def _attempt(self, method: str, path: str, body: Any, timeout_s: float) -> bytes:
+        import requests  # noqa: PLC0415
+
+        self._pace()
+        if method != "GET":
+            self._gate()  # only now: waiting for an allowance may have taken its time
+        if self.budget is not None:
+            self.budget.spend()
+        self.requests.add(method)
+        asked_at = self.dates.now
+        try:
+            response = observed(
+                self.observe(method, path),
+                lambda: self._session.request(
+                    method,
+                    self._endpoint + path,
+                    headers=self._headers,
+                    json=body,
+                    timeout=(min(_CONNECT_TIMEOUT_S, timeout_s), timeout_s),
+                    allow_redirects=False,
+                    proxies=self._proxies,
+                ),
+                lambda answer: answer.status_code,
+            )
+        except requests.exceptions.SSLError as error:
+            raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({_cause(error)})") from error
+        except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
+            raise Transient(
+                f"Hetzner API {self._shown} does not answer: {_cause(error)}; check HCLOUD_ENDPOINT and the network"
+            ) from error
+        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError) as error:
+            raise Transient(f"Hetzner API {self._shown}: the answer was cut off ({_cause(error)})") from error
+        except (requests.exceptions.InvalidHeader, UnicodeError):  # the error's text holds the token: not chained
+            raise Broken(f"Hetzner API {self._shown} cannot be called: the token has a forbidden character") from None
+        except (requests.exceptions.RequestException, ValueError) as error:
+            raise Broken(f"Hetzner API {self._shown} cannot be called: {_cause(error)}") from error
+        _log.debug("hetzner %s %s %s", method, path, response.status_code)
+        self._observe(response.headers)
+        is_refused = response.status_code >= HTTPStatus.MULTIPLE_CHOICES
+        if is_refused or method != "GET":
+            note_correlation(response.headers.get("X-Correlation-Id"))
+        if not is_refused:
+            self.dates.note(response.headers.get("Date"), asked_at)  # a refusal may be a proxy's
+            return response.content
+        raise self._error(f"{method} {path.partition('?')[0]}", response)
+
+    def _pace(self) -> None:
+        """Wait for one request's worth of allowance when the last answer said that none is left."""
+        limit = self.rate_limit
+        if limit is not None and limit.remaining <= 0:
+            self._retry.wait(limit.refill_s)
+
+    def _observe(self, headers: Mapping[str, str]) -> None:
+        try:
+            limit, remaining = int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"])
+        except (KeyError, ValueError):
+            return  # a proxy's answer has no such headers; what was known stays known
+        if limit <= 0 or remaining < 0:  # no project has an allowance of nothing: that is no word on ours
+            return
+        self.rate_limit = RateLimit(limit, remaining)
+        if self.budget is not None:
+            self.budget.allow(limit)
+
+    def _error(self, call: str, response: "requests.Response") -> ApiError:
+        """The API's refusal in our terms (Hetzner Cloud API, error codes)."""
+        status = response.status_code
+        try:
+            said = decoder(_ErrorBody).decode(response.content).error
+        except ValueError:
+            said = None
+        code = said.code if said else None
+        kind = _BY_CODE.get(code) if code else None
+        # The correlation id differs with each answer: in the message it would make the same trouble look new. That
+        # something is not there is an answer to a question, such as absence-proof asks, and no trouble.
+        is_answer = status == HTTPStatus.NOT_FOUND and call.startswith("GET ")
+        _log.log(
+            logging.DEBUG if is_answer else logging.INFO,
+            "refused by Hetzner: %s %s, correlation id %s",
+            call,
+            status,
+            response.headers.get("X-Correlation-Id"),
+        )
+        message = f"Hetzner API {self._shown}: {call} answers {status} "
+        if said:
+            message += " ".join(
+                filter(None, (one_line(said.message), f"({said.code}{said.limits})" if said.code else ""))
+            )
+            message += "; check HCLOUD_TOKEN" if kind is Denied else ""
+        else:
+            message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
+        if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
+            refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / DEFAULT_LIMIT
+            return Throttled(message, retry_after_s=refill_s, status=status, code=code)
+        return (kind or _by_status(status, said_why=said is not None))(message, status=status, code=code)
+
+
+_BY_CODE: Mapping[str, type[ApiError]] = {
+    "not_found": NotFound,
+    "unauthorized": Denied,
+    "forbidden": Denied,
+    "token_readonly": Denied,
+    "resource_limit_exceeded": Exhausted,
+    "resource_locked": Exhausted,
+    "conflict": Busy,
+    "locked": Busy,
+    "uniqueness_error": Conflict,
+    "bad_gateway": Transient,
+    "maintenance": Transient,
+    "resource_unavailable": Transient,
+    "robot_unavailable": Transient,
+    "server_error": Transient,
+    "timeout": Transient,
+    "unavailable": Transient,
+    "unknown_error": Transient,
+}
+"""Code → class, where the code says more than the status."""
+
+
+def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
+    """The class of an answer whose code is not in the table. Absence needs the API's own word: a bare 404 is Broken."""
+    if status in (401, 403) and not said_why:
+        return Denied
+    if status == HTTPStatus.PAYMENT_REQUIRED and said_why:
+        return Exhausted
+    if status in (408, 500, 502, 503, 504):
+        return Transient
+    return Invalid if said_why and 400 <= status < 500 else Broken
+
+
+class HetznerReader:
+    """GET and nothing else."""
+
+    def __init__(self, connection: HetznerConnection) -> None:
+        self._connection = connection
+
+    @property
+    def requests(self) -> RequestCount:
+        """Requests sent over this connection so far."""
+        return self._connection.requests
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """The project's allowance as last seen; None before the first answer."""
+        return self._connection.rate_limit
+
+    @property
+    def dates(self) -> Dates:
+        """What is known of Hetzner's clock."""
+        return self._connection.dates
+
+    def get(self, path: str) -> bytes:
+        """The body of one answer. Raises an ApiError."""
+        return self._connection.send("GET", path, repeatable=True)
+
+
+class HetznerWriter:
+    """Everything that changes something. Never constructed in a dry run.
+
+    An answer that says that nothing was done is waited out: a busy object, an empty allowance (hetzner-api 2).
+    """
+
+    def __init__(self, connection: HetznerConnection) -> None:
+        self._connection = connection
+
+    @property
+    def requests(self) -> RequestCount:
+        """Requests sent over this connection so far."""
+        return self._connection.requests
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
+        """POST; the body of its answer. Sent once: whether a failed one was carried out is for the caller to look up.
+
+        ``repeatable`` is for actions that leave the same world when they are carried out twice. Raises an ApiError.
+        """
+        return self._connection.send("POST", path, body=body, repeatable=repeatable)
+
+    def put(self, path: str, body: Mapping[str, Any]) -> bytes:
+        """PUT, repeated after a transient failure: it sets absolute values. Raises an ApiError."""
+        return self._connection.send("PUT", path, body=body, repeatable=True)
+
+    def delete(self, path: str) -> bytes:
+        """DELETE; the body of its answer, empty when there is none. Repeated after a transient failure, when NotFound
+        may mean that the first try was carried out. Raises an ApiError.
+        """
+        return self._connection.send("DELETE", path, repeatable=True)
+
+
+def connect(
+    token: str,
+    endpoint: str,
+    *,
+    application: tuple[str, str],
+    retry: Retry,
+    timeout_s: float,
+    read_only: bool,
+    gate: Callable[[], None] = lambda: None,
+) -> HetznerConnection:
+    """A connection with the project's ``token``. ``application`` is name and version for the ``User-Agent``."""
+    import hcloud  # noqa: PLC0415 - 0.1 s that --help need not pay
+
+    name, version = application
+    client = hcloud.Client(token, api_endpoint=endpoint, application_name=name, application_version=version)
+    return HetznerConnection(
+        client, endpoint=endpoint, retry=retry, timeout_s=timeout_s, read_only=read_only, gate=gate
+    )
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason, which is the one that people understand."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return one_line(reason or error)

@@ -1,0 +1,141 @@
+"""Core values as bodies of requests to Hetzner. What is UNMANAGED is not sent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    HealthCheck,
+    HttpCheck,
+    HttpOptions,
+    IpTarget,
+    Listener,
+    LoadBalancer,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+)
+from desired.section import UNMANAGED, Unmanaged
+
+Body = dict[str, Any]
+
+
+def creation_body(wish: LoadBalancer) -> Body:
+    """A new load balancer with everything that one request can say of it: not a private address or a subnet, nor
+    reverse names (Hetzner Cloud API, load balancers)."""
+    body: Body = {"name": wish.name, "load_balancer_type": wish.type, "labels": dict(wish.labels)}
+    body |= {"location": wish.location} if wish.location is not None else {"network_zone": wish.zone}
+    if not isinstance(wish.algorithm, Unmanaged):
+        body["algorithm"] = {"type": wish.algorithm.value}
+    if wish.public_interface is False:
+        body["public_interface"] = False
+    match wish.attachment:
+        case Attachment(network_id=network_id, ip=Unmanaged(), ip_range=Unmanaged()):
+            body["network"] = network_id
+    if wish.listeners:
+        body["services"] = [listener_body(wish.listeners[port]) for port in sorted(wish.listeners)]
+    if wish.targets and not isinstance(wish.targets, Unmanaged):
+        body["targets"] = [target_body(target) for target in sorted(wish.targets, key=_in_order)]
+    return body
+
+
+def listener_body(listener: Listener) -> Body:
+    """A whole listener. Raises TypeError when its certificates are not known yet."""
+    body = {
+        "protocol": listener.protocol.value,
+        "listen_port": listener.port,
+        "destination_port": listener.destination_port,
+        "proxyprotocol": listener.proxyprotocol,
+        "health_check": _health_check(listener.health_check),
+        "http": _http(listener.http) if listener.http else UNMANAGED,
+    }
+    return _managed(body)
+
+
+def listener_changes(before: Listener, after: Listener) -> Body:
+    """What ``update_service`` has to say so that one becomes the other: only what differs, with certificates as a whole
+    list. Raises TypeError as above."""
+    return {"listen_port": after.port, **_differing(listener_body(before), listener_body(after))}
+
+
+def target_body(target: Target) -> Body:
+    """A target to add. For servers it is always said by which address they are reached (TGT-1)."""
+    private = {} if isinstance(target, IpTarget) else {"use_private_ip": target.use_private_ip}
+    return {**named_target(target), **private}
+
+
+def named_target(target: Target, address: str | None = None) -> Body:
+    """A target to remove; a server goes by all its addresses, unless one is named."""
+    match target:
+        case ServerTarget(server_id=server_id):
+            return {"type": "server", "server": {"id": server_id} | ({"ip": address} if address else {})}
+        case IpTarget(ip=ip):
+            return {"type": "ip", "ip": {"ip": ip}}
+        case SelectorTarget(selector=selector):
+            return {"type": "label_selector", "label_selector": {"selector": selector}}
+
+
+def attachment_body(place: Attachment) -> Body:
+    """A place in a network to take."""
+    body = {"network": place.network_id, "ip": place.ip, "ip_range": place.ip_range}
+    return {name: value if isinstance(value, int) else str(value) for name, value in _managed(body).items()}
+
+
+def _health_check(check: HealthCheck) -> Body:
+    body = {
+        "protocol": check.protocol.value,
+        "port": check.port,
+        "interval": check.interval_s,
+        "timeout": check.timeout_s,
+        "retries": check.retries,
+        "http": _http_check(check.http) if check.http else UNMANAGED,
+    }
+    return _managed(body)
+
+
+def _http_check(check: HttpCheck) -> Body:
+    body = {
+        "domain": check.domain,
+        "path": check.path,
+        "response": check.response,
+        "status_codes": check.status_codes,
+        "tls": check.tls,
+    }
+    return _managed(body)
+
+
+def _http(http: HttpOptions) -> Body:
+    if http.certificates is KNOWN_AFTER_APPLY:
+        raise TypeError("the certificates of a listener are not known yet")
+    body = {
+        "cookie_name": http.cookie_name,
+        "cookie_lifetime": http.cookie_lifetime_s,
+        "timeout_idle": http.timeout_idle_s,
+        "certificates": http.certificates,
+        "redirect_http": http.redirect_http,
+        "sticky_sessions": http.sticky_sessions,
+    }
+    return _managed(body)
+
+
+def _managed(body: Mapping[str, Any]) -> Body:
+    """Without what nobody asked for, and without parts that nothing is left of."""
+    return {name: value for name, value in body.items() if value is not UNMANAGED and value != {}}
+
+
+def _differing(before: Body, after: Body) -> Body:
+    """The members of ``after`` that ``before`` lacks or has otherwise; of parts again their differing members."""
+    changed: Body = {}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(value, dict) and isinstance(old, dict):
+            changed |= {name: part} if (part := _differing(old, value)) else {}
+        elif name not in before or value != old:
+            changed[name] = value
+    return changed
+
+
+def _in_order(target: Target) -> tuple[str, int]:
+    """Servers by id, then addresses."""
+    return (target.suffix, 0) if not isinstance(target, ServerTarget) else ("", target.server_id)

@@ -1,0 +1,186 @@
+"""Whole lists of Hetzner objects: pages side by side, sorted by id, counted against what the API says there is.
+
+Pages are cut from a live list, so an object that is created or deleted between two pages can be missed or seen twice
+(hetzner-api 4). A list is read once more, and is incomplete if that does not settle it, when its pages disagree on how
+many objects there are, when the count does not add up, when an object is on two pages, or when a page before the last
+one is not as full as the first: then the pages have shifted, even if the count is the same. A list of one page cannot
+shift, and costs nothing more.
+
+One thing cannot be seen: an object is deleted and another one created between two pages. The list is in the order of
+ids, so that each page is full, the count is right, and the object that slid onto a page that was read already is
+missing. Nothing may therefore go because a list lacks it: servers are asked for by their ids (``absence-proof``), and
+load balancers and certificates by their labels and names before one is created.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken
+from actuators.http.hetzner import HetznerReader
+from desired.section import Section
+
+V = TypeVar("V")
+
+PAGE_SIZE = 50
+"""The API's largest page."""
+_MOST_PAGES = 2_000
+"""More than any project has. Who says that there are more says nothing that can be believed."""
+_PARALLEL = 4
+"""Pages read at once. More would be faster and would take more of an allowance that the whole project shares."""
+
+
+class _Pagination(msgspec.Struct):
+    last_page: int | None
+    total_entries: int | None
+
+
+class _Meta(msgspec.Struct):
+    pagination: _Pagination
+
+
+class _Envelope(msgspec.Struct):
+    meta: _Meta
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded(Generic[V]):
+    """What one page held."""
+
+    items: Mapping[int, V]
+    unreadable: Mapping[int, str]
+    """Id → why the object could not be decoded."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """Id → name of those that could not be decoded, where the name could be read."""
+    nameless: int = 0
+    """Objects of which not even the id could be read."""
+
+
+def read_list(
+    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
+) -> tuple[Section[int, V], ApiError | None]:
+    """All objects under ``path``, and the error that kept it from being all; never raises an ApiError.
+
+    Costs ceil(objects / 50) requests, twice that when the list changed while it was being read.
+    """
+    section, error = _read_once(reader, path, decode)
+    if section.complete or error is not None:
+        return section, error
+    return _read_once(reader, path, decode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page(Generic[V]):
+    decoded: Decoded[V]
+    pagination: _Pagination
+
+    @property
+    def keys(self) -> set[int]:
+        """Of everything on it whose id could be read."""
+        return self.decoded.items.keys() | self.decoded.unreadable.keys()
+
+    @property
+    def size(self) -> int:
+        """How many objects are on it."""
+        return len(self.keys) + self.decoded.nameless
+
+
+def _read_once(
+    reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
+) -> tuple[Section[int, V], ApiError | None]:
+    try:
+        first = _read_page(reader, path, 1, decode)
+    except ApiError as refusal:
+        return Section.missing(str(refusal)), refusal
+    impossible = _why_impossible(first)
+    rest, error = ([], None) if impossible else _read_rest(reader, path, first.pagination.last_page or 1, decode)
+    pages = (first, *rest)
+    items = {key: item for page in pages for key, item in page.decoded.items.items()}
+    unreadable = {key: why for page in pages for key, why in page.decoded.unreadable.items() if key not in items}
+    totals = {page.pagination.total_entries for page in pages}
+    nameless = sum(page.decoded.nameless for page in pages)
+    why = impossible or _why_incomplete(error, totals, len(items) + len(unreadable), nameless)
+    why = why or _why_shifted(pages)
+    total = first.pagination.total_entries
+    expected = None if total is None or total < 0 else total
+    names = {key: name for page in pages for key, name in page.decoded.names.items() if key in unreadable}
+    return Section(items, why is None, why, expected, unreadable, names), error
+
+
+def _read_page(reader: HetznerReader, path: str, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:
+    """One page, decoded at once: no page's text outlives its decoding. Raises an ApiError."""
+    body = reader.get(f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc")
+    pagination = _pagination(path, body)
+    return _Page(decode(body), pagination)
+
+
+def _read_rest(
+    reader: HetznerReader, path: str, last_page: int, decode: Callable[[bytes], Decoded[V]]
+) -> tuple[list[_Page[V]], ApiError | None]:
+    """Pages 2 to ``last_page`` that arrived, and the first error."""
+    if last_page < 2:
+        return [], None
+    pages: list[_Page[V]] = []
+    error: ApiError | None = None
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="hetzner-list") as pool:
+        numbers = range(2, last_page + 1)
+        for future in [pool.submit(_read_page, reader, path, number, decode) for number in numbers]:
+            try:
+                pages.append(future.result())
+            except ApiError as problem:
+                error = error or problem
+    return pages, error
+
+
+def _why_impossible(first: _Page[V]) -> str | None:
+    """Why the numbers of the first page cannot be those of a list, so that no further page is asked for; None when they
+    can be."""
+    total, last_page = first.pagination.total_entries, first.pagination.last_page or 1
+    if total is not None and total < 0:
+        return f"the API says that there are {total} objects, which cannot be"
+    needed = -(-(total or 0) // first.size) if total is not None and first.size else last_page
+    if not 1 <= last_page <= min(_MOST_PAGES, max(1, needed)):
+        return f"the API says that there are {last_page} pages of {total} objects, {first.size} on the first"
+    return None
+
+
+def _why_shifted(pages: Sequence[_Page[V]]) -> str | None:
+    """Why pages that have as many objects as there are do not belong together; None when they seem to."""
+    seen: set[int] = set()
+    for page in pages:
+        twice = seen & page.keys
+        if twice:
+            return f"{min(twice)} is on two pages: the list changed while it was being read"
+        seen |= page.keys
+    if any(page.size != pages[0].size for page in pages[:-1]):
+        return "a page is not full, and more follow: the list changed while it was being read"
+    return None
+
+
+def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, nameless: int) -> str | None:
+    """Why the pages are not the whole list; None when they are."""
+    if error is not None:
+        return str(error)
+    if len(totals) > 1:
+        return "the list changed while it was being read"
+    (total,) = totals
+    if nameless:
+        return f"{nameless} objects of the list could not be read, not even their ids"
+    if total is None:
+        return "the API did not say how many objects there are"
+    if seen != total:
+        return f"{seen} of {total} objects arrived: the list changed while it was being read"
+    return None
+
+
+def _pagination(path: str, body: bytes) -> _Pagination:
+    try:
+        return decoder(_Envelope).decode(body).meta.pagination
+    except ValueError as error:
+        looks_like = re.sub(rb"\s+", b" ", body[:60]).decode("utf-8", "replace")
+        raise Broken(f"Hetzner GET {path}: the answer is no list of the Hetzner API ({looks_like!r})") from error

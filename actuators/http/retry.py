@@ -1,0 +1,165 @@
+"""How much trying again one API is worth: a lot while it answers, nothing while it does not.
+
+A loop begins another pass soon anyhow. Without a bound, all that a pass reads side by side is tried five times each
+against an API that is gone, pass after pass. gRPC throttles retries for the same reason (gRFC A6).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any
+from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event_set
+from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
+
+from actuators.http.call_budget import OverBudget
+from actuators.http.errors import Busy, Stopped, Throttled, Transient
+
+MOST_IN_A_ROW = 10
+"""Failures of all calls to an API, side by side or one after the other, until none is tried again: twice as many as a
+pass begins to read side by side, so that a moment's trouble ends no pass. What is written, or confirmed, more of it at
+once, can wait for the next one."""
+
+
+class RetryBudget:
+    """Shared by the calls over one connection. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+
+    def failed(self) -> bool:
+        """A call got no answer that tells anything. Whether it may be sent once more."""
+        with self._lock:
+            self._in_a_row += 1
+            return self._in_a_row < MOST_IN_A_ROW
+
+    def answered(self) -> None:
+        """The API is there, whatever it said."""
+        with self._lock:
+            self._in_a_row = 0
+
+
+T = TypeVar("T")
+
+_log = logging.getLogger("hcloud-reconciler.retry")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one call may go on."""
+
+    attempts: int = 5
+    """Tries in all, the first included."""
+    deadline_s: float = 30.0
+    """No further try begins when it could only begin later than this."""
+    first_wait_s: float = 0.25
+    """Upper end of the first wait; the following ones double. The wait is drawn evenly from zero to that."""
+    longest_wait_s: float = 8.0
+
+
+PATIENT = Patience()
+NO_PATIENCE = Patience(attempts=1)
+"""For a call that must not be repeated, or is not worth it."""
+
+_BUSY_FIRST_S = 0.5
+"""The first wait for a busy object. A change of a load balancer or network takes one or two seconds, attaching one to
+the other up to ten (hetzner-api 5): five tries span about nine."""
+
+
+class _HintedWait(wait_base):
+    """What the server asked for, doubled with each refusal; else exponential with full jitter.
+
+    A busy object gets its time: there the wait doubles, and only what is added to it is drawn.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self._unhinted = wait_random_exponential(multiplier=patience.first_wait_s, max=patience.longest_wait_s)
+        self._busy = wait_exponential(_BUSY_FIRST_S, patience.longest_wait_s) + wait_random(0.0, _BUSY_FIRST_S)
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        error = retry_state.outcome.exception() if retry_state.outcome else None
+        if isinstance(error, Throttled):
+            return error.retry_after_s * 2.0 ** (retry_state.attempt_number - 1)
+        if isinstance(error, Busy):
+            return float(self._busy(retry_state))
+        return float(self._unhinted(retry_state))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Repeats calls with ``patience`` until ``stop`` is set."""
+
+    stop: threading.Event
+    patience: Patience = PATIENT
+    budget: RetryBudget | None = None
+    """What is left for tries against an API that gives no answer; None sets no bound."""
+    sleep: Callable[[float], object] | None = None
+    """How to wait; None waits on the stop event. Tests pass their own."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or less when the stop event is set."""
+        (self.sleep or self.stop.wait)(seconds)
+
+    def call(self, attempt: Callable[[float], T], *, timeout_s: float, repeatable: bool = True) -> T:
+        """The result of ``attempt``, which is given the seconds that it may take at most.
+
+        Throttled and Busy are always tried again, since nothing was done, but for what this process' own budget has no
+        call left for; Transient only when the call is
+        ``repeatable`` and the budget allows it, and never when it was told to stop. The last error is raised as it is.
+        ``timeout_s`` is cut to what is left until the deadline.
+        """
+        started = time.monotonic()
+        patience = self.patience
+        last: list[BaseException] = []
+
+        def worth_repeating(error: BaseException) -> bool:
+            last[:] = [error]
+            if isinstance(error, OverBudget):
+                return False
+            if isinstance(error, Throttled | Busy):
+                self._answered()
+                return True
+            if isinstance(error, Stopped):
+                return False
+            if not isinstance(error, Transient):
+                self._answered()
+                return False
+            may_pass = self.budget is None or self.budget.failed()
+            return repeatable and may_pass
+
+        def pause(seconds: float) -> None:
+            _log.info("trying again in %.1f s: %s", seconds, last[0])
+            self.wait(seconds)
+            if self.stop.is_set():  # tenacity would try once more, and that try may hang
+                raise last[0]
+
+        retrying = Retrying(
+            retry=retry_if_exception(worth_repeating),
+            wait=_HintedWait(patience),
+            stop=stop_any(
+                stop_after_attempt(patience.attempts),
+                stop_before_delay(patience.deadline_s),
+                stop_when_event_set(self.stop),
+            ),
+            sleep=pause,
+            reraise=True,
+        )
+
+        # tenacity's own state is a reference cycle: a page in it would live until the next full collection.
+        result: list[T] = []
+
+        def bounded() -> None:
+            left_s = patience.deadline_s - (time.monotonic() - started)
+            result.append(attempt(max(0.1, min(timeout_s, left_s))))
+
+        retrying(bounded)
+        self._answered()
+        return result.pop()
+
+    def _answered(self) -> None:
+        if self.budget is not None:
+            self.budget.answered()

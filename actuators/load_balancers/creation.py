@@ -1,0 +1,97 @@
+"""Creating a load balancer: in one request, whatever the request can hold."""
+
+import logging
+
+from actuators.http.errors import ApiError, Exhausted, Invalid
+from actuators.http.hetzner_bodies import creation_body
+from actuators.load_balancers.lookup import is_labelled, require_none_labelled, require_none_waiting, service_of
+from actuators.outcome import misplanned
+from actuators.writers import Hands
+from desired.model.load_balancer import LoadBalancer
+from desired.model.snapshot import Snapshot
+from desired.names import FINALIZER_BALANCER
+from desired.plan.change import Change
+
+_log = logging.getLogger("hcloud-reconciler.actuators")
+
+_ABOUT_TARGETS = frozenset(
+    {
+        "cloud_resource_ip_not_allowed",
+        "ip_not_assigned_to_server",
+        "ip_not_in_vswitch_subnet",
+        "ip_not_owned",
+        "load_balancer_not_attached_to_network",
+        "load_balancer_public_interface_disabled",
+        "missing_ipv4",
+        "network_has_no_vswitch_subnet",
+        "resolve_cloud_private_targets_error",
+        "resolve_cloud_public_targets_error",
+        "server_not_attached_to_network",
+        "target_already_defined",
+    }
+)
+"""Codes with which a creation may be refused because of one of its targets (hetzner-api 2, old names included)."""
+_LIMIT = "resource_limit_exceeded"
+_REMEDY = (
+    "ask Hetzner for a higher limit, or delete load balancers: `reconcile orphans` lists those of this cluster "
+    "that no Service wants"
+)
+
+
+def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Create the load balancer of ``after``, and wait until that is done. Raises an ApiError.
+
+    When one of its targets is in the way it is created without any: those that can be added are added one by one in the
+    next round, and the others do not keep the Service from its address. A request of which nothing is known is sent
+    once more only when no load balancer has the Service's label. A Service that may have had one before is looked up
+    first, and so is one that may wait for its return: raises Conflict when there is one that was not listed.
+    """
+    match change.before, change.after:
+        case None, LoadBalancer() as wish:
+            service = service_of(change, snapshot)
+        case _:
+            raise misplanned(change)
+    body = creation_body(wish)
+    if FINALIZER_BALANCER in service.finalizers or service.ingress:
+        require_none_labelled(hands.reader, service, snapshot)
+    if wish.former is not None:
+        require_none_waiting(hands.reader, wish.former, snapshot)
+    what = f"creation of load balancer {wish.name}"
+
+    def happened() -> bool:
+        return is_labelled(hands.reader, service)
+
+    try:
+        hands.act_once("/load_balancers", body, what, happened)
+    except Invalid as refusal:
+        if _is_quota(refusal):
+            raise Exhausted(f"{refusal}; {_REMEDY}", status=refusal.status, code=refusal.code) from refusal
+        if "targets" not in body or not _is_about_a_target(refusal):
+            raise (_of_this_one(refusal) if refusal.code == _LIMIT else refusal) from None
+        _log.info("%s without targets, as it was refused with them: %s", what, refusal)
+        hands.act_once("/load_balancers", {**body, "targets": []}, what, happened)
+
+
+def _is_about_a_target(refusal: ApiError) -> bool:
+    """Whether the same request may be accepted without targets. An unknown server has no code of its own."""
+    said = _words(refusal)
+    return (
+        refusal.code in _ABOUT_TARGETS
+        or (refusal.code == _LIMIT and "target" in said)
+        or (refusal.code == "invalid_input" and "target" in said and "not found" in said)
+    )
+
+
+def _is_quota(refusal: ApiError) -> bool:
+    """Whether the limit is that of the project, and not one of what a load balancer may have."""
+    return refusal.code == _LIMIT and not any(part in _words(refusal) for part in ("target", "service", "certificate"))
+
+
+def _of_this_one(refusal: ApiError) -> Invalid:
+    """The refusal of a load balancer that would have too much of something: others may be created."""
+    return Invalid(str(refusal), status=refusal.status, code=refusal.code)
+
+
+def _words(refusal: ApiError) -> str:
+    """What the API said, without the address of the API."""
+    return str(refusal).rpartition(" answers ")[2]

@@ -1,0 +1,147 @@
+"""The place of a load balancer in a private network (LB-3, LB-4)."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+
+from actuators.http.errors import ApiError, Conflict, Invalid, NotFound, Transient
+from actuators.http.hetzner_bodies import attachment_body
+from actuators.load_balancers.lookup import BalancerNow, Look, balancer_of, look_for, name_of, path_of
+from actuators.load_balancers.targets import put_back, remove_target
+from actuators.outcome import misplanned
+from actuators.writers import Hands
+from desired.load_balancers.move import spoken
+from desired.model.load_balancer import Attachment, CloudBalancer, Target, is_private
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.section import UNMANAGED
+
+_log = logging.getLogger("hcloud-reconciler.actuators")
+
+
+def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Attach the load balancer to a network, take it out, or give it another address there. Raises an ApiError.
+
+    Another address means to leave and to come back. What is reached through the network is no target before it leaves,
+    whoever has added it: Hetzner would refuse, or drop them unasked (hetzner-api 8). The changes that follow add again
+    what is to stay. When the departure is refused, what was removed for it is added again at once; when the other
+    address is, it comes back to the one that it had, and so does what was reached there. Before anything is sent once
+    more, or put back, a look says whose the load balancer is by then.
+    """
+    look = look_for(hands.reader, change, snapshot)
+    match change.before, change.after:
+        case None, Attachment() as after:
+            _attach(hands, balancer_of(change, snapshot), after, look)
+        case Attachment() as before, None:
+            _leave(hands, _as_it_is(balancer_of(change, snapshot), look()), before, snapshot, look)
+        case Attachment() as before, Attachment() as after if before.network_id == after.network_id:
+            _move(hands, _as_it_is(balancer_of(change, snapshot), look()), before, after, snapshot, look)
+        case _:
+            raise misplanned(change)
+
+
+def _move(
+    hands: Hands, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot, look: Look
+) -> None:
+    _leave(hands, balancer, before, snapshot, look)
+    try:
+        # Reads have shown it attached for a while after that (hetzner-api 5).
+        hands.actions.wait_until(lambda: _has_left(look(), before), _departure(balancer, before))
+        _attach(hands, balancer, after, look)
+    except Transient:  # it may have happened, and nothing can be said by way of the same API
+        raise
+    except ApiError:
+        _come_back(hands, balancer, before, look)
+        raise
+
+
+def _come_back(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
+    try:
+        look()
+        _attach(hands, balancer, place, look)
+    except ApiError as error:
+        _log.warning("%s is not in network %s for now: %s", name_of(balancer), place.network_id, error)
+        return
+    _put_all_back(hands, balancer, look)
+
+
+def _put_all_back(hands: Hands, balancer: CloudBalancer, look: Look) -> None:
+    for target in _reached(balancer):
+        put_back(hands, balancer, target, look)
+
+
+def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
+    """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one).
+
+    ``look`` is how the load balancer is looked at before it is tried once more.
+    """
+
+    def happened() -> bool:
+        return _is_in(look(), place)
+
+    try:
+        what = f"attachment of {name_of(balancer)} to network {place.network_id}"
+        hands.act_once(path_of(balancer, "attach_to_network"), attachment_body(place), what, happened)
+    except Invalid as error:
+        if error.code != "load_balancer_already_attached":
+            raise
+        now = look()
+        if not now.attachments:
+            raise Conflict(f"{name_of(balancer)}: Hetzner says it is attached, and it is not seen yet") from error
+        if not _is_in(now, place):
+            raise Conflict(
+                f"{name_of(balancer)} is in another network, or has another address there, by now"
+            ) from error
+
+
+def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot, look: Look) -> None:
+    """Remove what is reached through the network, and detach; one that has left already is done."""
+
+    def happened() -> bool:
+        return _has_left(look(), place)
+
+    try:
+        for target in _reached(balancer):
+            remove_target(hands, balancer, target, snapshot)
+        try:
+            body = {"network": place.network_id}
+            hands.act(path_of(balancer, "detach_from_network"), body, _departure(balancer, place), happened)
+        except NotFound:
+            if not happened():
+                raise
+    except Transient:  # it may have happened, and nothing can be said by way of the same API
+        raise
+    except ApiError:
+        _put_all_back(hands, balancer, look)
+        raise
+
+
+def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:
+    """The load balancer with its targets at this moment: changes before this one may have given some of them another
+    address by now. Raises Conflict when somebody has added a target meanwhile that would be lost without anybody's
+    word."""
+    news = next((target for target in _private(now.targets) if target not in balancer.targets), None)
+    if news is not None:
+        raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")
+    return replace(balancer, targets=tuple(now.targets))
+
+
+def _reached(balancer: CloudBalancer) -> tuple[Target, ...]:
+    """Its targets that are reached through the network, selectors and addresses that others have added included."""
+    return _private(balancer.targets)
+
+
+def _private(targets: Iterable[Target]) -> tuple[Target, ...]:
+    return tuple(sorted(filter(is_private, targets), key=str))
+
+
+def _has_left(now: BalancerNow, place: Attachment) -> bool:
+    return not _is_in(now, Attachment(place.network_id))
+
+
+def _departure(balancer: CloudBalancer, place: Attachment) -> str:
+    return f"detachment of {name_of(balancer)} from network {place.network_id}"
+
+
+def _is_in(now: BalancerNow, place: Attachment) -> bool:
+    return any(there.network_id == place.network_id and place.ip in (UNMANAGED, there.ip) for there in now.attachments)

@@ -1,0 +1,125 @@
+"""The targets of a load balancer: adding, removing, and reaching a server by its other address."""
+
+import logging
+
+from actuators.http.errors import ApiError, Invalid, NotFound, Transient
+from actuators.http.hetzner_bodies import named_target, target_body
+from actuators.load_balancers.lookup import Look, balancer_now, balancer_of, look_for, name_of, path_of
+from actuators.outcome import misplanned
+from actuators.writers import Hands
+from desired.load_balancers.move import spoken
+from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+
+_log = logging.getLogger("hcloud-reconciler.actuators")
+
+
+def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+    """Add or remove a target, or exchange the two addresses of a server. Raises an ApiError.
+
+    A target that is there already is added, one that is not is removed (TGT-10). What others have added is planned
+    only where a move in a network takes it away, or brings it back.
+    """
+    look = look_for(hands.reader, change, snapshot)
+    match change.before, change.after:
+        case None, (ServerTarget() | IpTarget() | SelectorTarget()) as after:
+            add_target(hands, balancer_of(change, snapshot), after, look)
+        case (ServerTarget() | IpTarget() | SelectorTarget()) as before, None:
+            remove_target(hands, balancer_of(change, snapshot), before, snapshot)
+        case ServerTarget() as before, ServerTarget() as after if before.server_id == after.server_id:
+            _exchange(hands, balancer_of(change, snapshot), before, after, snapshot, look)
+        case _:
+            raise misplanned(change)
+
+
+def remove_target(hands: Hands, balancer: CloudBalancer, target: Target, snapshot: Snapshot) -> None:
+    """Remove one target; a server that is two targets keeps the other. Raises an ApiError."""
+    is_twin = isinstance(target, ServerTarget) and _twin(target) in balancer.targets
+    _remove(hands, balancer, target, _address(target, balancer, snapshot) if is_twin else None)
+
+
+def _exchange(
+    hands: Hands, balancer: CloudBalancer, before: ServerTarget, after: ServerTarget, snapshot: Snapshot, look: Look
+) -> None:
+    """Reach a server by its other address.
+
+    Whether a server may be two targets for a moment is not established (hetzner-api 8). It is tried only where the
+    load balancer would otherwise be without any target.
+    """
+    address = _address(before, balancer, snapshot)
+    beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(hands, balancer, after, look))
+    if beside and address is not None:
+        _remove(hands, balancer, before, address)
+        return
+    _remove(hands, balancer, before)
+    try:
+        add_target(hands, balancer, after, look)
+    except Transient:  # it may have happened, and nothing can be said by way of the same API
+        raise
+    except ApiError:
+        put_back(hands, balancer, before, look)
+        raise
+
+
+def put_back(hands: Hands, balancer: CloudBalancer, target: Target, look: Look) -> None:
+    """Make something a target again that was removed for the sake of what was refused then, unless the look before that
+    says that the load balancer is somebody else's; a failure is logged, as the next plan sees that it is missing."""
+    try:
+        look()
+        add_target(hands, balancer, target, look)
+    except ApiError as error:
+        _log.warning("%s is no target of %s for now: %s", _shown(target), name_of(balancer), error)
+
+
+def add_target(hands: Hands, balancer: CloudBalancer, target: Target, look: Look) -> bool:
+    """Whether the target was added; False when the API says that it, or the server by another address, is one. Raises
+    an ApiError.
+
+    ``look`` is how the load balancer is looked at before it is tried once more.
+    """
+
+    def happened() -> bool:
+        return target in look().targets
+
+    try:
+        what = f"addition of {target.suffix} to {name_of(balancer)}"
+        hands.act_once(path_of(balancer, "add_target"), target_body(target), what, happened)
+    except Invalid as error:
+        if error.code != "target_already_defined":
+            raise
+        return False
+    return True
+
+
+def _remove(hands: Hands, balancer: CloudBalancer, target: Target, address: str | None = None) -> None:
+    """Remove a target; a server by all its addresses unless one is given."""
+
+    def happened() -> bool:
+        return target not in balancer_now(hands.reader, balancer).targets
+
+    try:
+        what = f"removal of {target.suffix} from {name_of(balancer)}"
+        hands.act(path_of(balancer, "remove_target"), named_target(target, address), what, happened)
+    except (NotFound, Invalid) as error:  # also out of an action, which knows no class of errors
+        if error.code != "not_found":
+            raise
+
+
+def _shown(target: Target) -> str:
+    return target.ip if isinstance(target, IpTarget) else spoken(target)
+
+
+def _twin(target: ServerTarget) -> ServerTarget:
+    return ServerTarget(target.server_id, not target.use_private_ip)
+
+
+def _address(target: Target, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
+    """The address by which a target reaches its server; None when it is not known."""
+    server = snapshot.servers.items.get(target.server_id) if isinstance(target, ServerTarget) else None
+    if server is None or not isinstance(target, ServerTarget):
+        return None
+    networks = {place.network_id for place in balancer.attachments}
+    private = (ip for network, ip in server.private_ips if network in networks)
+    address = next(private, None) if target.use_private_ip else server.ipv4
+    return None if address is None else str(address)

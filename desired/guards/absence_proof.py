@@ -1,0 +1,144 @@
+"""Which servers a change takes for gone, and which of them to ask for by id (design section 6, ``absence-proof``).
+
+One removal is as much an outage as another: a Node that is deleted, a target that is taken out, and a route that is
+removed or replaced because nobody has its gateway all need the proof of ``absence`` for each server named here.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from datetime import datetime
+from ipaddress import IPv4Address, IPv4Network
+
+from desired.guards.facts import Facts, Finding
+from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_departing, proof_of_absence, wait_for
+from desired.model.load_balancer import ServerTarget
+from desired.model.route import parse_route_key
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Snapshot
+from desired.nodes.disruption import is_announced
+from desired.nodes.ownership import cloud_nodes
+from desired.plan.change import Change, LostNode, Verdict
+from desired.planner import compute_plan
+from desired.routes.gateways import Gateways
+from desired.section import Absent, Present
+
+_ROUTES = frozenset({"route.delete", "route.replace"})
+
+
+def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways) -> tuple[int, ...]:
+    """Ids of the servers whose absence the change rests on, sorted; empty for one that would be right if all lived.
+
+    Of a Node's deletion it is the Node's. Of a target it is the server that the list lacks, whether a Node claims it or
+    none. Of a route it is whoever is known to have had the gateway, as long as no list shows anybody with it.
+    """
+    if isinstance(change.before, LostNode):
+        return (change.before.proof.server_id,)
+    if change.kind == "lb.target" and isinstance(change.before, ServerTarget):
+        server_id = change.before.server_id
+        return (server_id,) if isinstance(snapshot.servers.find(server_id), Absent) else ()
+    ends = _ends_of(change)
+    return gateways.last_holders(*ends) if ends else ()
+
+
+def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:
+    """What is missing for the proof that everything is gone that the change takes for gone; None when nothing is. What
+    time alone does not mend comes first."""
+    if change.kind == "node.delete":
+        if not isinstance(change.before, LostNode):
+            return Doubt("nothing proves that its server is gone", None)
+        return doubt_about(change.before.proof, snapshot, settings.waits)
+    ends = _ends_of(change)
+    if ends and snapshot.servers.why_incomplete and not gateways.is_held(ends[0]):
+        return Doubt(f"the list of servers is incomplete: {snapshot.servers.why_incomplete}", None)
+    presumed = servers_presumed_gone(change, snapshot, gateways)
+    doubts = [doubt for key in presumed if (doubt := doubt_about_server(key, snapshot)) is not None]
+    return min(doubts, key=lambda doubt: doubt.due_in_s is not None, default=None)
+
+
+def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...]:
+    """Ids of servers to ask for one by one: those on whose absence alone a removal hangs, each once. None in a world
+    in which nothing is missing.
+
+    Those that ``--only`` names come first, then those of Nodes that were announced, as these may go without a person's
+    word, then those of targets and routes; among Nodes the ones that were the first to stop being Ready. So Nodes that
+    wait for a person never keep targets and routes from having their turn.
+    """
+    if not snapshot.servers.complete:
+        return ()
+    rows = [*_of_nodes(snapshot, settings), *_of_changes(snapshot, settings)]
+    return tuple(dict.fromkeys(server_id for *_, server_id in sorted(rows)))
+
+
+_Row = tuple[bool, int, datetime, int]
+_ANNOUNCED, _OF_CHANGES, _OTHERS = range(3)
+
+
+def _of_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
+    if Controller.LIFECYCLE not in settings.controllers:
+        return
+    now, given_up_after = snapshot.taken_at, settings.waits.given_up_after
+    for node, server_id in cloud_nodes(snapshot, settings):
+        if (
+            is_departing(node)
+            and isinstance(snapshot.servers.find(server_id), Absent)
+            and wait_for(proof_of_absence(node, server_id), now, settings.waits) is None
+        ):
+            rank = _ANNOUNCED if is_announced(node, snapshot, given_up_after) else _OTHERS
+            yield node.key not in settings.only, rank, node.ready_since, server_id
+
+
+def _of_changes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
+    """Those of targets and routes, from the plan as it would be if nobody had asked yet: what was answered must not
+    decide what is still of interest."""
+    if not _may_lack(snapshot):
+        return
+    unasked = replace(snapshot, confirmations={})
+    gateways = Gateways(unasked)
+    for change in compute_plan(unasked, settings).changes:
+        if isinstance(change.before, LostNode):
+            continue
+        for server_id in servers_presumed_gone(change, unasked, gateways):
+            if isinstance(snapshot.servers.find(server_id), Absent):
+                yield not _is_named(change, settings.only), _OF_CHANGES, snapshot.taken_at, server_id
+
+
+def missing_servers(snapshot: Snapshot) -> tuple[int, ...]:
+    """Ids of all servers that a load balancer or the network names and the list lacks, sorted: whatever the settings,
+    no removal takes another one for gone but those of Nodes."""
+    named = {target.server_id for target in _targets(snapshot)}
+    if isinstance(snapshot.network, Present) and snapshot.network.value is not None:
+        named |= snapshot.network.value.server_ids
+    return tuple(sorted(key for key in named if isinstance(snapshot.servers.find(key), Absent)))
+
+
+def _may_lack(snapshot: Snapshot) -> bool:
+    """Whether a target or a gateway is one that no list shows, so that a plan is worth its while."""
+    if snapshot.members is not None:  # asked for only where a route leads to an address that no list shows
+        return True
+    return any(isinstance(snapshot.servers.find(target.server_id), Absent) for target in _targets(snapshot))
+
+
+def _targets(snapshot: Snapshot) -> Iterator[ServerTarget]:
+    for balancer in snapshot.load_balancers or ():
+        yield from (target for target in balancer.targets if isinstance(target, ServerTarget))
+
+
+def _is_named(change: Change, only: Collection[str]) -> bool:
+    return change.owner in only or any(change.key == key or change.key.startswith(f"{key}/") for key in only)
+
+
+def _ends_of(change: Change) -> tuple[IPv4Address, IPv4Network] | None:
+    """The gateway that the change of a route gives up, and the destination; None for any other change."""
+    if change.kind not in _ROUTES or not isinstance(change.before, IPv4Address):
+        return None
+    return change.before, parse_route_key(change.key)[1]
+
+
+def absence_proof(facts: Facts) -> Iterator[Finding]:
+    """Whatever goes because a server is gone, a Node, a target or a route, waits until that is proven in every way that
+    there is."""
+    gateways = Gateways(facts.snapshot)
+    for change in facts.plan.changes:
+        doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)
+        if doubt is not None:
+            yield Finding("absence-proof", Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s)

@@ -1,0 +1,273 @@
+"""Does the token see the project of this cluster? Its nodes are the anchor.
+
+A token of another project looks like a healthy, empty project: HTTP 200 and an empty list. No call of Hetzner's API
+names the project, so the cluster's own Nodes have to be found in it (design section 6, ``project-anchor``). Where no
+Node is Ready and none is found a witness has to be there, and nothing that we wrote ourselves meanwhile is one.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+from desired.load_balancers.wanted import wants_balancer
+from desired.model.load_balancer import CloudBalancer
+from desired.model.remembered import MOST, NOTHING, Remembered
+from desired.model.route import Route, route_key
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Readiness, Snapshot
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
+from desired.nodes.disruption import is_announced
+from desired.nodes.ownership import cloud_nodes, is_ignored
+from desired.routes.pod_cidrs import destinations_of
+from desired.section import Absent, Present, Unmanaged
+
+
+class AnchorState(StrEnum):
+    """What the anchor says."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNDETERMINED = "undetermined"
+    """Too little could be read to say."""
+    UNFOUND = "unfound"
+    """No Ready Node of ours, and none of our Nodes was found: only a witness can tell."""
+    NONE = "none"
+    """No Ready Node of ours: the cluster is being born, or all of it is down and some of it was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """How many of a provider's Ready, unannounced Nodes were found in it."""
+
+    total: int
+    found: int
+    unknown: int
+    unreadable: int = 0
+    """Nodes that arrived and could not be read: they may be Ready, and not found."""
+    nodes: int = 0
+    """Where no Node is Ready and unannounced: all our Nodes."""
+    present: int = 0
+    """Those of them whose servers were found."""
+    hidden: int = 0
+    """Those of them of whose servers nothing can be said."""
+
+    @property
+    def needed(self) -> int:
+        """At least half of them have to be found."""
+        return (self.total + 1) // 2
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether at least half are found even if nothing unreadable is: what a removal needs."""
+        return self.found >= (self.total + self.unreadable + 1) // 2
+
+    @property
+    def state(self) -> AnchorState:
+        """Whether the token sees this cluster's project."""
+        if self.total == 0:
+            return AnchorState.UNFOUND if self.nodes and not self.present else AnchorState.NONE
+        if self.found >= self.needed:
+            return AnchorState.HOLDS
+        return AnchorState.VIOLATED if self.found + self.unknown < self.needed else AnchorState.UNDETERMINED
+
+
+def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
+    """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone. The
+    age of heartbeats does not matter: a server that is not found counts against the project, and one that is for it."""
+    nodes = present = hidden = total = found = unknown = 0
+    for node, server_id in cloud_nodes(snapshot, settings):
+        server = snapshot.servers.find(server_id)
+        is_found, is_unknown = isinstance(server, Present), not isinstance(server, Present | Absent)
+        nodes += 1
+        present += is_found
+        hidden += is_unknown
+        if node.ready is not Readiness.TRUE or is_announced(node, snapshot, settings.waits.given_up_after):
+            continue
+        total += 1
+        found += is_found
+        unknown += is_unknown
+    unreadable = len(snapshot.nodes.unreadable)
+    return Anchor(total, found, unknown, unreadable) if total else Anchor(0, 0, 0, unreadable, nodes, present, hidden)
+
+
+def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
+    """Whether what this project says, or has nothing of, says anything of this cluster."""
+    holds = anchor.state is AnchorState.HOLDS
+    return holds or (anchor.state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(witnesses))
+
+
+def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
+    """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
+
+    A server of any of our Nodes; that of a Node that joins, by its name and the public address that its kubelet
+    reports; a load balancer with our cluster's label or a living Service's UID whose own address that Service
+    publishes, and with the labels alone where no Node is ours yet; the configured network when it was given by its id,
+    as a name may exist twice; the network or a load balancer that this cluster remembers: then no other load balancer
+    is one, as it was made since; or, while nothing contradicts, a route in the network to pods of one of our Nodes by
+    that Node's own address. What was no witness when the pass began is none either: it may be the work of this very
+    pass.
+    """
+    seen = dict(_witnesses(snapshot, settings))
+    if snapshot.at_first is None:
+        return seen
+    return {key: word for key, word in seen.items() if key in snapshot.at_first}
+
+
+def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
+    is_newborn = True
+    for node, server_id in cloud_nodes(snapshot, settings):
+        is_newborn = False
+        if isinstance(snapshot.servers.find(server_id), Present):
+            yield node.key, "server"
+    yield from ((key, "address") for key in _known_by_address(snapshot, settings))
+    remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else Remembered()
+    yield from _witnessing_balancers(snapshot, remembered, is_newborn=is_newborn)
+    if isinstance(snapshot.network, Present) and snapshot.network.value:
+        network_id = snapshot.network.value.id
+        if (settings.network or "").lstrip("0") == str(network_id):  # a number may also be a network's name
+            yield f"network/{network_id}", "network"
+        elif remembered.network == network_id:
+            yield f"network/{network_id}", "remembered network"
+        if snapshot.remembered in (None, NOTHING) and not is_served_elsewhere(snapshot):
+            for route in _routes_to_pods(snapshot, settings, network_id):
+                yield route_key(network_id, route.destination), "route"
+
+
+def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
+    """Keys of the joining Nodes whose kubelets speak and report a public address of the server of their name: no other
+    project can have that.
+
+    Only an InternalIP counts, which a kubelet has found on its own machine. An ExternalIP may be what we wrote, and the
+    annotation of ``--node-ip`` is as easily mistyped as any.
+    """
+    joining = [
+        node
+        for node in snapshot.nodes
+        if not node.provider_id
+        and any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
+        and node.ready is not Readiness.UNKNOWN
+        and not is_ignored(node, settings)
+    ]
+    servers = {server.name: server for server in snapshot.servers} if joining else {}
+    for node in joining:
+        server = servers.get(node.name)
+        if server is None:
+            continue
+        reported = (_parsed(entry.address) for entry in node.addresses if entry.type == AddressType.INTERNAL_IP)
+        if any(address == server.ipv4 or _is_within(address, server.ipv6) for address in reported if address):
+            yield node.key
+
+
+def _is_within(address: IPv4Address | IPv6Address, network: IPv6Network | None) -> bool:
+    return network is not None and isinstance(address, IPv6Address) and address in network
+
+
+def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:
+    """Where any is remembered, what is not among them was made since the anchor last held: by a person's word, perhaps,
+    and that was on one load balancer and not on the project."""
+    services = {service.uid: service for service in snapshot.services or ()}
+    for balancer in snapshot.load_balancers or ():
+        if remembered.load_balancers:
+            if balancer.id in remembered.load_balancers:
+                yield balancer.key, "remembered load balancer"
+        elif _is_ours(balancer, services, snapshot) and (is_newborn or _is_published(balancer, services)):
+            yield balancer.key, "load balancer"
+
+
+def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
+    """Whether the labels name this cluster, or a living Service where they name none."""
+    labels = balancer.spec.labels
+    if LABEL_CLUSTER_UID not in labels:
+        return labels.get(LABEL_SERVICE_UID) in uids
+    return snapshot.cluster_uid == Present(labels[LABEL_CLUSTER_UID])
+
+
+def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> bool:
+    """Whether its Service publishes an address that no other load balancer has: the public one, where it has one, since
+    private networks are alike."""
+    service = services.get(balancer.spec.labels.get(LABEL_SERVICE_UID, ""))
+    published = _published(service) if service else frozenset()
+    public = {balancer.ipv4, balancer.ipv6} - {None} if balancer.spec.public_interface is True else set()
+    private = {place.ip for place in balancer.attachments if not isinstance(place.ip, Unmanaged)}
+    return not published.isdisjoint(public or private)
+
+
+def is_served_elsewhere(snapshot: Snapshot) -> bool:
+    """Whether Services publish an address or a name of ours, and the project has a load balancer of none of them: then
+    they are served in another one. False where that could not be told.
+
+    Theirs is one with their label, as one has that was adopted by its name, or with a public address that they publish;
+    private networks and names are alike."""
+    balancers = snapshot.load_balancers
+    if balancers is None or not balancers.complete or balancers.unreadable:
+        return False
+    publishing = [
+        service
+        for service in snapshot.services or ()
+        if wants_balancer(service)
+        and FINALIZER_BALANCER in service.finalizers
+        and any(entry.ip or entry.hostname for entry in service.ingress)
+    ]
+    labels = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
+    there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}
+    return bool(publishing) and not any(
+        service.uid in labels or not _published(service).isdisjoint(there) for service in publishing
+    )
+
+
+def _published(service: Service) -> frozenset[IPv4Address | IPv6Address]:
+    return frozenset(address for entry in service.ingress if (address := _parsed(entry.ip)))
+
+
+def _parsed(text: str | None) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text or "")
+    except ValueError:
+        return None
+
+
+def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> Iterator[Route]:
+    """Routes by addresses of our Nodes that no server has any more, where all could be read. Of projects made from one
+    template the routes are alike, so that they count only while nothing else is known: a server that is there and is
+    ours is a witness itself, as is what is remembered, and all others contradict."""
+    servers = snapshot.servers
+    if not servers.complete or servers.unreadable:
+        return
+    places = (place for server in servers for place in (*server.private_ips, *server.alias_ips))
+    held = {ip for attached, ip in places if attached == network_id}
+    gateways = {
+        destination: {address.address for address in node.addresses if address.type == AddressType.INTERNAL_IP}
+        for node, _ in cloud_nodes(snapshot, settings)
+        for destination in destinations_of(node)
+    }
+    for route in snapshot.routes or ():
+        if str(route.gateway) in gateways.get(route.destination, ()) and route.gateway not in held:
+            yield route
+
+
+def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether what the cluster remembers can make a difference: no server of a Node's tells whose project this is, nor
+    a network by its id or an address, and there is something to lose or to be written. A load balancer may have been
+    made since."""
+    anchor = anchor_of_cloud(snapshot, settings)
+    found = witnesses(snapshot, settings)
+    known = not {"network", "address"}.isdisjoint(found.values())
+    if anchor.total or anchor.present or known or (found and not anchor.nodes):
+        return False
+    return bool(anchor.nodes or snapshot.load_balancers or snapshot.routes)
+
+
+def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
+    """What to remember of a reading in which the anchor holds. What was not read stays as it was ``before``."""
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    kept = before if network is None else replace(before, network=network.id)
+    section = snapshot.load_balancers
+    if section is None:
+        return kept
+    uids = {service.uid for service in snapshot.services or ()}
+    ids = {balancer.id for balancer in section if _is_ours(balancer, uids, snapshot)}
+    if not section.complete or section.unreadable:
+        ids |= {*before.load_balancers}
+    return replace(kept, load_balancers=tuple(sorted(ids)[:MOST]))

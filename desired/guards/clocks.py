@@ -1,0 +1,34 @@
+"""Nothing is taken away by the word of a clock that others disagree with (guard ``clock-skew``)."""
+
+from collections.abc import Iterator
+
+from desired.guards.facts import Facts, Finding
+from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
+from desired.model.load_balancer import Owner
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Note, NoteKind, Verdict
+
+CLOCK_SKEW = "clock-skew"
+_BY_AGE = frozenset({"node.delete"})
+"""Kinds of changes that are planned, or allowed, because something is old enough."""
+
+
+def clock_skew(facts: Facts) -> Iterator[Finding]:
+    """What hangs on an age waits while Kubernetes' clock disagrees with the others. Nobody can approve it."""
+    if facts.snapshot.clocks.differ:
+        keys = tuple(change.key for change in facts.plan.changes if hangs_on_age(change))
+        why = explain_clocks(facts.snapshot.clocks) or ""
+        yield Finding(CLOCK_SKEW, Verdict.WAITING, keys, why, due_in_s=LOOK_AGAIN_S)
+
+
+def hangs_on_age(change: Change) -> bool:
+    """Whether a wrong clock alone could let this change pass, or is what it writes down."""
+    ends_a_window = change.owner.startswith("load_balancer/")
+    begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None
+    return change.kind in _BY_AGE or ends_a_window or begins_one
+
+
+def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """Whose clock is off, also where nothing waits for it; empty when all agree."""
+    why = explain_clocks(snapshot.clocks)
+    return () if why is None else (Note("plan", NoteKind.CLOCK_SKEW, why),)

@@ -1,0 +1,69 @@
+"""What a guard looks at, and what it says."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from desired.guards.anchor import Anchor, anchor_of_cloud, witnesses
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Note, Plan, Verdict
+from desired.planner import DesiredState, compute_desired
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's word on some changes of the plan."""
+
+    rule: str
+    verdict: Verdict
+    keys: tuple[str, ...]
+    why: str
+    value: str = ""
+    limit: str = ""
+    due_in_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a guard may look at."""
+
+    plan: Plan
+    snapshot: Snapshot
+    settings: Settings
+    made_from: DesiredState | None = None
+    """What the plan was made from, where it is at hand: it takes as long to compute as the plan."""
+
+    @cached_property
+    def anchor(self) -> Anchor:
+        """The anchor of Hetzner Cloud."""
+        return anchor_of_cloud(self.snapshot, self.settings)
+
+    @cached_property
+    def witnesses(self) -> Mapping[str, str]:
+        """What proves the project when no Node is Ready."""
+        return witnesses(self.snapshot, self.settings)
+
+    @cached_property
+    def desired(self) -> DesiredState:
+        """What the plan was made from."""
+        return self.made_from or compute_desired(self.snapshot, self.settings)
+
+    @cached_property
+    def by_owner(self) -> Mapping[str, tuple[Change, ...]]:
+        """Key of a Node or Service → its changes."""
+        grouped: dict[str, list[Change]] = {}
+        for change in self.plan.changes:
+            grouped.setdefault(change.owner, []).append(change)
+        return {owner: tuple(changes) for owner, changes in grouped.items()}
+
+    @cached_property
+    def notes_by_key(self) -> Mapping[str, tuple[Note, ...]]:
+        """Key → the notes on it."""
+        grouped: dict[str, list[Note]] = {}
+        for note in self.plan.notes:
+            grouped.setdefault(note.key, []).append(note)
+        return {key: tuple(notes) for key, notes in grouped.items()}
+
+
+Guard = Callable[[Facts], Iterable[Finding]]

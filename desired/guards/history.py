@@ -1,0 +1,108 @@
+"""Patience with single changes: what failed a moment ago, and what somebody undoes again and again (design section 6).
+
+The loop remembers, and puts what it remembers into the snapshot; a run of ``--once`` has nothing to remember. Whatever
+depends on a change that waits here waits with it; all others go on.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from desired.guards.facts import Facts, Finding
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import BACK_OFF, FLAPPING, Bar, Suspension
+from desired.model.to_builtins import digest
+from desired.plan.change import Change, Verdict
+
+
+def flapping(facts: Facts) -> Iterator[Finding]:
+    """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants
+    the opposite, and neither wins. Nobody can approve it; a change that leads elsewhere is another one."""
+    yield from _suspended(facts, FLAPPING)
+
+
+def back_off(facts: Facts) -> Iterator[Finding]:
+    """A change that failed waits for a second, and twice as long each time that it fails again, up to a minute."""
+    yield from _suspended(facts, BACK_OFF)
+
+
+def mark_of(change: Change, uid: str = "") -> str:
+    """What tells a change from others of its key: its kind, where it leads, and the ``uid`` of the object that it
+    serves. What it leads away from does not count, as whoever undoes it may do so in many ways."""
+    return digest(change.kind, change.after, *filter(None, [uid]))
+
+
+def mark_in(change: Change, snapshot: Snapshot | None) -> str:
+    """The mark of a change of this world. What is made for another object of the same name was not undone: a Service
+    that is deleted and created again is served anew. A Node that comes back after it was deleted is the deletion
+    undone."""
+    if snapshot is None or change.kind == "node.delete":
+        return mark_of(change)
+    sort, _, name = change.owner.partition("/")
+    things = snapshot.services if sort == "service" else snapshot.nodes
+    found = None if things is None else things.items.get(name)
+    return mark_of(change, "" if found is None else found.uid)
+
+
+def suspension_of(change: Change, snapshot: Snapshot) -> Suspension | None:
+    """What the loop holds against this very change; None when it may be tried."""
+    found = snapshot.suspensions.get(change.key)
+    return found if found is not None and found.mark == mark_in(change, snapshot) else None
+
+
+def backing_off(suspensions: Mapping[str, Suspension]) -> frozenset[str]:
+    """Keys of the changes that failed and are not due yet."""
+    return frozenset(key for key, found in suspensions.items() if found.rule == BACK_OFF)
+
+
+def _suspended(facts: Facts, rule: str) -> Iterator[Finding]:
+    for key in facts.snapshot.suspensions:
+        change = facts.plan.by_key.get(key)
+        found = suspension_of(change, facts.snapshot) if change else None
+        if found is not None and found.rule == rule:
+            yield Finding(rule, Verdict.WAITING, (key,), found.why, due_in_s=found.due_in_s)
+
+
+QUOTA = "quota"
+
+
+def scope_of(change: Change) -> str:
+    """What is refused along with this change when the account is: all changes of its kind and class."""
+    return f"{change.kind} {change.verb}"
+
+
+def narrow_scope_of(change: Change) -> str:
+    """The same where a limit is reached, which may be that of one load balancer: then others go on."""
+    return f"{scope_of(change)} of {change.owner}" if change.kind in _LIMITED_BY_OWNER else scope_of(change)
+
+
+_LIMITED_BY_OWNER = frozenset({"lb.listener", "lb.target"})
+"""Kinds of which each load balancer may have so many, by its type."""
+
+
+def quota(facts: Facts) -> Iterator[Finding]:
+    """Of what Hetzner has refused for all objects of a kind one is tried an interval: whose turn was longest ago."""
+    for scope, changes in _by_scope(facts).items():
+        bar = facts.snapshot.bars[scope]
+        is_due = bar.due_in_s <= 0
+        first = min(changes, key=lambda change: (bar.turns.get(change.key, inf), change.order)) if is_due else None
+        keys = tuple(change.key for change in changes if change is not first)
+        yield Finding(QUOTA, Verdict.WAITING, keys, bar.why, due_in_s=bar.again_in_s if is_due else bar.due_in_s)
+
+
+def bars_of(change: Change, snapshot: Snapshot) -> tuple[Bar, ...]:
+    """What Hetzner has refused others like this one with; empty when it is only what it comes after."""
+    scopes = dict.fromkeys((scope_of(change), narrow_scope_of(change)))
+    return tuple(snapshot.bars[scope] for scope in scopes if scope in snapshot.bars)
+
+
+def refused_by_quota(snapshot: Snapshot) -> frozenset[str]:
+    """Keys of the changes that are known to wait for it: what hangs on them is not as it should be."""
+    return frozenset(key for bar in snapshot.bars.values() for key in bar.turns)
+
+
+def _by_scope(facts: Facts) -> Mapping[str, list[Change]]:
+    grouped: dict[str, list[Change]] = {}
+    for change in facts.plan.changes if facts.snapshot.bars else ():
+        for scope in {scope_of(change), narrow_scope_of(change)} & facts.snapshot.bars.keys():
+            grouped.setdefault(scope, []).append(change)
+    return grouped

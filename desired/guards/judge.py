@@ -1,0 +1,235 @@
+"""From findings to verdicts: which changes may be applied now, which wait, and which a person has to approve."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from desired.guards.anchor import AnchorState
+from desired.guards.clocks import clock_notes
+from desired.guards.facts import Facts, Finding
+from desired.guards.other_controllers import controller_notes
+from desired.guards.project import anchor_notes
+from desired.guards.table import GUARDS
+from desired.load_balancers.conditions import service_conditions
+from desired.model.service import ServiceCondition
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import BACK_OFF, FLAPPING
+from desired.model.to_builtins import digest
+from desired.plan.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.plan.kinds import Verb
+from desired.planner import DesiredState
+from desired.section import Present
+
+_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
+"""Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
+
+
+def judge(
+    plan: Plan,
+    snapshot: Snapshot,
+    settings: Settings,
+    approved: Collection[str] = (),
+    desired: DesiredState | None = None,
+) -> Plan:
+    """The plan with a ruling on each change and its holds.
+
+    ``approved`` are hashes of holds that a person let through: such a hold withholds nothing, other rules still do.
+    ``desired`` is what the plan was made from; None: it is computed anew where a rule asks for it.
+    Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
+    """
+    facts = Facts(plan, snapshot, settings, desired)
+    rulings: dict[str, Ruling] = {}
+    holds: list[Hold] = []
+    for finding in (finding for guard in GUARDS.values() for finding in guard(facts)):
+        if not finding.keys:
+            continue
+        if finding.verdict is Verdict.HELD:
+            hold = _hold(finding, plan, snapshot, approved)
+            holds.append(hold)
+            if hold.approved:
+                continue
+        ruling = Ruling(finding.verdict, finding.rule, finding.why, finding.due_in_s)
+        for key in finding.keys:
+            if ruling.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
+                rulings[key] = ruling
+    changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
+    ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(_withhold_moves(changes))))
+    return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
+
+
+def _notes(facts: Facts) -> tuple[Note, ...]:
+    """The plan's notes, those on other controllers and on clocks, and the anchor's. What is not found in another
+    project says nothing of a Node: then the anchor speaks for all of them."""
+    witnesses = facts.witnesses if facts.anchor.state is AnchorState.UNFOUND else ()
+    anchor = anchor_notes(facts.anchor, witnesses, facts.snapshot.remembered)
+    notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
+    return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor)
+
+
+def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:
+    """The part of a judged plan that concerns ``only``: each key, everything below it, and what serves it, as its load
+    balancer serves a Service. The rest is said to be there.
+
+    A key that is neither in the plan nor among ``known``, the keys of what was observed, gets a note: a typing error in
+    cron must not look like a converged world. Judged first, because a guard has to see the whole plan: nobody gets
+    around a limit by asking piece by piece.
+    """
+    if not only:
+        return plan
+    chosen = tuple(change for change in plan.changes if _is_below(change.key, only) or change.owner in only)
+    kept = {change.key for change in chosen}
+    left = plan.by_key.keys() - kept
+    changes = _withhold_dependents(tuple(_without_its_basis(change, left) for change in chosen))
+    notes = tuple(note for note in plan.notes if note.kind in _OF_THE_WHOLE or _is_below(note.key, only))
+    left_out = len(plan.changes) - len(changes)
+    rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
+    scope = Note("plan", NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
+    holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
+    everything = sorted({*plan.by_key, *known})
+    strange = tuple(_note_on_strange_key(key, everything) for key in only if not _names_something(key, everything))
+    return Plan(changes, (*notes, scope, *strange), holds)
+
+
+def _names_something(key: str, everything: Collection[str]) -> bool:
+    return any(_is_below(thing, (key,)) or _is_below(key, (thing,)) for thing in everything)
+
+
+def _note_on_strange_key(key: str, everything: Collection[str]) -> Note:
+    near = get_close_matches(key, everything, n=3)
+    hint = f"; nearest: {', '.join(near)}" if near else ""
+    return Note("plan", NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
+
+
+def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:
+    """A change waits when something that has to be done first is left out."""
+    missing = [key for key in change.depends_on if key in left_out]
+    if not missing or change.ruling.verdict is not Verdict.ALLOWED:
+        return change
+    return change.ruled(Ruling(Verdict.WAITING, "only", f"comes after {missing[0]}, which is left out"))
+
+
+def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:
+    """The identity of a hold: cluster, rule, and what exactly is held, whatever else the plan has."""
+    uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
+    held = sorted(
+        ([change.kind, change.key, change.before, change.after] for change in changes), key=lambda row: row[:2]
+    )
+    return digest(uid, rule, held)
+
+
+def _hold(finding: Finding, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
+    digest_of_hold = hold_hash(finding.rule, [plan.by_key[key] for key in finding.keys], snapshot)
+    return Hold(
+        digest_of_hold,
+        finding.rule,
+        finding.value,
+        finding.limit,
+        tuple(sorted(finding.keys)),
+        finding.why,
+        approved=digest_of_hold in approved,
+    )
+
+
+def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold whatever depends, directly or not, on a change that is withheld."""
+    by_key = {change.key: change for change in changes}
+    settled = False
+    while not settled:
+        settled = True
+        for change, blocker in _blocked(tuple(by_key.values()), by_key):
+            why = f"comes after {blocker.key}, which is {blocker.ruling.verdict}"
+            ruling = replace(blocker.ruling, verdict=Verdict.WAITING, why=why)
+            by_key[change.key] = change.ruled(ruling)
+            settled = False
+    return tuple(by_key.values())
+
+
+def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold that a load balancer leaves a network while a target has to wait that would be added again from the next
+    place: it would be lost for that time."""
+    places = {change.key for change in changes if change.kind == "lb.network"}
+    late = {
+        change.owner: change
+        for change in changes
+        if change.kind == "lb.target"
+        and change.verb is Verb.ADD
+        and change.ruling.rule in (BACK_OFF, FLAPPING)
+        and places.intersection(change.depends_on)
+    }
+
+    def ruled(change: Change) -> Change:
+        after = late.get(change.owner)
+        leaves = change.kind == "lb.network" and change.before is not None
+        if after is None or not leaves or change.ruling.verdict is not Verdict.ALLOWED:
+            return change
+        why = f"is made together with {after.key}, which is {after.ruling.verdict}"
+        return change.ruled(replace(after.ruling, verdict=Verdict.WAITING, why=why))
+
+    return tuple(map(ruled, changes))
+
+
+_PREPARES: Mapping[str, frozenset[str]] = {
+    "service.claim": frozenset({"lb.create", "lb.adopt"}),
+    "certificate.create": frozenset({"lb.listener"}),
+    "lb.identity": frozenset({"lb.network", "lb.target"}),
+}
+"""Kind of a change that is made for the sake of others → their kinds."""
+
+
+def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold what only prepares changes that are withheld: no finalizer is claimed for a load balancer that may not
+    be created, no certificate is asked for that no port may use, and no label says what may not be done."""
+    prepared: dict[str, list[Change]] = {}
+    for change in changes:
+        for key in change.depends_on:
+            prepared.setdefault(key, []).append(change)
+
+    def ruled(change: Change) -> Change:
+        kinds = _PREPARES.get(change.kind, frozenset())
+        for_these = [after for after in prepared.get(change.key, ()) if after.kind in kinds]
+        withheld = [after for after in for_these if after.ruling.verdict is not Verdict.ALLOWED]
+        is_needed = change.ruling.verdict is not Verdict.ALLOWED or not for_these or len(withheld) < len(for_these)
+        return change if is_needed else _prepares_nothing(change, withheld[0])
+
+    return tuple(map(ruled, changes))
+
+
+def _prepares_nothing(change: Change, after: Change) -> Change:
+    why = f"only prepares {after.key}, which is {after.ruling.verdict}"
+    return change.ruled(replace(after.ruling, verdict=Verdict.WAITING, why=why))
+
+
+def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+    """What a Service's conditions say rides on the write of its status: it needs no write of its own then."""
+    by_owner: dict[str, list[Change]] = {}
+    for change in changes:
+        by_owner.setdefault(change.owner, []).append(change)
+    return tuple(
+        replace(change, rides=conditions_of(change.owner, by_owner[change.owner], facts))
+        if change.kind == "service.status"
+        else change
+        for change in changes
+    )
+
+
+def conditions_of(key: str, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
+    """What the conditions of the Service with this key should say of its judged changes; empty for another key."""
+    service = facts.snapshot.service(key)
+    if service is None:
+        return ()
+    return service_conditions(service, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
+
+
+def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:
+    for change in changes:
+        if change.ruling.verdict is not Verdict.ALLOWED:
+            continue
+        for key in change.depends_on:
+            if key in by_key and by_key[key].ruling.verdict is not Verdict.ALLOWED:
+                yield change, by_key[key]
+                break
+
+
+def _is_below(key: str, roots: Collection[str]) -> bool:
+    return any(key == root or key.startswith(f"{root}/") for root in roots)

@@ -1,0 +1,297 @@
+"""The rules that stand between a plan and the load balancers (design section 6)."""
+
+from collections.abc import Collection, Iterator
+
+from desired.guards.facts import Facts, Finding
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
+from desired.load_balancers.ownership import Adoptable, Contested, Foreign, former_of, owner_of
+from desired.load_balancers.release import due_of, shown_former, shown_time
+from desired.load_balancers.switch import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
+from desired.load_balancers.targets import Membership, removal_reason
+from desired.load_balancers.wanted import wants_balancer
+from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.model.settings import Controller
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import KINDS, Verb
+from desired.section import Absent, Unknown, Unmanaged
+
+_KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
+"""Of every change that serves a Service."""
+_SHOWN = 5
+"""How many targets a hold names."""
+
+
+def foreign_owner(facts: Facts) -> Iterator[Finding]:
+    """Nothing is done to a load balancer of another cluster, of another living Service, or that several ask for."""
+    for wish, changes in _serving(facts, *_KINDS):
+        if isinstance(wish.match, Foreign | Contested):
+            keys = tuple(change.key for change in changes)
+            yield Finding("foreign-owner", Verdict.REFUSED, keys, wish.match.why)
+
+
+def adoption(facts: Facts) -> Iterator[Finding]:
+    """A person has to see what an adoption would take away, and to say that a load balancer is theirs which was a dead
+    Service's, which waits for another Service's return, or which somebody uses and nobody owns, or another Service let
+    go: everything after the adoption changes where traffic goes.
+
+    The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
+    be told the adoption waits: afterwards nobody would be asked.
+    """
+    for wish, changes in _serving(facts, "lb.adopt"):
+        if not isinstance(wish.match, Adoptable) or wish.match.returns:
+            continue
+        adopt = next(change for change in changes if change.kind == "lb.adopt")
+        removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
+        keys = tuple(sorted([adopt.key, *(change.key for change in removals)]))
+        balancer = wish.match.balancer
+        named = f"load balancer {balancer.id} {balancer.spec.name}"
+        owner = owner_of(balancer.spec.labels)
+        uid, former = owner.service_uid, shown_former(owner)
+        strange = f"{named} was a Service's, of the UID {uid}, and nothing says that it was one of this cluster"
+        if removals:
+            parts = ", ".join(change.key.split("/", 3)[-1].replace("/", " ") for change in removals)
+            why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
+            why += f"; {strange}" if wish.match.is_stranger else ""
+            why += f"; {_awaited(balancer)}" if wish.match.is_awaited else ""
+            yield Finding("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
+        elif wish.match.is_stranger:
+            yield Finding("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+        elif wish.match.is_awaited:
+            mine = former_of(wish.service)
+            yield Finding("adoption", Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
+        elif wish.match.is_in_use_by_nobody_known:
+            use = _use_of(balancer)
+            whose = f"was let go with {former}" if wish.match.is_anothers else "nothing says whose it is"
+            why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
+            yield Finding("adoption", Verdict.HELD, keys, why, use, "no listener, no target")
+        gap = _hides_removals(wish, balancer, facts.snapshot)
+        if gap is not None:
+            why = f"it cannot be told yet what {named} would lose: {gap}"
+            yield Finding("incomplete-snapshot", Verdict.WAITING, (adopt.key,), why)
+
+
+def undo_window(facts: Facts) -> Iterator[Finding]:
+    """What was let go with its Service stays until its time has come, and while a Service may be one that wants it
+    back."""
+    services = facts.snapshot.services
+    unread = min(services.unreadable.values(), default=None) if services is not None else None
+    for parting in facts.desired.partings:
+        keys = tuple(change.key for change in facts.by_owner.get(parting.balancer.key, ()))
+        left_s = (parting.due_at - facts.snapshot.taken_at).total_seconds()
+        if left_s > 0:
+            why = f"a Service of the same namespace and name gets it back until {shown_time(parting.due_at)}"
+            yield Finding("undo-window", Verdict.WAITING, keys, why, due_in_s=left_s)
+        elif unread is not None:
+            why = f"a Service that may want it back could not be read: {unread}"
+            yield Finding("undo-window", Verdict.WAITING, keys, why)
+
+
+def ip_loss(facts: Facts) -> Iterator[Finding]:
+    """No load balancer goes, and its addresses with it, while its Service still wants it, or while one of its Service's
+    namespace and name has come back and was not given it, as the list of load balancers lacked it then."""
+    deletions = [change for change in facts.plan.changes if change.kind == "lb.delete"]
+    due = [each for each in facts.desired.partings if each.due_at <= facts.snapshot.taken_at] if deletions else []
+    returned = {parting.balancer.key: parting.returned for parting in due}
+    for change in deletions:
+        service, heir = facts.snapshot.service(change.owner), returned.get(change.owner)
+        if service is not None and wants_balancer(service):
+            why = f"Service {service.id} still wants a load balancer, and the addresses of this one would be lost"
+        elif heir is not None:
+            why = f"Service {heir} has come back, and the addresses of this one, which was its, would be lost: it gets"
+            why += " it back once it has no other, so delete that, or approve this"
+        else:
+            continue
+        yield Finding("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
+
+
+def target_floor(facts: Facts) -> Iterator[Finding]:
+    """Servers that live are not all taken out of a load balancer, nor most of them for no reason that can be named.
+
+    Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: what goes for a
+    reason counts no more than if it had gone before. What is gone is never held. So is what serves on the way there,
+    while the load balancer leaves a network, whoever has added it.
+    """
+    for wish, changes in _serving(facts, "lb.target", "lb.network"):
+        present = wish.present
+        if present is None:
+            continue
+        yield from _floor_of_a_move(wish, present, changes, facts.snapshot)
+        reasons = {
+            change.key: removal_reason(change.before, wish.targets.claiming(change.before.server_id), facts.snapshot)
+            for change in changes
+            if isinstance(change.before, ServerTarget) and change.verb is Verb.REMOVE
+        }
+        living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
+        unexplained = tuple(key for key in living if not reasons[key].explained)
+        end = _alive(wish.targets.targets, wish, facts.snapshot)
+        had = _alive(present.targets, wish, facts.snapshot) - (len(living) - len(unexplained))
+        named = f"load balancer {present.id} {present.spec.name}"
+        if living and end == 0:
+            nobody = "anybody who is known to serve" if wish.targets.targets else "any target"
+            why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
+            yield Finding("target-floor", Verdict.HELD, living, why, "0", "1")
+        elif unexplained and end * 2 < had:
+            why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
+            yield Finding("target-floor", Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
+
+
+def _floor_of_a_move(
+    wish: Serving, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
+) -> Iterator[Finding]:
+    """A load balancer that leaves a network goes on to serve meanwhile, unless nothing of it did, and nobody's targets
+    are lost by it for good."""
+    moves = [change for change in changes if change.kind == "lb.network" and change.before is not None]
+    if not moves:
+        return
+    named = f"load balancer {present.id} {present.spec.name}"
+    back = [change for change in changes if change.kind == "lb.target" and change.verb is Verb.ADD]
+    back = [change for change in back if change.after in present.targets]
+    gap = gap_of(present, changes)
+    if gap.lost and not gap.serving:
+        few = ", ".join(map(spoken, gap.lost[:_SHOWN])) + (", ..." if len(gap.lost) > _SHOWN else "")
+        returns = "until they are added again, " if back else ""
+        why = (
+            f"{named} would serve nobody {returns}as all that answers is reached through the network that it leaves"
+            f" ({few}): {moves[0].reason}; let other targets answer before, or approve it when an outage does no harm"
+        )
+        keys = tuple(sorted(change.key for change in (*moves, *back)))
+        yield Finding("target-floor", Verdict.HELD, keys, why, "0", "1")
+    lost = [
+        change
+        for change in changes
+        if change.kind == "lb.target" and change.verb is Verb.REMOVE and change.before in wish.targets.targets
+    ]
+    if lost and not all(is_dead(change.before, snapshot) for change in lost if isinstance(change.before, Target)):
+        what = ", ".join(spoken(change.before) for change in lost[:_SHOWN] if isinstance(change.before, Target))
+        why = (
+            f"{named} would lose targets that are not to go: {what}; they are reached through the network that it"
+            f" leaves, as {moves[0].reason}"
+        )
+        keys = tuple(sorted(change.key for change in lost))
+        yield Finding("target-floor", Verdict.HELD, keys, why, str(len(lost)), "0")
+    returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], wish.targets.roster)
+    if labels_for(returning) is None:
+        why = (
+            f"{named} would lose {len(returning)} targets that no Node tells of until they are added again, and they"
+            f" are too many to be remembered in its labels, should that end on the way: {moves[0].reason}"
+        )
+        keys = tuple(sorted(change.key for change in (*moves, *back)))
+        yield Finding("target-floor", Verdict.HELD, keys, why, str(len(returning)), "0")
+
+
+def target_health(facts: Facts) -> Iterator[Finding]:
+    """Targets that are switched to their other addresses go in batches that double, each once the load balancer has
+    reported the one before it healthy. What does not answer in time goes back, and a person may approve the rest.
+
+    What would take away the way back waits until the last batch answers: the public interface, or the network of those
+    that leave their private addresses.
+    """
+    for wish, changes in _serving(facts, "lb.target", "lb.identity"):
+        present = wish.present
+        if present is None or wish.wanted is None or isinstance(wish.wanted.targets, Unmanaged):
+            continue
+        switch = switch_of(present, changes, facts.snapshot, to_private=wish.options.use_private_ip)
+        if switch.phase is Phase.FREE:
+            continue
+        named = f"load balancer {present.id} {present.spec.name}"
+        way = f"by {'private' if switch.to_private else 'public'} address"
+        label = [change.key for change in changes if change.key.endswith(f"/{SWITCH}")]
+        waiting = [change.key for change in switch.waiting]
+        closing = [change.key for change in changes if _takes_away_the_way_back(change, to_private=switch.to_private)]
+        if switch.phase in (Phase.FAILS, Phase.FAILED):
+            held = (*waiting, *(label if switch.phase is Phase.FAILED else ()))
+            first = f"{len(switch.back)} targets that were" if len(switch.back) > 1 else "a target that was"
+            gone = f"{first} switched did not answer {way} in {patience_s(present.spec.listeners.values())} s"
+            why = (
+                f"{named}: {gone}, and gets traffic by the other one again. Look at firewalls (of Hetzner and on the"
+                " servers), node ports, externalTrafficPolicy, the annotation health-check-node-port and the servers'"
+                " private network; approve it to switch all that are left at once, or it is tried again with one"
+                f" after {RETRY_AFTER.total_seconds() / 3600:g} hours"
+            )
+            yield Finding(
+                "target-health", Verdict.HELD, tuple(sorted(held)), why, str(switch.answering), "1", switch.due_in_s
+            )
+        else:
+            held = (*waiting, *(label if switch.phase is Phase.LOOKING and not waiting else ()))
+            looked = "waits for the next look at it" if switch.batch else "is looked at before others follow"
+            why = f"{named}: what is switched to answer {way} {looked} ({switch.answering} of its targets answer so)"
+            if switch.is_unchecked:
+                why = f"{named}: its health checks have not reported yet which targets answer"
+            yield Finding("target-health", Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s)
+        why = f"{named}: the switch of its targets has not ended, and may have to go back"
+        yield Finding("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
+
+
+def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
+    """Whether it ends the way in which targets were reached before. Who goes to private addresses needs the next
+    network for that, which comes only once the one before is left."""
+    if change.kind == "lb.public_interface":
+        return change.after is False
+    return change.kind == "lb.network" and change.after is None and not to_private
+
+
+def certificate_issuance(facts: Facts) -> Iterator[Finding]:
+    """An https port waits for its managed certificate; the rest of the load balancer does not."""
+    for wish, changes in _serving(facts, "lb.listener"):
+        if wish.certificates.pending is None or any(change.kind == "certificate.create" for change in changes):
+            continue
+        for change in changes:
+            if change.kind == "lb.listener" and not change.is_known:
+                why, due_in_s = wish.certificates.pending, wish.certificates.due_in_s
+                yield Finding("certificate-issuance", Verdict.WAITING, (change.key,), why, due_in_s=due_in_s)
+
+
+def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[Serving, tuple[Change, ...]]]:
+    """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
+    for owner, changes in facts.by_owner.items():
+        if any(change.kind in kinds for change in changes):
+            wish = facts.desired.services.get(owner.removeprefix("service/"))
+            if isinstance(wish, Serving):
+                yield wish, changes
+
+
+def _alive(targets: Collection[Target], wish: Serving, snapshot: Snapshot) -> int:
+    """How many servers these are: each is one by whichever address, and none when it is gone. Whom a selector means,
+    and whether an address serves, nobody knows here."""
+    servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
+    return len(servers) - sum(_is_gone(target, wish, snapshot) for target in servers.values())
+
+
+def _is_gone(target: ServerTarget, wish: Serving, snapshot: Snapshot) -> bool:
+    absent = isinstance(snapshot.servers.find(target.server_id), Absent)
+    return absent and not removal_reason(target, wish.targets.claiming(target.server_id), snapshot).server_lives
+
+
+def _awaited(balancer: CloudBalancer) -> str:
+    """Whose return the load balancer waits for."""
+    owner = owner_of(balancer.spec.labels)
+    due_at = due_of(owner)
+    until = "" if due_at is None else f" until {shown_time(due_at)}"
+    named = f"load balancer {balancer.id} {balancer.spec.name}"
+    return f"{named} was let go{until} with {shown_former(owner)}, which gets it back if it returns"
+
+
+def _use_of(balancer: CloudBalancer) -> str:
+    """``1 listener and 2 targets``."""
+    counts = ((len(balancer.spec.listeners), "listener"), (len(balancer.targets), "target"))
+    return " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
+
+
+def _hides_removals(wish: Serving, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
+    """Why later readings may take more away from the load balancer than this one; None when they do not."""
+    if wish.wanted is None:
+        return None
+    targets, place, network = wish.wanted.targets, wish.wanted.attachment, snapshot.network
+    servers = {target.server_id: target for target in balancer.targets if isinstance(target, ServerTarget)}
+    if (servers and isinstance(targets, Unmanaged)) or (balancer.attachments and isinstance(place, Unmanaged)):
+        return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
+    settled = {
+        member.server_id
+        for membership in (Membership.TARGET, Membership.IGNORED)
+        for member in wish.targets.being(membership)
+    }
+    if not any(servers[key] in wish.targets.targets for key in servers.keys() - settled):
+        return None
+    return next(member.why for member in wish.targets.being(Membership.UNCERTAIN))

@@ -1,0 +1,257 @@
+"""How many Nodes may go at once without a person's word (design section 6, ``node-blast-radius``).
+
+Measured on the state of the world and not on one plan, so that it means the same in one pass as in ten small ones.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from desired.guards.facts import Facts, Finding
+from desired.model.clocks import LOOK_AGAIN_S
+from desired.model.route import UNROUTED, NetworkCondition
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Snapshot
+from desired.names import LABEL_CONTROL_PLANE
+from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
+from desired.nodes.disruption import is_announced
+from desired.nodes.ownership import cloud_nodes
+from desired.plan.change import Change, NodeIdentity, NoteKind, Verdict
+from desired.section import Absent, Present, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLosses:
+    """Our Nodes of one provider, and those among them whose servers are absent though nobody announced it."""
+
+    nodes: int
+    lost: frozenset[str]
+    """Keys."""
+    unreadable: int = 0
+    """Nodes that arrived and could not be read, or whose servers could not: they may be lost as well, so that knowing
+    less never lets more go."""
+
+    @property
+    def value(self) -> int:
+        """What is measured: how many are lost, at worst."""
+        return len(self.lost) + self.unreadable
+
+    @property
+    def limit(self) -> int:
+        """How many of them may be lost: none of a single Node, else a quarter, but one at least."""
+        return 0 if self.nodes == 1 else max(1, self.nodes // 4)
+
+
+def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
+    """The losses of Hetzner Cloud, proven or not."""
+    ours = list(cloud_nodes(snapshot, settings))
+    given_up_after = settings.waits.given_up_after
+    lost = (
+        node.key
+        for node, server_id in ours
+        if isinstance(snapshot.servers.find(server_id), Absent) and not is_announced(node, snapshot, given_up_after)
+    )
+    unreadable = sum(server_id in snapshot.servers.unreadable for _, server_id in ours) + len(snapshot.nodes.unreadable)
+    return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
+
+
+def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> float | None:
+    """Seconds until the next lost Node counts as announced, for it was silent for so long; None when all are Ready.
+
+    After that there is one less, and what is held may not be any more. Nobody knows when the clocks agree again.
+    """
+    if snapshot.clocks.differ:
+        return LOOK_AGAIN_S
+    silent = (node for node in snapshot.nodes if node.key in losses.lost and node.ready is not Readiness.TRUE)
+    left = (settings.waits.given_up_after - (snapshot.taken_at - node.heard_at) for node in silent)
+    return min((wait.total_seconds() for wait in left), default=None)
+
+
+def is_control_plane(node: Node) -> bool:
+    """Whether the Node belongs to the control plane, by either of its labels."""
+    return any(key in node.labels for key in LABEL_CONTROL_PLANE)
+
+
+def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
+    """Keys of the control plane's Nodes when each one has lost its server, announced or not, or is being deleted; else
+    empty.
+
+    A Node that is ignored, another cloud's, or of which nothing is known counts as one that stays.
+    """
+    absent = {
+        node.key
+        for node, server_id in cloud_nodes(snapshot, settings)
+        if isinstance(snapshot.servers.find(server_id), Absent)
+    }
+    members = {node.key: node for node in snapshot.nodes if is_control_plane(node)}
+    stays = any(node.key not in absent and node.deleted_at is None for node in members.values())
+    return frozenset() if stays else frozenset(members)
+
+
+_IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
+_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
+
+
+def address_blast_radius(facts: Facts) -> Iterator[Finding]:
+    """Addresses of Nodes do not go by the dozen, and Nodes are not closed to pods by the dozen.
+
+    Counted over the state and not over one plan, so that one pass and ten small ones mean the same: Nodes that lack an
+    address already, that a kubelet speaks for, or of which nothing is known count as well.
+    """
+    yield from _losses(facts)
+    yield from _closures(facts)
+
+
+def takes_addresses(change: Change) -> bool:
+    """Whether a Node loses an IP address by the change."""
+    before, after = _sides(change)
+    return bool(_ips(before) - _ips(after))
+
+
+def closes_to_pods(change: Change) -> bool:
+    """Whether a Node that pods may come to is closed to them. One that nobody has said anything of is just joining."""
+    before = change.before
+    return change.after == UNROUTED and isinstance(before, NetworkCondition) and before.status != UNROUTED.status
+
+
+def _losses(facts: Facts) -> Iterator[Finding]:
+    """Where no network is configured a Node that joins loses the internal address that its kubelet reported. That is
+    HCCM's way (W-17), told as a consequence, and every cluster without a network comes up by it: it does not count."""
+    in_network = facts.settings.network is not None
+    losing = {
+        change.owner: change
+        for change in facts.plan.changes
+        if takes_addresses(change) and (in_network or change.kind != "node.initialise")
+    }
+    if not losing:
+        return
+    ours = {node.key for node, _ in cloud_nodes(facts.snapshot, facts.settings)} | losing.keys()
+    leaves_none = any(map(_leaves_the_network, losing.values()))
+    value, limit = len(losing.keys() | _without(facts, leaves_none=leaves_none)), _limit(len(ours))
+    if value <= limit:
+        return
+    why = (
+        f"{value} of {len(ours)} Nodes would be without an address that they had or should have: check HCLOUD_NETWORK"
+        " and HCLOUD_INSTANCES_ADDRESS_FAMILY, and approve this if it was meant"
+    )
+    keys = tuple(sorted(change.key for change in losing.values()))
+    yield Finding("address-blast-radius", Verdict.HELD, keys, why, str(value), str(limit))
+
+
+def _closures(facts: Facts) -> Iterator[Finding]:
+    closing = tuple(sorted(change.key for change in facts.plan.changes if closes_to_pods(change)))
+    if not closing:
+        return
+    nodes = sum(1 for _ in cloud_nodes(facts.snapshot, facts.settings))
+    conditions = facts.desired.routes.conditions.values()
+    value, limit = sum(wanted.condition == UNROUTED for wanted in conditions), _limit(nodes)
+    if value <= limit:
+        return
+    why = (
+        f"{value} of {nodes} Nodes would be closed to pods: check HCLOUD_NETWORK and the servers' attachments to it,"
+        " and approve this if it was meant"
+    )
+    yield Finding("address-blast-radius", Verdict.HELD, closing, why, str(value), str(limit))
+
+
+def _limit(nodes: int) -> int:
+    """A quarter, but one at least."""
+    return max(1, nodes // 4)
+
+
+def _leaves_the_network(change: Change) -> bool:
+    """Whether the Node had an internal address and has none afterwards."""
+    before, after = _sides(change)
+    return _has_internal(before) and not _has_internal(after)
+
+
+def _without(facts: Facts, *, leaves_none: bool) -> set[str]:
+    """Keys of our Nodes that lose nothing by this plan, and speak against it all the same: those of which too little is
+    known, whose kubelets contradict it, and, where some would be without any internal address, those that are."""
+    refused = {note.key for note in facts.plan.notes if note.kind is NoteKind.UNUSABLE_NODE_IP}
+    return {
+        node.key
+        for node, server_id in cloud_nodes(facts.snapshot, facts.settings)
+        if _is_unknown(server_id, facts.snapshot)
+        or (node.key in refused and _speaks_for_itself(node))
+        or (leaves_none and _is_outside(node, server_id, facts.snapshot))
+    }
+
+
+def _is_unknown(server_id: int, snapshot: Snapshot) -> bool:
+    found = snapshot.servers.find(server_id)
+    return isinstance(found, Unknown) or (isinstance(found, Present) and bool(found.value.missing & _FIELDS))
+
+
+def _is_outside(node: Node, server_id: int, snapshot: Snapshot) -> bool:
+    """Whether the Node has no address in the network that is configured, as it lost it or never had one."""
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    found = snapshot.servers.find(server_id)
+    if network is None or not isinstance(found, Present) or _has_internal(node.addresses):
+        return False
+    return all(place != network.id for place, _ in found.value.private_ips)
+
+
+def _speaks_for_itself(node: Node) -> bool:
+    """Whether the Node publishes what its kubelet was started with: that is evidence against any other answer."""
+    ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
+    return not isinstance(ips, UnusableNodeIP) and not _ips(node.addresses).isdisjoint(map(str, ips))
+
+
+def _sides(change: Change) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """The addresses of the Node before and after the change; empty when it is about something else."""
+    match change.kind, change.before, change.after:
+        case "node.addresses", tuple() as before, tuple() as after:
+            return before, after
+        case "node.initialise", NodeIdentity(addresses=before), NodeIdentity(addresses=after):
+            return before, after
+    return (), ()
+
+
+def _has_internal(addresses: tuple[object, ...]) -> bool:
+    return any(isinstance(found, NodeAddress) and found.type == AddressType.INTERNAL_IP for found in addresses)
+
+
+def _ips(addresses: tuple[object, ...]) -> set[str]:
+    return {address.address for address in addresses if isinstance(address, NodeAddress) and address.type in _IPS}
+
+
+def node_blast_radius(facts: Facts) -> Iterator[Finding]:
+    """Deletions of Nodes are held when more servers are gone at once than anybody announced, and for the last Node of
+    the control plane always."""
+    deletions = [change.key for change in facts.plan.changes if change.kind == "node.delete"]
+    if not deletions:
+        return
+    losses = cloud_losses(facts.snapshot, facts.settings)
+    members = last_of_control_plane(facts.snapshot, facts.settings)
+    last = {key for key in deletions if key in members}
+    final = "no Node of the control plane would be left, and that is always for a person to approve"
+    if losses.value > losses.limit:
+        why = explain_losses(losses) + (f"; {final}" if last else f"; {explain_easing(facts.settings)}")
+        yield Finding(
+            "node-blast-radius",
+            Verdict.HELD,
+            tuple(sorted({*(key for key in deletions if key in losses.lost), *last})),
+            why,
+            str(losses.value),
+            str(losses.limit),
+            due_in_s=None if last else eases_in_s(losses, facts.snapshot, facts.settings),
+        )
+    elif last:
+        limit = str(len(members) - 1)
+        yield Finding("node-blast-radius", Verdict.HELD, tuple(sorted(last)), final, str(len(last)), limit)
+
+
+def explain_losses(losses: NodeLosses) -> str:
+    """What it means that so many servers are gone, and what to do."""
+    gone, nodes = len(losses.lost), losses.nodes
+    of_them = "the only Node's server is" if nodes == 1 else f"the servers of {gone} of {nodes} Nodes are"
+    doubt = f" (and {losses.unreadable} more could not be read)" if losses.unreadable else ""
+    return (
+        f"{of_them} gone{doubt}, and nobody announced it: cordon Nodes before their servers are deleted, and approve"
+        " these if it was meant"
+    )
+
+
+def explain_easing(settings: Settings) -> str:
+    """How a hold ends by itself."""
+    return f"what is silent for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"

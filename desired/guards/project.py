@@ -1,0 +1,137 @@
+"""Is it the cluster's own project, and was all of it read? The guards `project-anchor` and `incomplete-snapshot`."""
+
+from collections.abc import Collection, Iterator
+
+from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
+from desired.guards.facts import Facts, Finding
+from desired.model.remembered import Remembered
+from desired.model.settings import Controller
+from desired.model.snapshot import Snapshot
+from desired.nodes.ownership import Provider, provider_of
+from desired.plan.change import Change, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.kinds import Verb
+from desired.section import Unknown
+
+
+def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
+    """Removals, creations in the cloud and finalizer releases wait for whole sections; cloud writes for the UID."""
+    sections = facts.snapshot.sections()
+    for change in facts.plan.changes:
+        if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
+            why = f"the cluster's identity could not be read: {facts.snapshot.cluster_uid.why}"
+            yield Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+        if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
+            continue
+        for name in change.row.decided_from:
+            section = sections.get(name)
+            gap = "it was not read" if section is None else section.why_incomplete
+            if gap:
+                why = f"the list of {name.replace('_', ' ')} is incomplete: {gap}"
+                yield Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+
+
+def project_anchor(facts: Facts) -> Iterator[Finding]:
+    """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it; and, with
+    none Ready and none of our Nodes found, while no witness is there either. Removals never go without one; nor does
+    anything where Services publish what is not in the project, and no Node tells whose project it is."""
+    anchor = facts.anchor
+    derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
+    removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
+    if anchor.unreadable and not anchor.is_certain:
+        why = (
+            f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
+        )
+        yield Finding("incomplete-snapshot", Verdict.WAITING, removals, why)
+    match anchor.state:
+        case AnchorState.VIOLATED:
+            yield Finding(
+                "project-anchor",
+                Verdict.HELD,
+                tuple(change.key for change in derived),
+                explain_violation(anchor),
+                str(anchor.found),
+                str(anchor.needed),
+            )
+        case AnchorState.UNDETERMINED:
+            why = f"too few servers could be read to tell whether this is the cluster's project ({anchor.found} of the"
+            why += f" {anchor.needed} needed were found)"
+            yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
+        case AnchorState.UNFOUND if not facts.witnesses:
+            keys = tuple(change.key for change in derived)
+            remembered = facts.snapshot.remembered
+            if anchor.hidden:
+                why = f"the servers of {anchor.hidden} Nodes could not be read to tell whether this is the cluster's"
+                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, f"{why} project")
+            elif isinstance(remembered, Unknown):
+                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, _explain_unremembered(remembered))
+            else:
+                yield Finding("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
+        case AnchorState.NONE if not facts.witnesses and is_served_elsewhere(facts.snapshot):
+            keys = tuple(change.key for change in derived)
+            yield Finding("project-anchor", Verdict.HELD, keys, explain_elsewhere(), "0", "1")
+        case AnchorState.NONE if removals and not facts.witnesses:
+            why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
+            yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
+
+
+def explain_violation(anchor: Anchor) -> str:
+    """What a violated anchor means, and what to do: read by somebody who was woken at night."""
+    found = "none" if anchor.found == 0 else f"only {anchor.found}"
+    verb = "is" if anchor.found < 2 else "are"
+    nodes = "the 1 Ready Node" if anchor.total == 1 else f"the {anchor.total} Ready Nodes"
+    return (
+        f"{found} of the servers behind {nodes} {verb} in the project that HCLOUD_TOKEN belongs to: it seems to be the"
+        " token of another project. Nothing that is derived from Hetzner Cloud is written. Check the token"
+    )
+
+
+def explain_unfound(anchor: Anchor) -> str:
+    """What it means that nothing at all of a cluster was found, and what to do."""
+    behind = "behind the only Node" if anchor.nodes == 1 else f"behind {anchor.nodes} Nodes"
+    return (
+        f"no Node is Ready, no server {behind} is in the project that HCLOUD_TOKEN belongs to, and nor is anything else"
+        " that this cluster is known by. Nothing that is derived from Hetzner Cloud is written. Check the token, and"
+        " approve this if all servers were replaced"
+    )
+
+
+def explain_elsewhere() -> str:
+    """What it means that nothing but what Services publish tells of a project, and that this is another one's."""
+    return (
+        "no Node tells whose project this is, and no load balancer in it belongs to any Service that publishes an"
+        " address or a name: HCLOUD_TOKEN seems to be the token of another project. Nothing that is derived from"
+        " Hetzner Cloud is written. Check the token, and approve this if the load balancers were deleted"
+    )
+
+
+def anchor_notes(
+    anchor: Anchor, witnesses: Collection[str] = (), remembered: Remembered | Unknown | None = None
+) -> tuple[Note, ...]:
+    """The finding that it is, even when nothing is held, that the project seems to be another: the anchor is violated,
+    or nothing of the cluster was found and all was read. What could not be read is said as that. Empty otherwise."""
+    if anchor.state is AnchorState.VIOLATED:
+        return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
+    if anchor.state is AnchorState.UNFOUND and not anchor.hidden and not witnesses:
+        if isinstance(remembered, Unknown):
+            return (Note("project/cloud", NoteKind.UNKNOWN, _explain_unremembered(remembered)),)
+        return (Note("project/cloud", NoteKind.ANCHOR, explain_unfound(anchor)),)
+    return ()
+
+
+def _explain_unremembered(remembered: Unknown) -> str:
+    return f"what this cluster remembers of its project could not be read: {remembered.why}"
+
+
+def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
+    """The provider from whose data a change is derived; None for one that no cloud has a say in.
+
+    What a Service is given, its finalizer and status included, follows from load balancers, and what a Node is told of
+    its routes, whether or not it has a providerID yet, from the network: both are Hetzner Cloud's.
+    """
+    if change.row.writes_cloud or change.row.controller in (Controller.SERVICE, Controller.ROUTE):
+        return Provider.CLOUD
+    for side in (change.after, change.before):
+        if isinstance(side, NodeIdentity):
+            return provider_of(side.provider_id)
+    node = snapshot.node(change.owner)
+    return provider_of(node.provider_id) if node else None

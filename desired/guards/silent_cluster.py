@@ -1,0 +1,195 @@
+"""Does a kubelet speak for this cluster? A copy of it, as a restored backup of etcd, has its Nodes but no kubelets.
+
+The copy has the UID of the original and finds the original's servers by their ids: to every other rule the project is
+its own. Its Nodes are not Ready, but for a few new ones perhaps, or it has none; and so it must neither change nor take
+away what the living cluster uses, nor add what nobody speaks for.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from desired.guards.clocks import CLOCK_SKEW
+from desired.guards.facts import Facts, Finding
+from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS, explain_clocks
+from desired.model.load_balancer import IpTarget, ServerTarget, Target
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
+from desired.names import LABEL_SERVICE_UID
+from desired.nodes.ownership import cloud_nodes, is_ignored
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import Verb
+from desired.routes.actions import Fate
+from desired.section import Absent, Present
+
+RULE = "silent-cluster"
+STALE_AFTER = timedelta(minutes=100)
+"""Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
+half of it once more, by chance, after each change of the status. By default it is 5 minutes; a backup is mostly older.
+"""
+_STALE = f"{STALE_AFTER.total_seconds() / 60:g} minutes"
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Machines run, and no Node is Ready, or most are silent, or there is none."""
+
+    nodes: int
+    running: int
+    """Those of our Nodes whose servers run, as far as is known: others than Hetzner Cloud's, where load balancers lead
+    to their addresses."""
+    is_total: bool
+    """Whether every Node says that Ready is Unknown: False, or no word at all, comes of a kubelet that speaks, or of a
+    Node that is just being born. An old heartbeat is not enough: kubelets may be set to report but once an hour."""
+    mute: int = 0
+    """Where some Node is Ready: of how many that run nothing is heard, strangers included."""
+    counted: int = 0
+    """Where some Node is Ready: Nodes that are, of any provider, or whose servers run, and strangers."""
+    strangers: int = 0
+    """Running servers to which load balancers of this cluster's Services lead, and that are no Nodes of it."""
+    stale: int = 0
+    """How many of those of which nothing is heard say Ready all the same."""
+    speaks: bool = False
+    """Whether no Node is Ready, and yet kubelets of half of them say so themselves, or have not spoken yet: a cluster
+    that is being born, or whose network of pods is broken. It keeps what it has, and may change it."""
+
+
+def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
+    """What Ready proves of the kubelet: what it says, but Unknown where the heartbeat is older than STALE_AFTER.
+
+    Without a heartbeat what is said is believed, and so it is while the clocks differ: what hangs on that waits.
+    """
+    if node.heartbeat is None or snapshot.clocks.differ:
+        return node.ready
+    return Readiness.UNKNOWN if node.unheard_for(snapshot.taken_at) > STALE_AFTER else node.ready
+
+
+def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
+    """The silence of the cluster's Nodes; None while no machine of theirs is known to run, or some Node is Ready and no
+    more than half of those that count are silent; half is enough where strangers are among them.
+
+    One Ready Node proves little, as a copy may have machines of its own, and its old Nodes may be deleted. What says
+    False speaks: a network of pods that is broken is no silence.
+    """
+    heard = {node.key: readiness_heard(node, snapshot) for node in snapshot.nodes if not is_ignored(node, settings)}
+    ready = {key for key, said in heard.items() if said is Readiness.TRUE}
+    stale = {node.key for node in snapshot.nodes if node.ready is Readiness.TRUE} & heard.keys() - ready
+    led_to = _led_to(snapshot)
+    cloud = {node.key: server_id for node, server_id in cloud_nodes(snapshot, settings)}
+    others = (node for node in snapshot.nodes if node.key in heard.keys() - cloud.keys())
+    reached = {node.key for node in others if any(IpTarget(each.address) in led_to for each in node.addresses)}
+    running = {key for key, server_id in cloud.items() if _runs(snapshot, server_id)} | reached
+    strangers = len(_strangers(snapshot, settings, led_to))
+    if not running and not strangers:
+        return None
+    ours = cloud.keys() | reached
+    if not ready:
+        said = [node.ready for node in snapshot.nodes if node.key in ours]
+        is_total = bool(running) and all(each is Readiness.UNKNOWN for each in said)
+        silent = sum(heard[key] is Readiness.UNKNOWN for key in ours)
+        speaks = not strangers and 2 * silent <= len(ours)
+        return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale), speaks=speaks)
+    mute = sum(heard[key] is Readiness.UNKNOWN for key in running) + strangers
+    counted = len(ready | running) + strangers
+    if 2 * mute + bool(strangers) <= counted:
+        return None
+    return Silence(len(ours), len(running), False, mute, counted, strangers, len(stale & running))
+
+
+def silence_by_any_clock(snapshot: Snapshot, settings: Settings) -> Silence | None:
+    """The silence that there may be while the clocks differ: by heartbeats at the latest time that any of them tells.
+    None while they agree, and where it is none by that time either."""
+    clocks = snapshot.clocks
+    if not clocks.differ:
+        return None
+    ahead = max(timedelta(0), clocks.hetzner or timedelta(0), clocks.process or timedelta(0), abs(clocks.jump))
+    latest = replace(snapshot, taken_at=snapshot.taken_at + ahead, clocks=NO_OTHER_CLOCKS)
+    return silence_of(latest, settings)
+
+
+def _led_to(snapshot: Snapshot) -> frozenset[Target]:
+    """The targets of load balancers of this cluster's Services."""
+    uids = {service.uid for service in snapshot.services or ()}
+    found = (each for each in snapshot.load_balancers or () if each.spec.labels.get(LABEL_SERVICE_UID) in uids)
+    return frozenset(target for each in found for target in each.targets)
+
+
+def _strangers(snapshot: Snapshot, settings: Settings, led_to: Iterable[Target]) -> set[int]:
+    """The running servers among these that are no Node's, ignored or not: they are somebody's Nodes."""
+    known = {server_id for _, server_id in cloud_nodes(snapshot, replace(settings, ignore_nodes=None))}
+    ids = {target.server_id for target in led_to if isinstance(target, ServerTarget)} - known
+    return {server_id for server_id in ids if _runs(snapshot, server_id)}
+
+
+def _runs(snapshot: Snapshot, server_id: int) -> bool:
+    found = snapshot.servers.find(server_id)
+    return isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
+
+
+def silent_cluster(facts: Facts) -> Iterator[Finding]:
+    """While no Node is Ready, or most are silent, though their servers run, whatever changes or goes in the cloud is
+    held; what goes alone, where kubelets speak. What adds waits as long as none speaks at all: an outage needs new
+    machines, and what it leaves as it is costs little. What leads to nobody may go: nobody living loses it. What
+    would be held if another clock was right waits until clocks agree: nobody can approve what nobody knows."""
+    changes = [change for change in facts.plan.changes if change.row.writes_cloud]
+    silence = silence_of(facts.snapshot, facts.settings) if changes else None
+    if not changes or not (silence or silence_by_any_clock(facts.snapshot, facts.settings)):
+        return
+    kept = {Verb.REMOVE} if silence and silence.speaks else set(Verb) - {Verb.ADD}
+    held = tuple(change.key for change in changes if change.verb in kept and not _is_dead(change, facts))
+    if silence is None:
+        why = f"heartbeats of most Nodes may be too old: {explain_clocks(facts.snapshot.clocks)}"
+        yield Finding(CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
+        return
+    speak, enough = silence.counted - silence.mute, (silence.counted + 1 + bool(silence.strangers)) // 2
+    value, limit = (speak, enough) if silence.mute else (0, 1)
+    yield Finding(RULE, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
+    if silence.is_total:
+        others = tuple(change.key for change in changes if change.key not in held)
+        why = f"no kubelet reports to this cluster{_while(silence)}: it may be a copy (a restored backup)"
+        yield Finding(RULE, Verdict.WAITING, others, why)
+
+
+def explain_silence(silence: Silence) -> str:
+    """What silence means while servers run, and what to do."""
+    rarely = ", or kubelets report less often than that (nodeStatusReportFrequency)" if silence.stale else ""
+    return (
+        f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it changes or takes"
+        f" away would be the living cluster's; or Nodes are down{rarely}. Approve this if no other cluster runs on"
+        " these servers"
+    )
+
+
+def who_is_silent(silence: Silence) -> str:
+    """In numbers."""
+    if silence.mute:
+        of_whom = "machines" if silence.strangers else "Nodes while their servers run"
+        who = f"nothing is heard of {silence.mute} of {silence.counted} {of_whom}"
+        who += f" ({silence.stale} say Ready, and for {_STALE} no kubelet has repeated it)" if silence.stale else ""
+    elif silence.stale:
+        nodes = "Node that says" if silence.stale == 1 else "Nodes that say"
+        who = f"for {_STALE} nothing was heard of {silence.stale} {nodes} Ready, and no other Node is{_while(silence)}"
+    else:
+        who = f"no Node is Ready{_while(silence)}"
+    if not silence.strangers:
+        return who
+    are = "1 running server" if silence.strangers == 1 else f"{silence.strangers} running servers"
+    lead = f"{are} to which load balancers of this cluster's Services lead"
+    return f"{who}, and {lead} {'is no Node' if silence.strangers == 1 else 'are no Nodes'}"
+
+
+def _while(silence: Silence) -> str:
+    if silence.running == 1:
+        return " while the server of one of them runs" if silence.nodes > 1 else " while its server runs"
+    return f" while {silence.running} of their servers run" if silence.running else ""
+
+
+def _is_dead(change: Change, facts: Facts) -> bool:
+    """Whether what goes leads to nobody: the target's server, or whoever had the route's gateway, is gone."""
+    if change.kind == "lb.target":
+        target = change.before
+        return isinstance(target, ServerTarget) and isinstance(facts.snapshot.servers.find(target.server_id), Absent)
+    if change.kind == "route.delete":
+        decided = facts.desired.routes.by_key.get(change.key)
+        return decided is not None and decided.fate is Fate.DEAD
+    return False

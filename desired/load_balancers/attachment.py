@@ -1,0 +1,87 @@
+"""In which private network a load balancer should be, and with which address (LB-3, LB-4, W-2)."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from desired.annotations.options import BadAnnotation, Options
+from desired.annotations.table import BY_FIELD
+from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.snapshot import Network, Snapshot
+from desired.section import UNMANAGED, Present, Unmanaged
+from desired.syntax.bounds import NOBODY, Several
+
+_RESERVED = IPv4Address("172.31.1.1")
+"""The gateway of public interfaces; no network gives it away (Hetzner Cloud API, networks)."""
+
+
+def wanted_attachment(options: Options, snapshot: Snapshot) -> Attachment | Unmanaged | None:
+    """The attachment that follows from ``HCLOUD_NETWORK``: None when none is configured, for then a load balancer shall
+    be in no network; UNMANAGED while the configured one cannot be read, or is not there."""
+    network = snapshot.network
+    if not isinstance(network, Present):
+        return UNMANAGED
+    if network.value is None:
+        return None
+    return Attachment(network.value.id, options.private_ipv4, options.private_subnet_ip_range)
+
+
+def network_id(snapshot: Snapshot) -> int | None:
+    """Id of the configured network; None when there is none, or it could not be read."""
+    network = snapshot.network
+    return network.value.id if isinstance(network, Present) and network.value else None
+
+
+def attachment_problems(
+    options: Options, present: CloudBalancer | None, snapshot: Snapshot, rivals: Several = NOBODY
+) -> Iterator[BadAnnotation]:
+    """Why the attachment that is asked for can not be had: found out before anything is detached for it (W-2).
+
+    ``rivals`` are other Services that ask for the same address.
+    """
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is None:
+        return
+    here = [place for place in present.attachments if place.network_id == network.id] if present else []
+    ip, wanted_range, subnets = options.private_ipv4, options.private_subnet_ip_range, network.subnets
+    if not isinstance(ip, Unmanaged) and all(place.ip != ip for place in here):
+        why = _why_not(ip, network) or _holder(ip, network, present, snapshot) or _contested(rivals)
+        if why:
+            row = BY_FIELD["private_ipv4"]
+            yield BadAnnotation(row.full_key, f"{row.full_key} is {ip}: {why}; choose another address, or remove it")
+    misses = not isinstance(wanted_range, Unmanaged) and not any(subnet.overlaps(wanted_range) for subnet in subnets)
+    if misses and subnets and not here:
+        row = BY_FIELD["private_subnet_ip_range"]
+        named = f"{row.full_key} (or {row.variable})"
+        yield BadAnnotation(row.full_key, f"{named} is {wanted_range}: {_subnets(network)}; name one of them")
+
+
+def _why_not(ip: IPv4Address, network: Network) -> str | None:
+    """Why nobody can have this address in the network; None when somebody can."""
+    subnet = next((subnet for subnet in network.subnets if ip in subnet), None)
+    if subnet is None:
+        return _subnets(network) if network.subnets else None
+    gateway = network.ip_range.network_address + 1 if network.ip_range else None
+    if ip in (gateway, _RESERVED, subnet.network_address, subnet.broadcast_address):
+        return f"Hetzner reserves it in network {network.name}"
+    return None
+
+
+def _holder(ip: IPv4Address, network: Network, present: CloudBalancer | None, snapshot: Snapshot) -> str | None:
+    """Who else has this address; None when nobody is known to."""
+    for server in snapshot.servers:
+        if (network.id, ip) in server.private_ips:
+            return f"server {server.name} has it"
+    for balancer in snapshot.load_balancers or ():
+        is_other = present is None or balancer.id != present.id
+        if is_other and any((place.network_id, place.ip) == (network.id, ip) for place in balancer.attachments):
+            return f"load balancer {balancer.spec.name} has it"
+    return None
+
+
+def _contested(rivals: Several) -> str | None:
+    asks = f"Services {rivals} ask" if rivals.count > 1 else f"Service {rivals} asks"
+    return f"{asks} for it as well" if rivals else None
+
+
+def _subnets(network: Network) -> str:
+    return f"network {network.name} has the subnets {', '.join(str(subnet) for subnet in network.subnets)}"

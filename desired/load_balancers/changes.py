@@ -1,0 +1,343 @@
+"""The addresses that a Service publishes: what its load balancer really has and speaks (ST-1 to ST-5, W-3)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from desired.annotations.choices import Protocol
+from desired.annotations.options import Options
+from desired.load_balancers.desired import Serving
+from desired.load_balancers.ordering import in_sequence
+from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
+from desired.load_balancers.parts import changed_parts, waits_for_certificate
+from desired.load_balancers.release import Leaving, Parting, for_good, shown_former, shown_time
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
+from desired.model.service import Ingress
+from desired.model.snapshot import Snapshot
+from desired.names import FINALIZER_BALANCER
+from desired.plan.change import Change, Claimed
+from desired.plan.kinds import Verb
+from desired.section import UNMANAGED, Unmanaged
+from desired.syntax.bounds import ADDRESS
+
+_VIP = "VIP"
+_PROXY = "Proxy"
+
+
+def desired_ingress(options: Options, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
+    """The entries of ``status.loadBalancer.ingress`` for a load balancer that is there, in the order of ST-2.
+
+    UNMANAGED when it has nothing to publish: a status is never emptied while its load balancer lives.
+    """
+    if not isinstance(options.hostname, Unmanaged):
+        return (Ingress(hostname=options.hostname),)
+    mode = _PROXY if _speaks_proxy(options, balancer) else _VIP
+    return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
+
+
+def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> bool:
+    """Whether both publish the same, in the same order.
+
+    An address is the same however it is written. No mode is VIP: that is what the API server makes of it, and one
+    before 1.30 drops the field, so that the status would be written again in every pass.
+    """
+    return [_meaning(entry) for entry in present] == [_meaning(entry) for entry in wanted]
+
+
+def _addresses(options: Options, balancer: CloudBalancer) -> list[IPv4Address | IPv6Address]:
+    addresses: list[IPv4Address | IPv6Address | None] = []
+    if balancer.spec.public_interface is True:
+        addresses += [balancer.ipv4, None if options.ipv6_disabled else balancer.ipv6]
+    if not options.disable_private_ingress:
+        addresses += [None if isinstance(place.ip, Unmanaged) else place.ip for place in balancer.attachments]
+    return [address for address in addresses if address is not None]
+
+
+def _speaks_proxy(options: Options, balancer: CloudBalancer) -> bool:
+    """What the listeners do, not what was asked of them (W-3); without a listener, what the first one will do."""
+    listeners = balancer.spec.listeners.values()
+    if not listeners:
+        return options.uses_proxyprotocol is True
+    return any(listener.proxyprotocol is True for listener in listeners)
+
+
+def _meaning(entry: Ingress) -> tuple[object, ...]:
+    return (_parsed(entry.ip), entry.hostname or "", entry.ip_mode or _VIP, entry.has_ports)
+
+
+def _parsed(text: str | None) -> object:
+    """The address that ``text`` is, or else the text: what somebody else published need not be one."""
+    if text is not None and ADDRESS.is_exceeded(text):
+        return text
+    try:
+        return ip_address(text or "")
+    except ValueError:
+        return text or ""
+
+
+def serving_changes(wish: Serving, snapshot: Snapshot) -> tuple[Change, ...]:
+    """The changes that give a Service the load balancer that it wants, each after what it needs."""
+    wanted = wish.wanted
+    if wanted is None:
+        return ()
+    claims = _claim(wish)
+    prepared = tuple(change.key for change in claims)
+    issue = _certificate(wish, wanted, prepared)
+    if wish.present is None:
+        create = _create(wish, wanted, prepared)
+        # A certificate is asked for only where there is a load balancer for it: the CA counts.
+        issue = tuple(replace(change, depends_on=(*change.depends_on, create.key)) for change in issue)
+        rest = _parts_to_come(wish, wanted, create, snapshot, tuple(change.key for change in issue))
+        return (*claims, *issue, create, *rest, *_status_to_come(wish, create))
+    present = wish.present
+    adopt = _adopt(wish, present, snapshot, prepared)
+    if isinstance(wish.match, Foreign | Contested):
+        return (*claims, *adopt) if adopt else ()
+    parts = [
+        replace(change, depends_on=(*(a.key for a in adopt), *change.depends_on))
+        for change in changed_parts(wish, wanted, present, snapshot, tuple(change.key for change in issue))
+    ]
+    adopt = tuple(
+        replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
+    )
+    status = _status(wish, present, tuple(a.key for a in adopt))
+    way = wish.options.use_private_ip
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, wish.size, to_private=way), *status)
+
+
+def leaving_changes(wish: Leaving) -> tuple[Change, ...]:
+    """The changes after which a Service may go: its load balancer is deleted or let go, then the Service is."""
+    if not wish.is_settled:
+        return ()
+    service, present = wish.service, wish.present
+    first: tuple[Change, ...] = ()
+    why = "the Service is being deleted" if service.deleted_at else "the Service no longer wants a load balancer"
+    named = "" if present is None else f"load balancer {present.id} {present.spec.name}"
+    if present is not None and wish.retained is not None:
+        until = None if wish.delete_at is None else shown_time(wish.delete_at)
+        change = Change(
+            key=f"{service.balancer_key}/retain",
+            kind="lb.retain",
+            verb=Verb.MODIFY,
+            before=owner_of(present.spec.labels),
+            after=wish.retained,
+            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was let go"
+            if until is None
+            else f"{why}: its load balancer is let go now, and deleted after {until}",
+            owner=service.key,
+            consequences=(f"{named} stays, and is paid for",)
+            if until is None
+            else (f"{named} is deleted after {until}, unless Service {service.id} comes back before",),
+        )
+        first = (change,)
+    elif present is not None:
+        change = Change(
+            key=service.balancer_key,
+            kind="lb.delete",
+            verb=Verb.REMOVE,
+            before=present.spec,
+            after=None,
+            reason=why,
+            owner=service.key,
+            consequences=_lost_addresses(present),
+        )
+        first = (change,)
+    release = Change(
+        key=f"{service.key}/release",
+        kind="service.release",
+        verb=Verb.REMOVE,
+        before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
+        after=None,
+        reason="its load balancer is let go" if first else f"{why}, and it has no load balancer",
+        owner=service.key,
+        depends_on=tuple(change.key for change in first),
+    )
+    return (*first, release)
+
+
+def parting_change(parting: Parting, snapshot: Snapshot) -> Change:
+    """The end of a load balancer that no Service wants back: it is deleted, or stays for good where somebody has
+    protected it meanwhile. When it is due is for a guard to say (``undo-window``)."""
+    balancer = parting.balancer
+    owner = owner_of(balancer.spec.labels)
+    why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(parting.due_at)} at the latest"
+    if balancer.is_protected:
+        return Change(
+            key=f"{balancer.key}/retain",
+            kind="lb.retain",
+            verb=Verb.MODIFY,
+            before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
+            after=for_good(owner, snapshot.taken_at),
+            reason=f"{why}; it is protected against deletion, and stays",
+            owner=balancer.key,
+            consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
+        )
+    return Change(
+        key=balancer.key,
+        kind="lb.delete",
+        verb=Verb.REMOVE,
+        before=balancer.spec,
+        after=None,
+        reason=why,
+        owner=balancer.key,
+        consequences=_lost_addresses(balancer),
+    )
+
+
+def _lost_addresses(present: CloudBalancer) -> tuple[str, ...]:
+    addresses = [str(address) for address in (present.ipv4, present.ipv6) if address]
+    return (f"its public addresses {' and '.join(addresses)} are lost for good",) if addresses else ()
+
+
+def _claim(wish: Serving) -> tuple[Change, ...]:
+    service = wish.service
+    if FINALIZER_BALANCER in service.finalizers:
+        return ()
+    change = Change(
+        key=f"{service.key}/finalizer",
+        kind="service.claim",
+        verb=Verb.ADD,
+        before=False,
+        after=True,
+        reason="keeps the Service from going before its load balancer has gone",
+        owner=service.key,
+    )
+    return (change,)
+
+
+def _certificate(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+    service, certificate = wish.service, wish.certificates.create
+    used = any(listener.protocol is Protocol.HTTPS for listener in wanted.listeners.values())
+    if certificate is None or wish.problems or not used:
+        return ()
+    change = Change(
+        key=f"certificate/{service.id}",
+        kind="certificate.create",
+        verb=Verb.ADD,
+        before=None,
+        after=certificate,
+        reason=f"the Service asks for a managed certificate for {', '.join(certificate.domains)}, and there is none",
+        owner=service.key,
+        depends_on=prepared,
+    )
+    return (change,)
+
+
+def _create(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
+    """One call makes all that is known by now. Its body has no field for a private address or a subnet, so who wants
+    one gets a network, and targets in it, one by one."""
+    service = wish.service
+    listeners = {port: listener for port, listener in wanted.listeners.items() if not waits_for_certificate(listener)}
+    place = wanted.attachment
+    chosen = isinstance(place, Attachment) and not (place.ip is UNMANAGED and place.ip_range is UNMANAGED)
+    later = chosen and wish.options.use_private_ip
+    after = replace(
+        wanted,
+        listeners=listeners,
+        attachment=UNMANAGED if chosen else place,
+        targets=frozenset() if later else wanted.targets,
+        ipv4_rdns=UNMANAGED,
+        ipv6_rdns=UNMANAGED,
+    )
+    published = [entry.ip or entry.hostname or "" for entry in service.ingress]
+    return Change(
+        key=service.balancer_key,
+        kind="lb.create",
+        verb=Verb.ADD,
+        before=None,
+        after=after,
+        reason=f"Service {service.id} wants a load balancer and has none",
+        owner=service.key,
+        consequences=(f"the Service was reachable as {', '.join(published)}; it gets other addresses",)
+        if published
+        else (),
+        depends_on=prepared,
+    )
+
+
+def _parts_to_come(
+    wish: Serving, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
+) -> Iterator[Change]:
+    """What the new load balancer will lack of ``wanted``: a chosen private address with the targets behind it, and the
+    listeners that wait for their certificate. Shown with the creation, and carried out once there is an id."""
+    made, size = create.after, wish.size.type
+    if not isinstance(made, LoadBalancer) or size is None:
+        return
+    members = () if isinstance(made.targets, Unmanaged) else tuple(sorted(made.targets, key=str))
+    places = (made.attachment,) if isinstance(made.attachment, Attachment) else ()
+    after = CloudBalancer(0, made, size, snapshot.taken_at, attachments=places, targets=members)
+    for change in changed_parts(wish, wanted, after, snapshot, issue):
+        yield replace(change, depends_on=(create.key, *change.depends_on))
+
+
+def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+    if isinstance(wish.match, Owned):
+        return ()
+    before = replace(owner_of(present.spec.labels), balancer_id=present.id)
+    stays = isinstance(wish.match, Adoptable) and wish.match.outlives_its_service
+    after = replace(
+        owner_of(labels_of(wish.service, snapshot.cluster_uid)),
+        balancer_id=present.id,
+        adopted=(before.adopted or "true") if stays else None,
+    )
+    if before == after:  # contested, and labelled as the Service's own already
+        return ()
+    change = Change(
+        key=wish.service.balancer_key,
+        kind="lb.adopt",
+        verb=Verb.MODIFY,
+        before=before,
+        after=after,
+        reason=_why_adopted(wish, present, stays=stays),
+        owner=wish.service.key,
+        depends_on=prepared,
+    )
+    return (change,)
+
+
+def _why_adopted(wish: Serving, present: CloudBalancer, *, stays: bool) -> str:
+    if isinstance(wish.match, Adoptable) and wish.match.returns:
+        return f"load balancer {present.id} was let go when a Service {wish.service.id} went, and goes back to it"
+    why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
+    return f"{why}; it was not made for it, and will outlive it" if stays else why
+
+
+def _consequence_of(change: Change) -> str:
+    part = change.key.split("/", 3)[-1].replace("/", " ")
+    return f"{part} is removed from it: the Service does not ask for that"
+
+
+def _status_to_come(wish: Serving, create: Change) -> Iterator[Change]:
+    service, hostname = wish.service, wish.options.hostname
+    yield Change(
+        key=f"{service.key}/status",
+        kind="service.status",
+        verb=Verb.MODIFY,
+        before=service.ingress,
+        after=KNOWN_AFTER_APPLY,
+        reason="publishes the addresses of the new load balancer"
+        if isinstance(hostname, Unmanaged)
+        else f"publishes {hostname} once there is a load balancer",
+        owner=service.key,
+        depends_on=(create.key,),
+    )
+
+
+_PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"})
+"""Options that say what is published: while one of them cannot be read, what is published stays."""
+
+
+def _status(wish: Serving, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
+    service = wish.service
+    wanted = UNMANAGED if wish.unclear & _PUBLISHING else desired_ingress(wish.options, present)
+    if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):
+        yield Change(
+            key=f"{service.key}/status",
+            kind="service.status",
+            verb=Verb.MODIFY,
+            before=service.ingress,
+            after=wanted,
+            reason=f"publishes what load balancer {present.id} really has",
+            owner=service.key,
+            depends_on=needed,
+        )

@@ -1,0 +1,298 @@
+"""What a Service that wants a load balancer should have: its one desired LoadBalancer, put together from the rules."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from desired.annotations.choices import Algorithm
+from desired.annotations.claims import judge_claim
+from desired.annotations.options import BadAnnotation, Options
+from desired.annotations.parsing import missing_for_creation, read_options
+from desired.annotations.table import BY_FIELD
+from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment
+from desired.load_balancers.certificates import CertificateWish, desired_certificates
+from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
+from desired.load_balancers.notes import (
+    notes_on_hidden_targets,
+    notes_on_match,
+    notes_on_name,
+    notes_on_place,
+    notes_on_public_interface,
+    notes_on_targets,
+)
+from desired.load_balancers.orphans import orphans
+from desired.load_balancers.ownership import (
+    BalancerMatch,
+    Missing,
+    Owned,
+    Undecided,
+    former_of,
+    labels_of,
+    match_balancers,
+    wanted_name,
+)
+from desired.load_balancers.release import Leaving, Parting, let_go, partings, window_of
+from desired.load_balancers.size import Demand, Size, fitting_size
+from desired.load_balancers.targets import (
+    DesiredTargets,
+    Roster,
+    a_roster,
+    count_targets,
+    desired_targets,
+    node_targets,
+)
+from desired.load_balancers.wanted import wants_balancer
+from desired.model.load_balancer import (
+    CloudBalancer,
+    Listener,
+    LoadBalancer,
+    Target,
+)
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.nodes.desired import DesiredNode
+from desired.plan.change import Note, NoteKind
+from desired.section import UNMANAGED, Unmanaged
+from desired.syntax.bounds import NOBODY, Several, several
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A Service that wants a load balancer, and everything that was decided on it."""
+
+    service: Service
+    options: Options
+    match: BalancerMatch
+    wanted: LoadBalancer | None
+    """None when nothing may be planned: too little is known, or what is asked for cannot be made."""
+    size: Size
+    certificates: CertificateWish
+    targets: DesiredTargets
+    problems: tuple[BadAnnotation, ...] = ()
+    """Why nothing but the targets of a load balancer that is there is looked after, or none is created."""
+    unclear: frozenset[str] = frozenset()
+    """Fields of the options that cannot be read, or cannot be had."""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def present(self) -> CloudBalancer | None:
+        """The load balancer that is compared with ``wanted``; None when one has to be created, or none is known."""
+        return None if isinstance(self.match, Missing | Undecided) else self.match.balancer
+
+
+def serve(
+    service: Service,
+    match: BalancerMatch,
+    snapshot: Snapshot,
+    settings: Settings,
+    members_of: Callable[[Options], Roster],
+    rivals: Several = NOBODY,
+) -> Serving:
+    """What ``service`` should have. ``match`` says which load balancer is its own, ``members_of`` which Nodes may get
+    its traffic, ``rivals`` which other Services ask for the same private address."""
+    defaults = settings.balancer_defaults
+    options, bad = read_options(service.claim.annotations, defaults)
+    present = None if isinstance(match, Missing | Undecided) else match.balancer
+    judgement = judge_claim(service.claim, defaults, has_network=settings.network is not None)
+    is_created = present is None and not isinstance(match, Undecided)
+    absent = () if is_created else [problem.key for problem in missing_for_creation(options, bad)]
+    problems = [
+        *(problem for problem in judgement.problems if problem.key not in absent),
+        *attachment_problems(options, present, snapshot, rivals),
+    ]
+    certificates = desired_certificates(service, options, snapshot)
+    members = members_of(options)
+    ports = desired_listeners(service, options, certificates.ids)
+    demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
+    size = fitting_size(options, present, demand, snapshot)
+    if problems and present is not None:  # its type is not touched, so that it holds what it holds
+        size = replace(size, type=present.type)
+    targets = desired_targets(members, present, size.type.max_targets if size.type else None)
+    notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text) for remark in judgement.remarks]
+    notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
+    notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
+    notes += [*certificates.notes, *notes_on_match(service, match)]
+    unclear = frozenset(_fields_of(problems))
+    serving = Serving(service, options, match, None, size, certificates, targets, tuple(problems), unclear)
+    if present is None:
+        wanted, why = _to_create(serving, ports, snapshot)
+        if wanted is not None and window_of(service, settings):
+            wanted = replace(wanted, former=former_of(service))
+    elif problems and not isinstance(match, Owned):
+        wanted, why = None, ()
+    elif problems:
+        wanted, why = _unchanged_but_targets(present, targets, unclear, snapshot, options), ()
+    else:
+        wanted, why = _to_change(serving, present, ports, snapshot, reset=settings.reset_unset)
+    notes += [*why, *(notes_on_targets(service, targets, present) if size.type else ())]
+    return replace(serving, wanted=wanted, notes=tuple(notes))
+
+
+def _to_create(
+    serving: Serving, ports: Mapping[int, Listener], snapshot: Snapshot
+) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
+    """The load balancer to create; None when that would go wrong, or may not be (``serving.match``)."""
+    options, service, size = serving.options, serving.service, serving.size.type
+    if serving.problems or size is None or isinstance(serving.match, Undecided):
+        return None, ()
+    listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates)
+    hidden = tuple(notes_on_hidden_targets(service, options, public=_public(options)))
+    return LoadBalancer(
+        name=wanted_name(service, options),
+        labels=labels_of(service, snapshot.cluster_uid),
+        type=size.name,
+        location=None if isinstance(options.location, Unmanaged) else options.location,
+        zone=None if isinstance(options.network_zone, Unmanaged) else options.network_zone,
+        algorithm=options.algorithm_type,
+        public_interface=_public(options),
+        attachment=wanted_attachment(options, snapshot),
+        ipv4_rdns=options.ipv4_rdns,
+        ipv6_rdns=options.ipv6_rdns,
+        listeners=listeners,
+        targets=frozenset() if hidden else _targets(serving.targets, options, snapshot),
+    ), (*notes, *hidden)
+
+
+def _to_change(
+    serving: Serving, present: CloudBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, *, reset: bool
+) -> tuple[LoadBalancer, tuple[Note, ...]]:
+    """What the load balancer that is there should become; what nobody asks for stays as it is (W-3)."""
+    options, service, spec = serving.options, serving.service, present.spec
+    size = serving.size.type or present.type
+    complete = {port: filled(wanted, spec.listeners.get(port), reset=reset) for port, wanted in ports.items()}
+    listeners, notes = possible_listeners(service, complete, spec.listeners, size.max_services, serving.certificates)
+    targets = _targets(serving.targets, options, snapshot)
+    taken = tuple(notes_on_name(service, options, present, snapshot))
+    needed = tuple(notes_on_public_interface(service, options, present, targets))
+    algorithm, public = options.algorithm_type, UNMANAGED if needed else _public(options)
+    if reset:
+        algorithm = Algorithm.ROUND_ROBIN if isinstance(algorithm, Unmanaged) else algorithm
+        public = True if isinstance(public, Unmanaged) else public
+    ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
+    hidden = tuple(notes_on_hidden_targets(service, options, public=ends_as))
+    return LoadBalancer(
+        name=spec.name if isinstance(options.name, Unmanaged) or taken else options.name,
+        labels={**spec.labels, **labels_of(service, snapshot.cluster_uid)},
+        type=size.name,
+        location=spec.location,
+        zone=spec.zone,
+        algorithm=algorithm,
+        public_interface=public,
+        attachment=wanted_attachment(options, snapshot),
+        ipv4_rdns=options.ipv4_rdns,
+        ipv6_rdns=options.ipv6_rdns,
+        listeners=_without_kept_redirect(listeners),
+        targets=UNMANAGED if hidden else targets,
+    ), (*notes, *taken, *hidden, *(() if targets is UNMANAGED else needed), *notes_on_place(service, options, present))
+
+
+def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Listener]:
+    """A redirect takes port 80: one that is only kept goes where the Service has that port itself (W-3, W-10)."""
+    if 80 not in listeners:
+        return listeners
+    return {
+        port: replace(listener, http=replace(listener.http, redirect_http=False))
+        if listener.http is not None and listener.http.redirect_http is True
+        else listener
+        for port, listener in listeners.items()
+    }
+
+
+def _unchanged_but_targets(
+    present: CloudBalancer, targets: DesiredTargets, unclear: Collection[str], snapshot: Snapshot, options: Options
+) -> LoadBalancer:
+    """While an annotation is wrong nothing else is touched, but Nodes come and go all the same. For that it has to be
+    clear who is a target, and the load balancer as it is has to reach targets in the way that is asked for."""
+    spec = present.spec
+    certain = not {"node_selector", "use_private_ip", "disable_public_network"} & set(unclear)
+    certain = certain and _reaches_targets(present, options, snapshot)
+    return replace(
+        spec,
+        algorithm=UNMANAGED,
+        public_interface=UNMANAGED,
+        attachment=UNMANAGED,
+        ipv4_rdns=UNMANAGED,
+        ipv6_rdns=UNMANAGED,
+        targets=_targets(targets, options, snapshot) if certain else UNMANAGED,
+    )
+
+
+def _reaches_targets(present: CloudBalancer, options: Options, snapshot: Snapshot) -> bool:
+    if options.use_private_ip:
+        return network_id(snapshot) in {place.network_id for place in present.attachments}
+    return present.spec.public_interface is True
+
+
+def _targets(wanted: DesiredTargets, options: Options, snapshot: Snapshot) -> frozenset[Target] | Unmanaged:
+    """By private address nothing can be said of targets while the network cannot be read."""
+    return UNMANAGED if options.use_private_ip and network_id(snapshot) is None else wanted.targets
+
+
+def _public(options: Options) -> bool | Unmanaged:
+    disabled = options.disable_public_network
+    return UNMANAGED if isinstance(disabled, Unmanaged) else not disabled
+
+
+def _certificate_count(certificates: CertificateWish) -> int:
+    return len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
+
+
+def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
+    keys = {problem.key for problem in problems}
+    return (field for field, row in BY_FIELD.items() if row.full_key in keys or row.variable in keys)
+
+
+def desired_services(
+    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
+) -> tuple[Mapping[str, Serving | Leaving], tuple[Parting, ...], tuple[Note, ...]]:
+    """Id of each Service that is looked after → what it should have; what was let go and has nobody any more; and notes
+    on what is left alone.
+
+    ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
+    """
+    if snapshot.services is None:
+        return {}, (), ()
+    desired: dict[str, Serving | Leaving] = {}
+    unreadable = snapshot.services.unreadable
+    notes = [Note(f"service/{key}", NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
+    matches = match_balancers(snapshot, settings)
+    asked = _private_addresses(snapshot.services, settings)
+    known: dict[object, Roster] = {}
+
+    def members_of(options: Options) -> Roster:
+        """Services that ask for the same Nodes in the same way share the answer: there may be thousands of Nodes."""
+        asked = (options.use_private_ip, options.node_selector)
+        if asked not in known:
+            known[asked] = a_roster(node_targets(options, network_id(snapshot), snapshot, nodes, settings))
+        return known[asked]
+
+    for key, match in matches.items():
+        service = snapshot.services.items[key]
+        wish = (
+            serve(service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id))
+            if wants_balancer(service)
+            else let_go(service, match, snapshot, settings)
+        )
+        desired[key] = wish
+        notes += wish.notes
+    parting = partings(snapshot, matches)
+    planned = {each.balancer.id for each in parting}
+    for orphan in orphans(snapshot, matches):
+        balancer = orphan.balancer
+        if balancer.id in planned:
+            continue
+        text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; see reconcile orphans"
+        notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
+    return desired, parting, tuple(notes)
+
+
+def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:
+    """Id of each Service that asks for a private address → all who ask for that one."""
+    asked: dict[object, list[str]] = {}
+    for service in services:
+        if wants_balancer(service):
+            options, _ = read_options(service.claim.annotations, settings.balancer_defaults)
+            if not isinstance(options.private_ipv4, Unmanaged):
+                asked.setdefault(options.private_ipv4, []).append(service.id)
+    together = map(several, asked.values())
+    return {key: asking for asking in together for key in asking.everybody}

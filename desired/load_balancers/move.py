@@ -1,0 +1,153 @@
+"""What a load balancer loses with its place in a private network, and what it gets back with the next one (LB-7).
+
+Everything that is reached through the network goes: the servers of Nodes, and what others have added, which no Node
+tells of. Of the latter labels say what comes back, so that it is not forgotten when a run ends half way.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, ip_address
+
+from desired.load_balancers.targets import Roster
+from desired.model.load_balancer import (
+    Attachment,
+    CloudBalancer,
+    IpTarget,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+    is_private,
+)
+from desired.model.snapshot import Snapshot
+from desired.names import LABEL_RETURNING
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
+from desired.section import Absent, Present, Unmanaged
+
+MOST_LABELS = 40
+"""How many labels the memory of a move may take: more than enough for the longest selector that Hetzner takes."""
+_PIECE = 60
+_LONGEST_SELECTOR = 1000
+_LONGEST_ID = 16
+
+
+def may_return(
+    target: Target, place: Attachment | Unmanaged | None, present: CloudBalancer, snapshot: Snapshot
+) -> bool:
+    """Whether the load balancer can reach ``target`` again from its next place in a network."""
+    if not isinstance(place, Attachment) or is_dead(target, snapshot):
+        return False
+    stays = any(there.network_id == place.network_id for there in present.attachments)
+    match target:
+        case ServerTarget(server_id=server_id):
+            server = snapshot.servers.items.get(server_id)
+            return server is None or any(network == place.network_id for network, _ in server.private_ips)
+        case SelectorTarget():
+            return True
+        case IpTarget(ip=ip):
+            network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+            address = ip_address(ip)
+            return stays or (network is not None and any(address in subnet for subnet in network.subnets))
+
+
+def unknown_to_nodes(targets: Collection[Target], roster: Roster) -> tuple[Target, ...]:
+    """Those of the targets that no later pass would want for the sake of a Node."""
+    of_nodes = set(roster.candidates.values())
+    return tuple(target for target in targets if target not in of_nodes)
+
+
+def is_dead(target: Target, snapshot: Snapshot) -> bool:
+    """Whether nothing is lost with the target: its server is gone."""
+    return isinstance(target, ServerTarget) and isinstance(snapshot.servers.find(target.server_id), Absent)
+
+
+def spoken(target: Target) -> str:
+    """What a target is called in sentences: ``server 7``, ``address 10.0.0.9``, ``label selector role=worker``."""
+    match target:
+        case ServerTarget(server_id=server_id):
+            return f"server {server_id}"
+        case IpTarget(ip=ip):
+            return f"address {ip}"
+        case SelectorTarget(selector=selector):
+            return f"label selector {selector}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What serves while the load balancer is between two places, or has left its network for good."""
+
+    lost: tuple[Target, ...]
+    """The targets that stop to serve."""
+    serving: int
+    """How many go on."""
+
+
+def gap_of(present: CloudBalancer, changes: Collection[Change]) -> Gap:
+    """What these changes of one load balancer leave of its traffic while it leaves a network.
+
+    What is reported healthy by any listener serves; what is not checked yet may be lost, and is not relied on. What is
+    switched to its other address, or removed, is so before the load balancer leaves.
+    """
+    if not any(change.kind == "lb.network" and change.before is not None for change in changes):
+        return Gap((), 0)
+    targets = [change for change in changes if change.kind == "lb.target"]
+    switched = {change.before for change in targets if change.verb is Verb.MODIFY}
+    removed = {change.before for change in targets if change.verb is Verb.REMOVE}
+    left = [target for target in present.targets if target not in removed]
+    serving = [target for target in left if present.passed(target)]
+    leaving = {target for target in left if is_private(target) and target not in switched}
+    lost = tuple(target for target in left if target in leaving and (target in serving or present.is_unchecked(target)))
+    return Gap(lost, len(set(serving) - leaving))
+
+
+def remembered(labels: Mapping[str, str]) -> tuple[Target, ...]:
+    """The targets that the labels of a load balancer say it gets back. What cannot be read counts for nothing."""
+    pieces: list[str] = []
+    while len(pieces) < MOST_LABELS and (piece := labels.get(f"{LABEL_RETURNING}{len(pieces)}")) is not None:
+        pieces.append(piece[1:-1])
+    text = "".join(pieces)
+    try:
+        lines = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().split("\n")
+    except (Error, ValueError):
+        return ()
+    return tuple(target for line in lines for target in _target(line))
+
+
+def labels_for(targets: Sequence[Target]) -> Mapping[str, str] | None:
+    """The labels that say which targets come back; None when it does not fit into them."""
+    if not targets:
+        return {}
+    text = urlsafe_b64encode("\n".join(sorted(map(_name, targets))).encode()).decode().rstrip("=")
+    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+    # A label begins and ends with a letter or a digit, which such a text need not.
+    labels = {f"{LABEL_RETURNING}{number}": f"x{piece}x" for number, piece in enumerate(pieces)}
+    return labels if len(labels) <= MOST_LABELS else None
+
+
+def memory_in(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Those of the labels that say what comes back."""
+    return {key: value for key, value in labels.items() if key.startswith(LABEL_RETURNING)}
+
+
+def _target(line: str) -> Iterator[Target]:
+    """The private target that has this name; nothing for what is never remembered."""
+    kind, _, name = line.partition(":")
+    match kind:
+        case "server" if name.isascii() and name.isdigit() and len(name) < _LONGEST_ID:
+            yield ServerTarget(int(name), use_private_ip=True)
+        case "selector" if 0 < len(name) <= _LONGEST_SELECTOR:
+            yield SelectorTarget(name, use_private_ip=True)
+        case "ip":
+            try:
+                target = IpTarget(str(IPv4Address(name)))
+            except ValueError:
+                return
+            if is_private(target):
+                yield target
+
+
+def _name(target: Target) -> str:
+    """As in its key: ``server:7``."""
+    return target.suffix.removeprefix("target/")

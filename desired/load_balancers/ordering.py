@@ -1,0 +1,161 @@
+"""In which order the changes of one load balancer are made, so that traffic never stops and the API accepts each one.
+
+Add before remove where there is headroom; at a limit one is swapped for another (W-10). By direction: the public
+interface comes before the targets that need it and goes after those that needed it (W-1).
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from desired.load_balancers.size import Size
+from desired.load_balancers.switch import turn_of
+from desired.model.load_balancer import Attachment, CloudBalancer, Listener, ServerTarget, Target, is_private
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
+
+
+def in_sequence(
+    changes: Sequence[Change], present: CloudBalancer, size: Size, *, to_private: bool | None = None
+) -> tuple[Change, ...]:
+    """The changes of parts of ``present`` in their order, each of which follows the one before it. ``to_private`` is
+    by which address servers are to be reached, None where nobody says: what is switched to the other one goes back."""
+    larger = size.type is not None and size.type.max_targets >= present.type.max_targets
+    room = size.type if larger and size.type is not None else present.type
+    by_kind: dict[str, list[Change]] = {}
+    for change in sorted(changes, key=lambda change: change.key):
+        by_kind.setdefault(change.kind, []).append(change)
+
+    def of(kind: str) -> list[Change]:
+        return by_kind.pop(kind, [])
+
+    types, public, networks = of("lb.type"), of("lb.public_interface"), of("lb.network")
+    targets = of("lb.target")
+    early = _before_it_leaves(targets, networks)
+    late = [change for change in targets if change not in early]
+    headroom = room.max_targets - len(present.targets)
+    gone = [c for c in early if c.verb is Verb.REMOVE] + [c for c in late if c.after in present.targets]
+    hangs_on_others = _hangs_on_others(targets, present)
+    ordered = [
+        *of("lb.adopt"),
+        *of("lb.identity"),
+        *of("lb.algorithm"),
+        *of("lb.rdns"),
+        *(change for change in public if change.after),
+        *(types if larger else ()),
+        *_targets(early, headroom, present, to_private, hangs_on_others=hangs_on_others),
+        *sorted(networks, key=_removals_first),
+        *_listeners(of("lb.listener"), room.max_services - len(present.spec.listeners)),
+        *_targets(late, headroom + len(gone), present, to_private, hangs_on_others=hangs_on_others),
+        *(change for change in public if not change.after),
+        *(() if larger else types),
+        *(change for rest in by_kind.values() for change in rest),
+    ]
+    return _chained(ordered)
+
+
+def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: int) -> list[Change]:
+    """All of both: additions as long as there is headroom, then a removal before each, on which it depends, as the API
+    would refuse it otherwise; removals that are left, last."""
+    waiting = deque(removals)
+    ordered = []
+    for add in adds:
+        if headroom <= 0 and waiting:
+            ordered.append(waiting.popleft())
+            ordered.append(_needing(add, ordered[-1:]))
+            continue
+        ordered.append(add)
+        headroom -= 1
+    return [*ordered, *waiting]
+
+
+def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
+    """A redirect takes port 80 as well as its own: what frees it goes before what takes it (W-10)."""
+    adds, modifies, removals = _by_verb(changes)
+    is_taken = any(_takes_80(change.after) for change in (*adds, *modifies))
+    freeing = [c for c in (*removals, *modifies) if is_taken and _takes_80(c.before) and not _takes_80(c.after)]
+    others = [change for change in modifies if change not in freeing]
+    rest = [change for change in removals if change not in freeing]
+    return [*freeing, *others, *interleaved(adds, rest, headroom + len(removals) - len(rest))]
+
+
+def _takes_80(side: object) -> bool:
+    if not isinstance(side, Listener):
+        return False
+    return side.port == 80 or (side.http is not None and side.http.redirect_http is True)
+
+
+def _before_it_leaves(targets: Sequence[Change], networks: Sequence[Change]) -> list[Change]:
+    """The changes of targets that come before the load balancer leaves a network, and loses what is reached through it:
+    all of them, or if some will be reached through the next network, those that are reached through the old one only.
+    """
+    if not any(isinstance(change.before, Attachment) for change in networks):
+        return []
+    needs_network = any(_is_private(change.after) for change in targets)
+    return [c for c in targets if not needs_network or (_is_private(c.before) and not _is_private(c.after))]
+
+
+def _is_private(side: object) -> bool:
+    return isinstance(side, Target) and is_private(side)
+
+
+def _targets(
+    changes: Sequence[Change],
+    headroom: int,
+    present: CloudBalancer,
+    to_private: bool | None,
+    *,
+    hangs_on_others: bool,
+) -> list[Change]:
+    """Dead ones make room first, then come the new ones, then addresses are switched one by one: the next only when all
+    before it went well, so that at most one is out, in however many passes. What goes back to the address that it had
+    waits for nobody. Where traffic hangs on those that come, those that go wait for them likewise."""
+    adds, switched, removals = _by_verb(changes)
+    back = [c for c in switched if to_private is not None and _is_private(c.after) is not to_private]
+    flips = sorted((c for c in switched if c not in back), key=lambda change: turn_of(change, present))
+    dead = [change for change in removals if not change.consequences]
+    living = [change for change in removals if change.consequences]
+    mixed = [*back, *interleaved(adds, [*dead, *living], headroom)]
+    last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
+    one_by_one = [_needing(flip, flips[place - 1 : place] if place else adds) for place, flip in enumerate(flips)]
+    ordered = [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
+    if not hangs_on_others:
+        return ordered
+    return [_after(change, ordered[:place]) if change in living else change for place, change in enumerate(ordered)]
+
+
+def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
+    """Whether fewer than half of the living targets would be left, if none of those came that should, and the one got
+    lost whose address is just switched. Whom a selector means, and whether an address serves, nobody knows here."""
+    _, flips, removals = _by_verb(targets)
+    removals = [change for change in removals if isinstance(change.before, ServerTarget)]
+    living = [change for change in removals if change.consequences]
+    servers = sum(isinstance(target, ServerTarget) for target in present.targets)
+    had = servers - (len(removals) - len(living))
+    return bool(living) and (had - len(living) - bool(flips)) * 2 < had
+
+
+def _after(change: Change, before: Sequence[Change]) -> Change:
+    return _needing(change, [other for other in before if other.verb is not Verb.REMOVE])
+
+
+def _needing(change: Change, needed: Sequence[Change]) -> Change:
+    return replace(change, depends_on=(*change.depends_on, *(other.key for other in needed)))
+
+
+def _by_verb(changes: Sequence[Change]) -> tuple[list[Change], list[Change], list[Change]]:
+    adds, modifies, removals = ([c for c in changes if c.verb is verb] for verb in (Verb.ADD, Verb.MODIFY, Verb.REMOVE))
+    return adds, modifies, removals
+
+
+def _removals_first(change: Change) -> bool:
+    return change.verb is not Verb.REMOVE
+
+
+def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
+    """Each follows the one before: the change before it is tried first, whatever comes of it."""
+    befores = [None, *ordered]
+    return tuple(
+        replace(change, follows=(*change.follows, before.key)) if before else change
+        for before, change in zip(befores, ordered, strict=False)
+    )

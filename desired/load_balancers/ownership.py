@@ -1,0 +1,321 @@
+"""Names and labels by which a load balancer is known."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from types import MappingProxyType
+
+from desired.annotations.options import Defaults, Options
+from desired.annotations.parsing import read_options
+from desired.load_balancers.wanted import needs_cleanup, wants_balancer
+from desired.model.load_balancer import CloudBalancer, Owner
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_RETURNING,
+    LABEL_SERVICE_UID,
+    LABEL_SWITCH,
+)
+from desired.section import Present, Section, Unknown, Unmanaged
+from desired.syntax.bounds import Several, several
+
+_LONGEST = 32
+_LONGEST_LABEL = 63
+"""Characters that the value of a label may have (Hetzner Cloud API, labels)."""
+
+
+def default_name(service_uid: str) -> str:
+    """``a`` and the UID without its dashes, cut to 32 characters (ID-1)."""
+    return f"a{service_uid.replace('-', '')}"[:_LONGEST]
+
+
+def wanted_name(service: Service, options: Options) -> str:
+    """The name that the Service's load balancer has when it is created, and is looked for by."""
+    return default_name(service.uid) if isinstance(options.name, Unmanaged) else options.name
+
+
+def owner_of(labels: Mapping[str, str]) -> Owner:
+    """Whom these labels of Hetzner's name."""
+    return Owner(
+        labels.get(LABEL_CLUSTER_UID),
+        labels.get(LABEL_SERVICE_UID),
+        labels.get(LABEL_RELEASED),
+        adopted=labels.get(LABEL_ADOPTED),
+        former=labels.get(LABEL_FORMER),
+        delete_after=labels.get(LABEL_DELETE_AFTER),
+    )
+
+
+def without_memory(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels without those that remember how far the targets are switched, and which come back after a move: they
+    mean nothing to the next owner."""
+    return {key: text for key, text in labels.items() if key != LABEL_SWITCH and not key.startswith(LABEL_RETURNING)}
+
+
+def former_of(service: Service) -> str:
+    """The Service by its namespace and name, as the value of a label: ``NAMESPACE.NAME``, as neither has a dot; where
+    that is too long a digest, which has none."""
+    return former_by_name(service.namespace, service.name)
+
+
+def former_by_name(namespace: str, service: str) -> str:
+    """The same for a Service that is only known by its names."""
+    name = f"{namespace}.{service}"
+    return name if len(name) <= _LONGEST_LABEL else f"sha256-{sha256(name.encode()).hexdigest()[:40]}"
+
+
+def labels_of(service: Service, cluster_uid: Present[str] | Unknown) -> Mapping[str, str]:
+    """The labels that say whose a load balancer or certificate is (design section 5)."""
+    cluster = {LABEL_CLUSTER_UID: cluster_uid.value} if isinstance(cluster_uid, Present) else {}
+    return {LABEL_SERVICE_UID: service.uid, **cluster}
+
+
+_NONE: Mapping[str, CloudBalancer] = MappingProxyType({})
+_NOBODY: Mapping[str, Service] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """It has the Service's label, and nobody else's."""
+
+    balancer: CloudBalancer
+
+
+@dataclass(frozen=True, slots=True)
+class Adoptable:
+    """It has the name that the Service asks for, and no living owner."""
+
+    balancer: CloudBalancer
+    """Without the labels that remember what another owner began with its targets: the adoption takes them off."""
+    is_stranger: bool = False
+    """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
+    is_nobodys: bool = False
+    """Whether no Service owned it that anything tells of: no label names one, and its name is not the default one of
+    the Service that asks for it, which nothing else would have."""
+    is_anothers: bool = False
+    """Whether it was let go with a Service of another namespace or name, as its label says."""
+    is_awaited: bool = False
+    """Whether that one gets it back if it returns."""
+    returns: bool = False
+    """Whether it was let go when a Service of this namespace and name went, and is given back."""
+
+    @property
+    def outlives_its_service(self) -> bool:
+        """Whether the Service that takes it over has not made it: then it is let go with the Service, not deleted."""
+        return self.is_nobodys or self.is_stranger or owner_of(self.balancer.spec.labels).adopted is not None
+
+    @property
+    def is_in_use_by_nobody_known(self) -> bool:
+        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster, or its label that
+        it was for another Service."""
+        is_foreign = self.is_anothers or owner_of(self.balancer.spec.labels).cluster_uid is None
+        return self.is_nobodys and is_foreign and is_in_use(self.balancer)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A complete list has none for the Service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Somebody else's, and no word of a person makes it the Service's."""
+
+    balancer: CloudBalancer
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """Several Services ask for one name: none of them gets it, nor keeps it from drifting, until that is settled."""
+
+    balancer: CloudBalancer | None
+    """The one that has the name or the Service's label; None when there is none."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Too little is known, or several load balancers have the Service's label."""
+
+    why: str
+    is_ambiguous: bool = False
+
+
+BalancerMatch = Owned | Adoptable | Missing | Foreign | Contested | Undecided
+
+
+def is_in_use(balancer: CloudBalancer) -> bool:
+    """Whether it has a port or a target: then traffic may go through it."""
+    return bool(balancer.spec.listeners or balancer.targets)
+
+
+def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether what has these labels was let go for a while: of this cluster for certain, nobody's now, and not let go
+    for good."""
+    is_ours = owner.cluster_uid is not None and Present(owner.cluster_uid) == snapshot.cluster_uid
+    return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
+
+
+def goes_back_to(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether what has these labels was let go for a while when a Service of this namespace and name went."""
+    return may_come_back(owner, snapshot) and owner.former == former_of(service)
+
+
+def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
+    """The label that names a Service which has gone → the load balancer that was let go then, and that a Service of
+    this namespace and name gets back; of several the one that was let go last."""
+    listed = snapshot.load_balancers or ()
+    found = [balancer for balancer in listed if may_come_back(owner_of(balancer.spec.labels), snapshot)]
+    found.sort(key=lambda balancer: (owner_of(balancer.spec.labels).delete_after or "", balancer.id))
+    return {owner_of(balancer.spec.labels).former or "": balancer for balancer in found}
+
+
+def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
+    """Id of each Service that wants a load balancer, or has to let go of one → which one that is."""
+    services = tuple(snapshot.services or ())
+    balancers = snapshot.load_balancers
+    wanting = {service.id: service for service in services if wants_balancer(service)}
+    names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
+    asking = _asking(names)
+    by_uid = _by_service(balancers or ())
+    left = left_behind(snapshot)
+    heirs = {former_of(service): service for service in wanting.values() if service.uid not in by_uid} if left else {}
+    matches: dict[str, BalancerMatch] = {}
+    for service in services:
+        if service.id in wanting:
+            name = names[service.id]
+            found = _match(service, name, by_uid, snapshot, left, heirs)
+            rivals = None if name is None else asking[name].besides(service.id)
+            matches[service.id] = _contested(found, name, rivals) if rivals else found
+        elif needs_cleanup(service):
+            matches[service.id] = _match(service, None, by_uid, snapshot)
+    return matches
+
+
+def _match(
+    service: Service,
+    name: str | None,
+    by_uid: Mapping[str, list[CloudBalancer]],
+    snapshot: Snapshot,
+    left: Mapping[str, CloudBalancer] = _NONE,
+    heirs: Mapping[str, Service] = _NOBODY,
+) -> BalancerMatch:
+    """``left`` is what was let go for a while, ``heirs`` who would get that back.
+    ``name`` is None where only the label counts: at deletion (ID-4), or while the name cannot be read."""
+    balancers = snapshot.load_balancers
+    if balancers is None:
+        return Undecided("the load balancers were not read")
+    labelled = by_uid.get(service.uid, [])
+    ours = [balancer for balancer in labelled if _of_this_cluster(balancer, snapshot)]
+    if len(ours) > 1 and isinstance(snapshot.cluster_uid, Unknown):
+        return Undecided(f"several load balancers have the label of this Service: {snapshot.cluster_uid.why}")
+    if len(ours) > 1:
+        ids = ", ".join(str(balancer.id) for balancer in ours)
+        why = f"load balancers {ids} all have the label of this Service: remove the label from those that are not its"
+        return Undecided(why, is_ambiguous=True)
+    if ours:
+        return Owned(ours[0])
+    gap = _gap(balancers)
+    if gap is not None:
+        return Undecided(gap)
+    if name is None:
+        return Missing()
+    if labelled:
+        return Foreign(labelled[0], _other_cluster(labelled[0]))
+    named = _by_name(service, name, balancers, snapshot, heirs)
+    back = left.get(former_of(service)) if left else None
+    # Who names another one wants that: what was let go then goes at its time.
+    is_free = isinstance(named, Missing) or (isinstance(named, Adoptable) and named.balancer == back)
+    return Adoptable(back, returns=True) if back is not None and is_free else named
+
+
+def _by_name(
+    service: Service,
+    name: str,
+    balancers: Section[int, CloudBalancer],
+    snapshot: Snapshot,
+    heirs: Mapping[str, Service],
+) -> BalancerMatch:
+    found = next((balancer for balancer in balancers if balancer.spec.name == name), None)
+    if found is None:
+        return Missing()
+    owner = owner_of(found.spec.labels)
+    if not _of_this_cluster(found, snapshot):
+        return Foreign(found, _other_cluster(found))
+    heir = heirs.get(owner.former or "") if may_come_back(owner, snapshot) else None
+    if heir is not None and heir.id != service.id:
+        return Foreign(found, f"load balancer {found.id} {name!r} goes back to Service {heir.id}")
+    services = snapshot.services
+    for other in services or ():
+        if other.uid == owner.service_uid:
+            return Foreign(found, f"load balancer {found.id} {name!r} belongs to Service {other.id}")
+    gap = "the Services were not read" if services is None else _gap(services)
+    if gap is not None:
+        return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
+    if not goes_back_to(service, owner, snapshot):
+        found = replace(found, spec=replace(found.spec, labels=without_memory(found.spec.labels)))
+    is_anothers = owner.service_uid is None and owner.former not in (None, former_of(service))
+    return Adoptable(
+        found,
+        is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
+        is_nobodys=owner.service_uid is None and name != default_name(service.uid),
+        is_anothers=is_anothers,
+        is_awaited=is_anothers and may_come_back(owner, snapshot),
+    )
+
+
+def _asking(names: Mapping[str, str | None]) -> Mapping[str, Several]:
+    """Name → who asks for it: told once for all of them, of whom there may be thousands."""
+    asking: dict[str, list[str]] = {}
+    for key, name in names.items():
+        if name is not None:
+            asking.setdefault(name, []).append(key)
+    return {name: several(keys) for name, keys in asking.items()}
+
+
+def _contested(found: BalancerMatch, name: str | None, rivals: Several) -> BalancerMatch:
+    balancer = found.balancer if isinstance(found, Owned | Adoptable | Foreign) else None
+    ask = f"Service {rivals} asks" if rivals.count == 1 else f"Services {rivals} ask"
+    why = f"{ask} for a load balancer named {name!r} as well: give each a name of its own"
+    return Contested(balancer, why)
+
+
+def _name(service: Service, defaults: Defaults) -> str | None:
+    """The name that the Service asks for; None when the annotation cannot be read."""
+    options, bad = read_options(service.claim.annotations, defaults)
+    return None if "name" in bad else wanted_name(service, options)
+
+
+def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBalancer]]:
+    found: dict[str, list[CloudBalancer]] = {}
+    for balancer in balancers:
+        uid = owner_of(balancer.spec.labels).service_uid
+        if uid is not None:
+            found.setdefault(uid, []).append(balancer)
+    return found
+
+
+def _of_this_cluster(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
+    """Whether no other cluster's label is on it. While our own identity is unknown nothing is written anyway."""
+    cluster_uid = owner_of(balancer.spec.labels).cluster_uid
+    mine = snapshot.cluster_uid
+    return cluster_uid is None or not isinstance(mine, Present) or cluster_uid == mine.value
+
+
+def _other_cluster(balancer: CloudBalancer) -> str:
+    uid = owner_of(balancer.spec.labels).cluster_uid
+    return f"load balancer {balancer.id} {balancer.spec.name!r} belongs to cluster {uid}"
+
+
+def _gap(section: Section[str, Service] | Section[int, CloudBalancer]) -> str | None:
+    """Why something that was not found may be there all the same; None when it is not."""
+    if not section.complete:
+        return section.why_incomplete
+    return min(section.unreadable.values(), default=None)

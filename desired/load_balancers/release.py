@@ -1,0 +1,201 @@
+"""The undo window: a load balancer whose Service is gone is let go first, and deleted later (D26).
+
+Until it is deleted a Service of the same namespace and name gets it back with its addresses. What has to be known for
+that is on the load balancer: whose it was, and after when it goes. Only what has exactly the labels that this product
+writes is ever deleted for them.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from desired.annotations.choices import DeletionPolicy
+from desired.annotations.options import Defaults
+from desired.annotations.parsing import deletion_policy, is_deletion_asked_for, read_options
+from desired.annotations.table import BY_FIELD
+from desired.load_balancers.ownership import (
+    BalancerMatch,
+    Missing,
+    Owned,
+    Undecided,
+    former_of,
+    may_come_back,
+    owner_of,
+)
+from desired.load_balancers.wanted import wants_balancer
+from desired.model.load_balancer import CloudBalancer, Owner
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Note, NoteKind
+from desired.section import Present, Unmanaged
+from desired.syntax.bounds import shown_text
+
+WHERE_UNCLEAR = timedelta(minutes=10)
+"""The window of a Service that asks for one which cannot be understood, where no other is configured: who asks for a
+window does not want none."""
+_STAMP = "%Y%m%dT%H%M%SZ"
+_STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """A load balancer that was let go, and that no Service wants back."""
+
+    balancer: CloudBalancer
+    due_at: datetime
+    """When it may be deleted."""
+    returned: str | None = None
+    """Id of the living Service of that namespace and name, which wants a load balancer, names no other one, and was not
+    given this one; None while there is none."""
+
+
+def window_of(service: Service, settings: Settings) -> timedelta:
+    """How long the load balancer outlives the Service: by its annotation, else by the operator's flag."""
+    row = BY_FIELD["undo_window"]
+    annotations = {key: text for key, text in service.claim.annotations.items() if key == row.full_key}
+    options, bad = read_options(annotations, Defaults())
+    if bad:
+        return settings.undo_window or WHERE_UNCLEAR
+    asked_s = options.undo_window
+    return settings.undo_window if isinstance(asked_s, Unmanaged) else timedelta(seconds=asked_s)
+
+
+def why_window_is_unclear(service: Service) -> str | None:
+    """What is wrong with the Service's annotation; None when it can be understood, or is not there."""
+    row = BY_FIELD["undo_window"]
+    text = service.claim.annotations.get(row.full_key)
+    bad = {} if text is None else read_options({row.full_key: text}, Defaults())[1]
+    return bad["undo_window"].text if bad else None
+
+
+def stamped(moment: datetime) -> str:
+    """A time as a label may have it."""
+    return f"{moment.astimezone(UTC):{_STAMP}}"
+
+
+def due_of(owner: Owner) -> datetime | None:
+    """After when the load balancer may be deleted, by its label; None when it has none, or one that we never write."""
+    text = owner.delete_after
+    if text is None or not _STAMPED.fullmatch(text):
+        return None
+    try:
+        return datetime.strptime(text, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def shown_time(moment: datetime) -> str:
+    """A time as a sentence has it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def shown_former(owner: Owner) -> str:
+    """The Service whose load balancer it was, as far as its label tells."""
+    namespace, dot, name = (owner.former or "").partition(".")
+    return f"Service {namespace}/{name}" if dot else "its Service"
+
+
+def partings(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Parting, ...]:
+    """What was let go and is wanted by nobody, by id. ``matches`` are of all Services that want a load balancer or have
+    to let go of one: what one of them may get is not among these, nor what one of them may yet turn out to get."""
+    if snapshot.services is None:
+        return ()
+    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
+    taken = {balancer.id for balancer in claimed if balancer is not None}
+    undecided = [snapshot.services.items[key] for key, match in matches.items() if isinstance(match, Undecided)]
+    open_ = {former_of(service) for service in undecided}
+    return tuple(_partings(snapshot, taken, open_))
+
+
+def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]) -> list[Parting]:
+    found = []
+    heirs = {former_of(service): service for service in snapshot.services or () if wants_balancer(service)}
+    for balancer in snapshot.load_balancers or ():
+        owner = owner_of(balancer.spec.labels)
+        due_at = due_of(owner)
+        if due_at is None or balancer.id in taken or owner.former in open_ or not may_come_back(owner, snapshot):
+            continue
+        heir = heirs.get(owner.former or "")
+        is_back = heir is not None and not _names_another(heir, balancer)
+        found.append(Parting(balancer, due_at, heir.id if heir and is_back else None))
+    return found
+
+
+def _names_another(service: Service, balancer: CloudBalancer) -> bool:
+    name = read_options(service.claim.annotations, Defaults())[0].name
+    return not isinstance(name, Unmanaged) and name != balancer.spec.name
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A Service that lets go of its load balancer."""
+
+    service: Service
+    match: BalancerMatch
+    retained: Owner | None = None
+    """What its labels become when it is kept, for good or for a while; None when it is deleted, or not there."""
+    why_retained: str = ""
+    """Why it is kept for good; "" when it is not."""
+    delete_at: datetime | None = None
+    """After when it is deleted, unless a Service of this namespace and name comes back; None when it is not kept, or
+    kept for good."""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def present(self) -> CloudBalancer | None:
+        """The load balancer that goes; None when there is none, or it is not known."""
+        return self.match.balancer if isinstance(self.match, Owned) else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known whether there is one: the Service is not released before."""
+        return isinstance(self.match, Owned | Missing)
+
+
+def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> Leaving:
+    """What should become of the Service's load balancer, which ``match`` has found by its label (ID-4)."""
+    if isinstance(match, Owned):
+        why, cluster = _why_retained(service, match.balancer), snapshot.cluster_uid
+        owner = replace(owner_of(match.balancer.spec.labels), service_uid=None)
+        if isinstance(cluster, Present):
+            owner = replace(owner, cluster_uid=cluster.value)
+        if why is not None:
+            return Leaving(service, match, for_good(replace(owner, former=former_of(service)), snapshot.taken_at), why)
+        window, problem = window_of(service, settings), why_window_is_unclear(service)
+        notes = () if problem is None else (Note(service.key, NoteKind.MALFORMED, _instead(problem, window)),)
+        if not window:
+            return Leaving(service, match, notes=notes)
+        due_at = snapshot.taken_at + window
+        for_a_while = replace(owner, former=former_of(service), delete_after=stamped(due_at), released=None)
+        return Leaving(service, match, for_a_while, delete_at=due_at, notes=notes)
+    if not isinstance(match, Undecided):
+        return Leaving(service, match)
+    kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
+    text = f"its load balancer cannot be let go: {match.why}"
+    return Leaving(service, match, notes=(Note(service.key, kind, text),))
+
+
+def for_good(owner: Owner, now: datetime) -> Owner:
+    """What the labels become of a load balancer that stays: they go on to say whose it was."""
+    return replace(owner, service_uid=None, adopted=None, delete_after=None, released=stamped(now))
+
+
+def _instead(problem: str, window: timedelta) -> str:
+    return f"{problem}; its load balancer is deleted {window.total_seconds():g}s after the Service"
+
+
+def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
+    """Why the load balancer outlives its Service; None when it does not."""
+    if balancer.is_protected:
+        return "it is protected against deletion"
+    annotations, row = service.claim.annotations, BY_FIELD["deletion_policy"]
+    if deletion_policy(annotations) is not DeletionPolicy.RETAIN:
+        was_nobodys = owner_of(balancer.spec.labels).adopted is not None
+        if was_nobodys and not is_deletion_asked_for(annotations):
+            return f"it was not made for a Service, and {row.full_key} is not delete"
+        return None
+    if "deletion_policy" in read_options({row.full_key: annotations[row.full_key]}, Defaults())[1]:
+        return f"{row.full_key} is {shown_text(annotations[row.full_key])}, which is neither delete nor retain"
+    return "the Service's deletion policy is to retain it"

@@ -1,0 +1,91 @@
+"""Which type a load balancer should have, and what that holds (LB-2, W-11, TGT-9)."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from desired.annotations.options import Options
+from desired.annotations.table import BY_FIELD
+from desired.model.load_balancer import BalancerType, CloudBalancer
+from desired.model.snapshot import Snapshot
+from desired.plan.change import NoteKind
+from desired.section import Unknown, Unmanaged
+
+DEFAULT_TYPE = "lb11"
+"""What is created when neither annotation nor environment names a type (LB-2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """How much a load balancer has to hold."""
+
+    services: int
+    targets: int
+    certificates: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The type that it should have; and, if it is not the one that was asked for, why not."""
+
+    type: BalancerType | None
+    """None when no type can be had: then nothing is created."""
+    problem: str | None = None
+    kind: NoteKind = NoteKind.MALFORMED
+
+
+def fitting_size(options: Options, present: CloudBalancer | None, demand: Demand, snapshot: Snapshot) -> Size:
+    """The type for this load balancer. One that is there keeps its type when the wanted one cannot be had.
+
+    Whether a type can still be ordered matters only when it is ordered: a load balancer on a type that is out of sale
+    is looked after as any other (W-11).
+    """
+    wanted = DEFAULT_TYPE if isinstance(options.type, Unmanaged) else options.type
+    if present is not None and (isinstance(options.type, Unmanaged) or wanted == present.type.name):
+        return _deprecated(present.type)
+    kept = present.type if present else None
+    keeps = f"; it stays {kept.name}" if kept else "; nothing is created"
+    types = snapshot.balancer_types
+    if isinstance(types, Unknown):
+        return Size(kept, f"type {wanted} could not be looked up: {types.why}{keeps}", NoteKind.UNKNOWN)
+    found = types.get(wanted)
+    named = f"{BY_FIELD['type'].full_key} (or {BY_FIELD['type'].variable})"
+    named += f" is not set, which means {wanted}" if isinstance(options.type, Unmanaged) else f" is {wanted}"
+    if found is None:
+        near = ", ".join(sorted(get_close_matches(wanted, sorted(types), n=3, cutoff=0.0)))
+        return Size(kept, f"{named}: Hetzner has no such type{f', but {near}' if near else ''}{keeps}")
+    if found.unavailable_after is not None and found.unavailable_after <= snapshot.taken_at:
+        since = f"{found.unavailable_after:%Y-%m-%d}"
+        return Size(kept, f"{named}: Hetzner has not sold it since {since}; choose another type{keeps}")
+    lacking = _lacking(found, demand, kept)
+    if lacking is not None:
+        return Size(kept, f"{named}, which is too small: {lacking}; choose a larger type{keeps}", NoteKind.LIMIT)
+    return _deprecated(found)
+
+
+def _deprecated(found: BalancerType) -> Size:
+    """The type, with a word when Hetzner stops, or has stopped, selling it: what is there goes on (LB-2, W-11)."""
+    if found.unavailable_after is None:
+        return Size(found)
+    text = f"Hetzner sells type {found.name} until {found.unavailable_after:%Y-%m-%d} only: choose another type in time"
+    return Size(found, text, NoteKind.DEPRECATED)
+
+
+def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> str | None:
+    """What the type does not hold; None when it holds all that it has to.
+
+    A new load balancer may begin with fewer targets than there are Nodes. One that is there, of type ``kept``, may stay
+    short of what is needed, but not lose any of it by the change.
+    """
+    held = (demand.services, demand.certificates, 0)
+    if kept is not None:
+        held = (kept.max_services, kept.max_certificates, kept.max_targets)
+    for what, needed, holds, before in zip(
+        ("ports", "certificates", "targets"),
+        (demand.services, demand.certificates, demand.targets),
+        (found.max_services, found.max_certificates, found.max_targets),
+        held,
+        strict=True,
+    ):
+        if holds < min(needed, before):
+            return f"it takes {holds} {what}, and {needed} are needed"
+    return None

@@ -1,0 +1,88 @@
+"""When a server counts as gone: the proof that each removal for it needs (design section 6, ``absence-proof``).
+
+A list that lacks a server is not enough, whether a Node, a target or a route is to go with it: pages shift while others
+delete, caches lag, and a Node may be younger than what the list knows (nodes-and-routes W-1 to W-4). Which servers a
+change takes for gone is said in ``presumptions``.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from desired.model.settings import Waits
+from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.section import Present, Unknown
+
+_NEXT_QUESTION_S = 5.0
+"""A pass for ten questions is no reason to read both clouds more often than every five seconds (design section 11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceProof:
+    """What is known of a Node whose server a complete list lacks. Compared by value: another Node under the same name,
+    or one that was Ready in between, is another proof."""
+
+    server_id: int
+    node_uid: str
+    created_at: datetime
+    not_ready_since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What a proof lacks, in one sentence, and the seconds until time alone has mended that; None when more is missing
+    than time."""
+
+    why: str
+    due_in_s: float | None
+
+
+def proof_of_absence(node: Node, server_id: int) -> AbsenceProof:
+    """What is known of ``node`` as it stands."""
+    return AbsenceProof(server_id, node.uid, node.created_at, node.ready_since)
+
+
+def doubt_about_server(server_id: int, snapshot: Snapshot) -> Doubt | None:
+    """What keeps a server from being proven gone; None when nothing does: a complete list lacks it, and a GET by its id
+    was answered with ``not_found``. The same for whatever goes with it.
+
+    A GET by id that was not made yet is due soon: only ten are made at a time.
+    """
+    match snapshot.servers.find(server_id):
+        case Present():
+            return Doubt(f"server {server_id} is there", None)
+        case Unknown(why):
+            return Doubt(f"it is not known whether server {server_id} is there: {why}", None)
+    asked = snapshot.confirmations.get(server_id)
+    if isinstance(asked, Unknown):
+        return Doubt(f"the list of servers lacks {server_id}, and asking for it alone failed: {asked.why}", None)
+    if asked is None:
+        return Doubt(f"server {server_id} has not been asked for by its id yet", _NEXT_QUESTION_S)
+    return None
+
+
+def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt | None:
+    """What keeps ``proof`` from being whole; None when nothing does: the server is gone, and its Node has been silent,
+    and is old, enough."""
+    wait = wait_for(proof, snapshot.taken_at, waits)
+    failed = isinstance(snapshot.confirmations.get(proof.server_id), Unknown)
+    return doubt_about_server(proof.server_id, snapshot) if wait is None or failed else wait
+
+
+def is_departing(node: Node) -> bool:
+    """Whether a Node without a server is to be deleted: not while its kubelet reports, nor twice."""
+    return node.ready is not Readiness.TRUE and node.deleted_at is None
+
+
+def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
+    """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later is waited
+    for first."""
+    clocks = (
+        (waits.not_ready_for - (now - proof.not_ready_since), f"not Ready for {_seconds(waits.not_ready_for)}"),
+        (waits.age - (now - proof.created_at), f"older than {_seconds(waits.age)}"),
+    )
+    left, what = max(clocks)
+    return Doubt(f"the Node has to be {what}", left.total_seconds()) if left > timedelta(0) else None
+
+
+def _seconds(wait: timedelta) -> str:
+    return f"{wait.total_seconds():g} s"

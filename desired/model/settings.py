@@ -1,0 +1,78 @@
+"""What people chose, as far as the core's rules look at it. The shell fills it from flags and environment."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from ipaddress import IPv4Network
+
+from desired.annotations.options import Defaults
+from desired.syntax.selector import Selector
+
+
+class AddressFamily(StrEnum):
+    """``HCLOUD_INSTANCES_ADDRESS_FAMILY``: which public addresses a Node gets."""
+
+    IPV4 = "ipv4"
+    IPV6 = "ipv6"
+    DUALSTACK = "dualstack"
+
+
+class Policy(StrEnum):
+    """What a pass may apply: nothing, everything but removals, everything."""
+
+    OBSERVE = "observe"
+    UPSERT = "upsert"
+    SYNC = "sync"
+
+
+class Controller(StrEnum):
+    """The parts that ``--controllers`` switches on and off, by HCCM's short names."""
+
+    NODE = "cloud-node"
+    LIFECYCLE = "cloud-node-lifecycle"
+    SERVICE = "service"
+    ROUTE = "route"
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Ages and waits of the rules about Nodes that seem to have no server (design section 6)."""
+
+    not_ready_for: timedelta = timedelta(seconds=20)
+    """``--delete-not-ready-for``: a Node is deleted only after it was not Ready for so long."""
+    age: timedelta = timedelta(seconds=120)
+    """``--delete-min-age``: and only when it is older than this."""
+    given_up_after: timedelta = timedelta(minutes=30)
+    """``--given-up-after``: a Node that was not Ready, and silent, for so long counts as announced to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Choices of the operator that change what is planned or what may be applied."""
+
+    address_family: AddressFamily = AddressFamily.IPV4
+    zone_labels: bool = True
+    """``HCLOUD_INSTANCES_ZONE_LABEL_ENABLED``: False leaves the zone labels of cloud servers away."""
+    network: str | None = None
+    """``HCLOUD_NETWORK`` as given, an id or a name; None when no private network is used."""
+    routes: bool = False
+    """``HCLOUD_NETWORK_ROUTES_ENABLED``, as far as there is a network: whether Nodes get pod routes in it."""
+    cluster_cidr: IPv4Network | None = None
+    """The IPv4 range of ``--cluster-cidr``; None when none is given: then routes are only created."""
+    policy: Policy = Policy.SYNC
+    controllers: frozenset[Controller] = frozenset(Controller)
+    ignore_nodes: Selector | None = None
+    """``--ignore-nodes``: Nodes that are none of our business; None when all are looked at."""
+    mirror_labels: str | None = None
+    """``--mirror-labels``: prefix, without a slash, of Node labels that repeat the server's; None mirrors nothing."""
+    keep_internal_ips: bool = False
+    """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays (W-17)."""
+    waits: Waits = field(default_factory=Waits)
+    balancer_defaults: Defaults = field(default_factory=Defaults)
+    """``HCLOUD_LOAD_BALANCERS_*``: what holds for Services whose annotations say nothing."""
+    undo_window: timedelta = timedelta(0)
+    """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
+    reset_unset: bool = False
+    """``--load-balancers-reset-unset``: what nobody asks for gets the API's default instead of keeping its value."""
+    only: tuple[str, ...] = ()
+    """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""

@@ -1,0 +1,296 @@
+"""What runs beside us in the cluster, as far as it may be another cloud controller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from types import MappingProxyType
+from typing import Any
+
+from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
+from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer
+from desired.model.remembered import Remembered
+from desired.model.route import Member, Route
+from desired.model.service import Service
+from desired.model.suspension import Bar, Suspension
+from desired.section import Absent, Present, Section, Unknown
+
+IMAGE = "hcloud-cloud-controller-manager"
+"""What the images of HCCM are called, in whatever registry and under whatever prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Deployment or a DaemonSet."""
+
+    kind: str
+    """``Deployment`` or ``DaemonSet``."""
+    namespace: str
+    name: str
+    ready: int
+    """How many of its pods are ready (``readyReplicas``, ``numberReady``)."""
+    images: tuple[str, ...]
+    """Of its containers, as they are written; those that only run before these are left out."""
+
+    @property
+    def key(self) -> str:
+        """In the snapshot and in notes: ``deployment/NAMESPACE/NAME``."""
+        return f"{self.kind.lower()}/{self.namespace}/{self.name}"
+
+
+def is_another_controller(workload: Workload) -> bool:
+    """Whether pods of it are ready that run HCCM. The name counts anywhere in an image: mirrors put it behind a host,
+    a path or a prefix, and some into the tag."""
+    return workload.ready > 0 and any(IMAGE in image for image in workload.images)
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class AddressType(StrEnum):
+    """Types of Node addresses that this product reads or writes (Kubernetes core/v1 NodeAddressType)."""
+
+    HOSTNAME = "Hostname"
+    INTERNAL_IP = "InternalIP"
+    EXTERNAL_IP = "ExternalIP"
+    INTERNAL_DNS = "InternalDNS"
+    EXTERNAL_DNS = "ExternalDNS"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """One entry of ``status.addresses``. ``address`` is kept as text: a Hostname is no IP address."""
+
+    type: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """One entry of ``spec.taints``. ``time_added`` is carried along untouched, as the API server wrote it."""
+
+    key: str
+    effect: str
+    value: str | None = None
+    time_added: str | None = None
+
+
+class Readiness(StrEnum):
+    """The Node condition ``Ready``; MISSING when the kubelet has not written it yet."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One Node condition. ``since`` is its ``lastTransitionTime``, ``heartbeat`` its ``lastHeartbeatTime``; None when
+    there is none."""
+
+    type: str
+    status: str
+    reason: str = ""
+    since: datetime | None = None
+    heartbeat: datetime | None = field(default=None, compare=False)
+    """Two conditions that differ in it alone are equal: a heartbeat is no news, wakes nobody and is no drift."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Kubernetes Node, as far as the rules look at it."""
+
+    name: str
+    uid: str
+    resource_version: str
+    created_at: datetime
+    provider_id: str | None = None
+    """``spec.providerID`` as it stands, parsed by ``provider_id``; None while it is unset or empty."""
+    labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    taints: tuple[Taint, ...] = ()
+    """In the order of the API server: the whole list is written back when it changes."""
+    addresses: tuple[NodeAddress, ...] = ()
+    provided_node_ip: str | None = None
+    """Annotation ``alpha.kubernetes.io/provided-node-ip``; None when it is not there, "" when it is empty."""
+    conditions: tuple[Condition, ...] = ()
+    """As they stand. Ready is the kubelet's word, or kube-controller-manager's when the kubelet is silent."""
+    unschedulable: bool = False
+    deleted_at: datetime | None = None
+    """``metadata.deletionTimestamp``; None unless the Node is being deleted."""
+    finalizers: tuple[str, ...] = ()
+    """Who has to let go of the Node before the API server removes it."""
+    pod_cidrs: tuple[str, ...] = ()
+    """``spec.podCIDRs`` as it stands; empty while none is assigned."""
+
+    @property
+    def key(self) -> str:
+        """The Node's key in plans."""
+        return f"node/{self.name}"
+
+    @property
+    def ready(self) -> Readiness:
+        """What the condition ``Ready`` says."""
+        found = self._ready_condition()
+        return Readiness.MISSING if found is None else _READINESS.get(found.status, Readiness.UNKNOWN)
+
+    @property
+    def ready_since(self) -> datetime:
+        """Since when the Node is as Ready, or as little, as it is: its creation, when no condition says."""
+        found = self._ready_condition()
+        return (found.since if found else None) or self.created_at
+
+    @property
+    def heartbeat(self) -> datetime | None:
+        """When the kubelet last said how Ready the Node is; None when that is not told."""
+        found = self._ready_condition()
+        return found.heartbeat if found else None
+
+    @property
+    def heard_at(self) -> datetime:
+        """When Ready was last written: as it became what it is, or with a heartbeat, whichever was later."""
+        return max(self.ready_since, self.heartbeat or self.ready_since)
+
+    def unheard_for(self, now: datetime) -> timedelta:
+        """How long nothing was heard of the Node, at ``now``. What is said to be later is now."""
+        return max(timedelta(0), now - self.heard_at)
+
+    def _ready_condition(self) -> Condition | None:
+        return self.condition("Ready")
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of this type; None when nobody has written it."""
+        return next((condition for condition in self.conditions if condition.type == kind), None)
+
+
+_READINESS = {"True": Readiness.TRUE, "False": Readiness.FALSE, "Unknown": Readiness.UNKNOWN}
+
+
+class ServerStatus(StrEnum):
+    """Status of a Hetzner Cloud server (Hetzner Cloud API, servers); OTHER for a value this version does not know."""
+
+    RUNNING = "running"
+    INITIALIZING = "initializing"
+    STARTING = "starting"
+    STOPPING = "stopping"
+    OFF = "off"
+    DELETING = "deleting"
+    REBUILDING = "rebuilding"
+    MIGRATING = "migrating"
+    UNKNOWN = "unknown"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A Hetzner Cloud server, as far as the rules look at it."""
+
+    id: int
+    name: str
+    status: ServerStatus
+    type: str
+    """Name of the server type, ``cpx32``."""
+    location: str
+    """Name of the location, ``fsn1``; "" when the API sent none."""
+    ipv4: IPv4Address | None = None
+    """Public IPv4; None when the server has none. ``0.0.0.0`` is read as none."""
+    ipv6: IPv6Network | None = None
+    """Public IPv6 network, a /64; None when the server has none."""
+    private_ips: tuple[tuple[int, IPv4Address], ...] = ()
+    """(network id, main private address) of each attachment, in the order of the API."""
+    alias_ips: tuple[tuple[int, IPv4Address], ...] = ()
+    """(network id, further address) of each attachment: what somebody routes by hand."""
+    labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    """The server's labels in the project, for those who want them mirrored."""
+    missing: frozenset[str] = frozenset()
+    """Fields that the API's answer lacked, ``private_net``: what they would say is not known. Null is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A Hetzner private network."""
+
+    id: int
+    name: str
+    subnets: tuple[IPv4Network, ...] = ()
+    """Of every type, in the order of the API."""
+    ip_range: IPv4Network | None = None
+    """None when the API did not say."""
+    server_ids: frozenset[int] = frozenset()
+    """Servers that are in it by the network's own word, whether or not the list of servers has them; empty when it did
+    not say."""
+
+
+_NO_NETWORK: Present[Network | None] = Present(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything one pass read.
+
+    ``network`` is the one that ``HCLOUD_NETWORK`` names: Present with None when no network is configured, Absent when
+    the project has none of that id or name, Unknown when it could not be read.
+    """
+
+    taken_at: datetime
+    """The API server's clock (its ``Date`` header), never this machine's."""
+    cluster_uid: Present[str] | Unknown
+    """UID of namespace ``kube-system``: the cluster's identity."""
+    nodes: Section[str, Node]
+    servers: Section[int, Server]
+    network: Present[Network | None] | Absent | Unknown = _NO_NETWORK
+    confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
+    """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
+    did find makes ``servers`` incomplete: then the list cannot be right."""
+    routes: Section[str, Route] | None = None
+    """Those of the network, by their destination; None when there is no network. Its size is what counts towards the
+    limit: what could not be read, as a destination of another family, is among ``unreadable``."""
+    members: Section[int, Member] | None = None
+    """Who has an address in the network, by that address as a number; None when nothing hangs on it: nobody asked."""
+    failed: frozenset[str] = frozenset()
+    """Keys of the changes that were tried in this pass and refused: what hangs on them is not as it should be."""
+    services: Section[str, Service] | None = None
+    """By ``NAMESPACE/NAME``; None when the part that looks after Services is switched off."""
+    unserved: Section[str, Service] | None = None
+    """Services as well, where the part that looks after them is switched off: no rule acts on them. None: it is on, or
+    they could not be read."""
+    load_balancers: Section[int, CloudBalancer] | None = None
+    """None when no Service has one, or wants one: then nobody asks."""
+    certificates: Section[int, Certificate] | None = None
+    """None when no Service uses one."""
+    balancer_types: Mapping[str, BalancerType] | Unknown = field(default_factory=lambda: MappingProxyType({}))
+    """Name → type: those of the load balancers that are there, and the whole catalogue once a Service names another;
+    Unknown when that could not be read."""
+    controllers: Section[str, Workload] | None = None
+    """By key, what runs in the Lease's namespace, where another cloud controller may be; None: nobody looked."""
+    suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
+    """Key of a change → what the loop remembers against it; never a part of the plan."""
+    bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
+    """Scope of changes → what the loop remembers against all of them (``quota``)."""
+    clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
+    """How far the other clocks were from that of ``taken_at``: they are never the same in two readings."""
+    remembered: Remembered | Unknown | None = None
+    """What the cluster remembered of its project when the pass began; None: nobody asked, as nothing hangs on it."""
+    at_first: frozenset[str] | None = None
+    """What was a witness of the project when the pass began (``anchor``); None: it begins with this reading."""
+
+    def node(self, key: str) -> Node | None:
+        """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""
+        return self.nodes.items.get(key.removeprefix("node/"))
+
+    def sections(self) -> Mapping[str, Section[Any, Any]]:
+        """Name → section of everything that is read as a whole list, in the order in which people read it."""
+        read: dict[str, Section[Any, Any] | None] = {
+            "nodes": self.nodes,
+            "servers": self.servers,
+            "routes": self.routes,
+            "services": self.services,
+            "load_balancers": self.load_balancers,
+            "certificates": self.certificates,
+        }
+        return {name: section for name, section in read.items() if section is not None}
+
+    def service(self, key: str) -> Service | None:
+        """The Service with this key of a plan; None when the key is no Service's, or the Service was not read."""
+        return self.services.items.get(key.removeprefix("service/")) if self.services else None

@@ -1,0 +1,111 @@
+"""The changes of a Node: its initialization, its labels, addresses and shutdown taint, and its deletion."""
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Server
+from desired.nodes.desired import (
+    DepartingNode,
+    DesiredNode,
+    JoiningNode,
+    SettledNode,
+    current_identity,
+    has_shutdown_taint,
+)
+from desired.nodes.labels import OWNED_LABELS, owned_labels
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
+from desired.section import Unmanaged
+
+
+def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterator[Change]:
+    """The changes that make ``node`` the ``wanted`` one."""
+    match wanted:
+        case JoiningNode():
+            yield _initialise(node, wanted, settings)
+        case SettledNode():
+            yield from _labels(node, wanted, settings)
+            yield from _addresses(node, wanted)
+            yield from _shutdown_taint(node, wanted)
+        case DepartingNode():
+            yield _delete(node, wanted)
+        case _:
+            assert_never(wanted)
+
+
+def _initialise(node: Node, wanted: JoiningNode, settings: Settings) -> Change:
+    return Change(
+        key=node.key,
+        kind="node.initialise",
+        verb=Verb.ADD,
+        before=current_identity(node, settings),
+        after=wanted.identity,
+        reason=f"joins as server {wanted.server.id}, recognised by its {wanted.matched_by}",
+        owner=node.key,
+        consequences=wanted.consequences,
+    )
+
+
+def _labels(node: Node, wanted: SettledNode, settings: Settings) -> Iterator[Change]:
+    before = owned_labels(node.labels, settings)
+    if not isinstance(wanted.labels, Unmanaged) and wanted.labels != before:
+        yield Change(
+            key=f"{node.key}/labels",
+            kind="node.labels",
+            verb=Verb.MODIFY,
+            before=before,
+            after=wanted.labels,
+            reason=_why_labels(before, wanted.labels, wanted.server),
+            owner=node.key,
+            consequences=tuple(
+                f"label {key} goes away: it is below the domain of --mirror-labels, and the server has none such"
+                for key in sorted(before.keys() - wanted.labels.keys())
+            ),
+        )
+
+
+def _why_labels(before: Mapping[str, str], after: Mapping[str, str], server: Server) -> str:
+    if any(before.get(key) != after.get(key) for key in OWNED_LABELS):
+        return f"differs from server {server.id}, a {server.type} in {server.location}"
+    return f"differs from the labels of server {server.id}"
+
+
+def _addresses(node: Node, wanted: SettledNode) -> Iterator[Change]:
+    if not isinstance(wanted.addresses, Unmanaged) and wanted.addresses != node.addresses:
+        yield Change(
+            key=f"{node.key}/addresses",
+            kind="node.addresses",
+            verb=Verb.MODIFY,
+            before=node.addresses,
+            after=wanted.addresses,
+            reason=f"differs from what server {wanted.server.id} has now",
+            owner=node.key,
+            consequences=wanted.lost_addresses,
+        )
+
+
+def _shutdown_taint(node: Node, wanted: SettledNode) -> Iterator[Change]:
+    tainted = has_shutdown_taint(node.taints)
+    if not isinstance(wanted.shut_down, Unmanaged) and wanted.shut_down is not tainted:
+        yield Change(
+            key=f"{node.key}/shutdown",
+            kind="node.shutdown_taint",
+            verb=Verb.MODIFY,
+            before=tainted,
+            after=wanted.shut_down,
+            reason=f"server {wanted.server.id} is {wanted.server.status}",
+            owner=node.key,
+        )
+
+
+def _delete(node: Node, wanted: DepartingNode) -> Change:
+    return Change(
+        key=node.key,
+        kind="node.delete",
+        verb=Verb.REMOVE,
+        before=wanted.lost,
+        after=None,
+        reason=f"no server of the project has the id {wanted.lost.proof.server_id}",
+        owner=node.key,
+    )

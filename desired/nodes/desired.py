@@ -1,0 +1,312 @@
+"""What each Node should be: one that joins is initialized, one whose server exists is kept in sync, one whose server is
+gone is deleted, once that is proven.
+
+=======================  ==============================  ==========================================================
+the Node                 its server                      what it should be
+=======================  ==============================  ==========================================================
+has the uninitialized    found by providerID or name     providerID, labels, addresses; the taint goes last
+taint
+is initialized           found by its providerID         its labels, addresses and shutdown taint as the server says
+is initialized           absent                          deleted, once its absence is proven
+any                      ambiguous, foreign, unknown     left alone, with a note
+=======================  ==============================  =========================================================="""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from desired.model.absence import is_departing, proof_of_absence
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Server, ServerStatus, Snapshot, Taint
+from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
+from desired.nodes.addresses import UnusableNodeIP, choose_addresses, cloud_addresses, with_internal_ips
+from desired.nodes.contested import ContestedAddress, Others, choose_hostname
+from desired.nodes.labels import NodeLabels, joining_labels, owned_labels, settled_labels
+from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Matched, Matcher, Miss, Unmatched, Unsupported
+from desired.nodes.ownership import is_ignored
+from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
+from desired.section import UNMANAGED, Absent, Unknown, Unmanaged
+from desired.syntax.provider_id import CloudID, format_provider_id
+
+_ADDRESS_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
+
+
+def desired_addresses(
+    node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others, *, joins: bool
+) -> tuple[NodeAddress, ...] | UnusableNodeIP | ContestedAddress | Unknown:
+    """The addresses of ``node`` on ``server``, in their order; Unknown while the network is, or when Hetzner's answer
+    lacks the fields that would say. ``joins`` tells whether it is initialised by that."""
+    gaps = server.missing & _ADDRESS_FIELDS
+    if gaps:
+        return Unknown(f"Hetzner's answer has no {min(gaps)} for server {server.id}, so its addresses are unknown")
+    match snapshot.network:
+        case Unknown():
+            return snapshot.network
+        case Absent():
+            return Unknown(f"the project has no network {settings.network!r}, so the private addresses are unknown")
+    network = snapshot.network.value
+    hostname = NodeAddress(AddressType.HOSTNAME, choose_hostname(node, server, others, joins=joins).name)
+    offered = cloud_addresses(server, settings.address_family, network)
+    offered = tuple(hostname if address.type == AddressType.HOSTNAME else address for address in offered)
+    if settings.keep_internal_ips and network is None:
+        offered = with_internal_ips(offered, node.addresses)
+    chosen = choose_addresses(offered, node.provided_node_ip, server.ipv6)
+    if isinstance(chosen, UnusableNodeIP):
+        return chosen
+    why = others.why_contested(server, chosen, network.id if network else None)
+    return chosen if why is None else ContestedAddress(why)
+
+
+def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Settings) -> tuple[str, ...]:
+    """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back (W-17)."""
+    kept = {address.address for address in addresses}
+    why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
+    return tuple(
+        f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
+        for address in node.addresses
+        if address.type in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP) and address.address not in kept
+    )
+
+
+def notes_on_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> tuple[Note, ...]:
+    """Why the Node is not called as its server is; empty when it is."""
+    why = choose_hostname(node, server, others, joins=joins).why
+    return (Note(node.key, NoteKind.KEPT, why),) if why else ()
+
+
+def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
+    """What there is to know about a Node's labels: values that stay, and values that no label may have."""
+    kept = (Note(node.key, NoteKind.KEPT, why) for why in labels.kept)
+    unusable = (Note(node.key, NoteKind.UNUSABLE_LABEL, why) for why in labels.unusable)
+    return (*kept, *unusable)
+
+
+@dataclass(frozen=True, slots=True)
+class JoiningNode:
+    """A Node that can be initialised: what it should be, and how it was recognised."""
+
+    identity: NodeIdentity
+    server: Server
+    matched_by: str
+    consequences: tuple[str, ...] = ()
+
+
+def is_joining(node: Node) -> bool:
+    """Whether the Node waits for a cloud controller: the uninitialised taint, with any value and effect."""
+    return any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
+
+
+def current_identity(node: Node, settings: Settings) -> NodeIdentity:
+    """The part of a Node that initialisation is about, as it stands."""
+    return NodeIdentity(node.provider_id, owned_labels(node.labels, settings), node.taints, node.addresses)
+
+
+def joining_node(
+    node: Node, match: Matched, snapshot: Snapshot, settings: Settings, others: Others
+) -> tuple[JoiningNode | None, tuple[Note, ...]]:
+    """What ``node`` should be once it is initialised as the server of ``match``, and what there is to know about it.
+
+    A providerID that is set is kept, and so is an owned label that the server has no value for (nodes-and-routes 4.4:
+    not written, nor removed). None when the kubelet's ``--node-ip`` does not fit the server, when an address may be
+    another server's, or when the network that decides its private addresses could not be read: then nothing is applied
+    and the Node stays tainted, as a Node with a wrong address is worse than one that waits.
+    """
+    addresses = desired_addresses(node, match.server, snapshot, settings, others, joins=True)
+    match addresses:
+        case UnusableNodeIP(why):
+            return None, (Note(node.key, NoteKind.UNUSABLE_NODE_IP, why),)
+        case ContestedAddress(why):
+            return None, (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the Node waits until only one has it"),)
+        case Unknown(why):
+            return None, (Note(node.key, NoteKind.UNKNOWN, why),)
+    labels = joining_labels(match.server, node.labels, settings)
+    identity = NodeIdentity(
+        node.provider_id or format_provider_id(CloudID(match.server.id)),
+        labels.labels,
+        tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED),
+        addresses,
+    )
+    lost = lost_addresses(node, addresses, settings)
+    notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, match.server, others, joins=True))
+    return JoiningNode(identity, match.server, match.by, lost), notes
+
+
+def note_on_miss(node: Node, miss: Miss) -> Note:
+    """Why a joining Node is not initialised, and what a person can do about it."""
+    match miss:
+        case Unmatched(why, candidates):
+            nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
+            remedy = "a Node joins when its name is its server's, or with the kubelet's --provider-id"
+            return Note(node.key, NoteKind.UNMATCHED, f"{why}{nearest}; {remedy}")
+        case Gone(server_id):
+            why = f"no server of the project has the id {server_id}"
+            return Note(node.key, NoteKind.UNMATCHED, f"{why}; delete the Node if its server is gone for good")
+        case Ambiguous(why):
+            return Note(node.key, NoteKind.AMBIGUOUS, f"{why}; delete the stale Node, or rename one of them")
+        case Unsupported(why):
+            return Note(node.key, NoteKind.UNSUPPORTED, f"{why}; left to HCCM")
+        case Foreign(why):
+            return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
+        case Malformed(why):
+            return Note(node.key, NoteKind.MALFORMED, f"{why}; delete the Node and let its kubelet register again")
+        case Unknown(why):
+            return Note(node.key, NoteKind.UNKNOWN, why)
+        case _:
+            assert_never(miss)
+
+
+_EFFECT = "NoSchedule"
+
+
+def is_shut_down(server: Server) -> bool | Unmanaged:
+    """Whether the server's Node should have the taint; UNMANAGED while the server is on its way between on and off."""
+    match server.status:
+        case ServerStatus.OFF:
+            return True
+        case ServerStatus.RUNNING:
+            return False
+    return UNMANAGED
+
+
+def has_shutdown_taint(taints: tuple[Taint, ...]) -> bool:
+    """Whether the taint is there, with any value: its key with another effect is somebody else's."""
+    return any(_is_shutdown(taint) for taint in taints)
+
+
+def with_shutdown_taint(taints: tuple[Taint, ...], *, wanted: bool) -> tuple[Taint, ...]:
+    """The whole list of taints with or without it; all others as they are."""
+    others = tuple(taint for taint in taints if not _is_shutdown(taint))
+    return (*others, Taint(TAINT_SHUTDOWN, _EFFECT)) if wanted else others
+
+
+def _is_shutdown(taint: Taint) -> bool:
+    return taint.key == TAINT_SHUTDOWN and taint.effect == _EFFECT
+
+
+@dataclass(frozen=True, slots=True)
+class SettledNode:
+    """A Node with its server. A field is UNMANAGED when nobody wants it kept, or too little is known to keep it."""
+
+    server: Server
+    labels: Mapping[str, str] | Unmanaged
+    """Owned keys only; one that is not here should not be there."""
+    addresses: tuple[NodeAddress, ...] | Unmanaged
+    shut_down: bool | Unmanaged
+    lost_addresses: tuple[str, ...] = ()
+    """A warning for each IP address that goes away."""
+
+
+def settled_node(
+    node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others
+) -> tuple[SettledNode, tuple[Note, ...]]:
+    """What ``node`` should be on ``server``, and what there is to know about it.
+
+    No address goes away because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
+    none comes that may be another server's.
+    """
+    shut_down = is_shut_down(server) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
+    if Controller.NODE not in settings.controllers:
+        return SettledNode(server, UNMANAGED, UNMANAGED, shut_down), ()
+    labels = settled_labels(server, node.labels, settings)
+    notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, server, others, joins=False))
+    addresses = desired_addresses(node, server, snapshot, settings, others, joins=False)
+    match addresses:
+        case UnusableNodeIP(why):
+            notes += (Note(node.key, NoteKind.UNUSABLE_NODE_IP, f"{why}; the addresses stay as they are"),)
+            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
+        case ContestedAddress(why):
+            notes += (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the addresses stay as they are"),)
+            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
+        case Unknown(why):
+            if server.missing:  # a network that could not be read is told once, and not on each Node
+                notes += (Note(node.key, NoteKind.UNKNOWN, why),)
+            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
+    return SettledNode(server, labels.labels, addresses, shut_down, lost_addresses(node, addresses, settings)), notes
+
+
+def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool) -> tuple[Note, ...]:
+    """Why nothing is kept true on a Node without the uninitialised taint; empty when it has no server that could say.
+
+    A gap in the list of servers is told once, with the list, and not on each Node; in a whole list a server is unknown
+    when it arrived and could not be read, which is told on its own.
+    """
+    match miss:
+        case Foreign(why):
+            return (Note(node.key, NoteKind.FOREIGN, f"{why}; left alone"),)
+        case Malformed(why):
+            return (Note(node.key, NoteKind.MALFORMED, f"{why}; left alone"),)
+        case Ambiguous(why):
+            return (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; both are left alone, delete the stale one"),)
+        case Unknown(why) if list_of_servers_is_whole:
+            return (Note(node.key, NoteKind.UNKNOWN, why),)
+    return ()
+
+
+def note_on_unclaimed(node: Node) -> Note:
+    """A Node that nobody gave to a cloud."""
+    why = "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external"
+    return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
+
+
+@dataclass(frozen=True, slots=True)
+class DepartingNode:
+    """A Node that should not be there any more."""
+
+    lost: LostNode
+
+
+def departing_node(node: Node, gone: Gone, settings: Settings) -> tuple[DepartingNode | None, tuple[Note, ...]]:
+    """The Node as one to be deleted; None, with a note that says why, while it is not to be."""
+    if is_departing(node):
+        return DepartingNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server_id))), ()
+    missing = f"no server of the project has the id {gone.server_id}"
+    if node.deleted_at is None:
+        why = f"{missing}, and its kubelet reports Ready: nothing is done while it does"
+        if gone.namesake is not None:
+            why += f"; server {gone.namesake} has its name: delete the Node, so that the kubelet there registers anew"
+        return None, (Note(node.key, NoteKind.UNMATCHED, why),)
+    return None, (Note(node.key, NoteKind.DELETING, f"{missing}; the Node {asked_to_go(node)}"),)
+
+
+def asked_to_go(node: Node) -> str:
+    """Since when a Node that is being deleted is on its way, and who holds it."""
+    holders = f"finalizers {', '.join(node.finalizers)}" if node.finalizers else "the API server"
+    return f"is being deleted since {node.deleted_at:%Y-%m-%d %H:%M} UTC and waits for {holders}"
+
+
+DesiredNode = JoiningNode | SettledNode | DepartingNode
+
+
+def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, DesiredNode], tuple[Note, ...]]:
+    """Name of each Node that something is wanted of → what it should be; and notes on what is left alone."""
+    desired: dict[str, DesiredNode] = {}
+    notes = [Note(f"node/{name}", NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()]
+    matcher, others = Matcher(snapshot.nodes, snapshot.servers), Others(snapshot)
+    for node in snapshot.nodes:
+        wanted, why = _desired_node(node, matcher, others, snapshot, settings)
+        notes += why
+        if wanted is not None:
+            desired[node.name] = wanted
+    return desired, tuple(notes)
+
+
+def _desired_node(
+    node: Node, matcher: Matcher, others: Others, snapshot: Snapshot, settings: Settings
+) -> tuple[DesiredNode | None, tuple[Note, ...]]:
+    if settings.ignore_nodes is not None and is_ignored(node, settings):
+        return None, (Note(node.key, NoteKind.IGNORED, f"ignored: matches {settings.ignore_nodes.text}"),)
+    joining = is_joining(node)
+    if node.provider_id is None and not joining:
+        return None, (note_on_unclaimed(node),)
+    match = matcher.match(node)
+    if isinstance(match, Gone) and Controller.LIFECYCLE in settings.controllers:
+        return departing_node(node, match, settings)
+    if joining and Controller.NODE not in settings.controllers:
+        return None, ()
+    if isinstance(match, Matched):
+        if joining:
+            return joining_node(node, match, snapshot, settings, others)
+        return settled_node(node, match.server, snapshot, settings, others)
+    return None, (note_on_miss(node, match),) if joining else notes_on_unmanaged(
+        node, match, list_of_servers_is_whole=snapshot.servers.complete
+    )

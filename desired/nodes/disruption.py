@@ -1,0 +1,37 @@
+"""Whether somebody has announced that a Node goes away, so that its going surprises nobody (design section 6)."""
+
+from datetime import timedelta
+
+from desired.model.snapshot import Node, Readiness, Snapshot, Taint
+from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED
+
+_ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
+
+
+def is_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
+    """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
+    return why_announced(node, snapshot, given_up_after) is not None
+
+
+def why_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:
+    """How the Node's going was announced, in words; None when it was not.
+
+    It is given up when it was not Ready, and its kubelet silent, for ``given_up_after``: one that says False lives.
+    Silence announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
+    """
+    if node.deleted_at is not None:
+        return "it is being deleted"
+    if node.unschedulable:
+        return "it is cordoned"
+    tainted = sorted(taint.key for taint in node.taints if is_announcing(taint))
+    if tainted:
+        return f"it has the taint {tainted[0]}"
+    is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
+    if is_given_up and not snapshot.clocks.differ:
+        return f"it has not been Ready since {node.ready_since:%Y-%m-%d %H:%M} UTC"
+    return None
+
+
+def is_announcing(taint: Taint) -> bool:
+    """Whether somebody sets this taint before a server goes away, with any value and effect."""
+    return taint.key in _ANNOUNCING

@@ -1,0 +1,268 @@
+"""What a plan is made of: changes, notes, holds. All frozen, compared by full value, ordered by a key of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from ipaddress import IPv4Address
+
+from desired.model.absence import AbsenceProof
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    Identity,
+    KnownAfterApply,
+    Listener,
+    LoadBalancer,
+    ManagedCertificate,
+    Owner,
+    Target,
+)
+from desired.model.route import NetworkCondition
+from desired.model.service import Ingress, ServiceCondition
+from desired.model.snapshot import NodeAddress, Taint
+from desired.plan.kinds import KINDS, Kind, Verb
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdentity:
+    """What ``node.initialise`` gives a Node, and what it had of it before."""
+
+    provider_id: str | None
+    labels: Mapping[str, str]
+    """Owned keys only."""
+    taints: tuple[Taint, ...]
+    """The whole list: taints have no merge key."""
+    addresses: tuple[NodeAddress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LostNode:
+    """What ``node.delete`` takes away, and what is known of the server that is gone."""
+
+    identity: NodeIdentity
+    proof: AbsenceProof
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What ``service.release`` takes off a Service: the finalizer, and the addresses that are published."""
+
+    finalizer: bool
+    ingress: tuple[Ingress, ...]
+
+
+State = (
+    NodeIdentity
+    | LostNode
+    | Mapping[str, str]
+    | tuple[NodeAddress, ...]
+    | bool
+    | str
+    | tuple[Ingress, ...]
+    | KnownAfterApply
+    | Claimed
+    | LoadBalancer
+    | Owner
+    | Identity
+    | Attachment
+    | Listener
+    | Target
+    | ManagedCertificate
+    | IPv4Address
+    | NetworkCondition
+)
+"""Every type that the two sides of a change may have; which kind has which is in the table of design section 4."""
+
+
+class Verdict(StrEnum):
+    """What the guards say of a change, weakest first."""
+
+    ALLOWED = "allowed"
+    WAITING = "waiting"
+    """For time or for data. Nobody can approve it."""
+    HELD = "held"
+    """A person may approve it."""
+    REFUSED = "refused"
+    """A matter of ownership. Nobody can approve it."""
+
+    @property
+    def weight(self) -> int:
+        """Which of two verdicts wins: the heavier one."""
+        return list(Verdict).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A guard's word on one change."""
+
+    verdict: Verdict
+    rule: str | None = None
+    """Name of the guard; None when the change is allowed."""
+    why: str = ""
+    """One sentence for people: what is wrong, or what is waited for."""
+    due_in_s: float | None = None
+    """Seconds until the change is worth another look; None when no time is known."""
+
+
+ALLOWED = Ruling(Verdict.ALLOWED)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference that should go away."""
+
+    key: str
+    """Identity of what changes, ``node/web-1``; no plan has a key twice."""
+    kind: str
+    """A name in the table of kinds."""
+    verb: Verb
+    before: State | None
+    after: State | None
+    reason: str
+    """One sentence for people: why this is wanted."""
+    owner: str
+    """Key of the Node or Service that the change serves."""
+    consequences: tuple[str, ...] = ()
+    """What a person would want to be warned of."""
+    depends_on: tuple[str, ...] = ()
+    """Keys of changes that have to be done first; withheld with them."""
+    follows: tuple[str, ...] = ()
+    """Keys of changes that are tried first when they are applied in the same round, whatever comes of them."""
+    rides: tuple[ServiceCondition, ...] = field(default=(), compare=False)
+    """Conditions that a write of this change takes along; they are never a difference of their own."""
+    ruling: Ruling = ALLOWED
+
+    def __post_init__(self) -> None:
+        if self.verb not in KINDS[self.kind].verbs:
+            raise ValueError(f"{self.kind} is never a {self.verb}")
+        if self.before == self.after:
+            raise ValueError(f"{self.key}: a change that changes nothing")
+
+    @property
+    def row(self) -> Kind:
+        """The change's row in the table of kinds."""
+        return KINDS[self.kind]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether everything is known that applying it takes; else it waits for the next round."""
+        http = self.after.http if isinstance(self.after, Listener) else None
+        return self.after is not KNOWN_AFTER_APPLY and (http is None or http.certificates is not KNOWN_AFTER_APPLY)
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """Where the change stands in a plan: by section, then class (removals last), then key."""
+        return (self.key.split("/", 1)[0], list(Verb).index(self.verb), self.key)
+
+    def ruled(self, ruling: Ruling) -> "Change":
+        """The same change under another ruling."""
+        return replace(self, ruling=ruling)
+
+
+class NoteKind(StrEnum):
+    """Why a person should know of something although nothing is done."""
+
+    FOREIGN = "foreign"
+    UNSUPPORTED = "unsupported"
+    UNMATCHED = "unmatched"
+    AMBIGUOUS = "ambiguous"
+    MALFORMED = "malformed"
+    UNUSABLE_NODE_IP = "unusable-node-ip"
+    UNKNOWN = "unknown"
+    UNREADABLE = "unreadable"
+    UNUSABLE_LABEL = "unusable-label"
+    """The server has a value that no label may have."""
+    KEPT = "kept"
+    """Somebody set a value that differs from ours; it stays."""
+    IGNORED = "ignored"
+    """The operator took the object out of everything."""
+    DELETING = "deleting"
+    """The object's deletion was asked for, and it is still there."""
+    ANCHOR = "project-anchor"
+    """The token seems to see another project. A finding of its own, even when it holds no change."""
+    OTHER_CONTROLLER = "other-controller"
+    """Another cloud controller is at work, or that could not be told. Also where the plan is empty."""
+    APPROVAL = "approval"
+    """An approval that is there and does not count, or that could not be read."""
+    LIMIT = "limit"
+    """Something does not fit, by a limit of Hetzner's."""
+    DEPRECATED = "deprecated"
+    """Hetzner is about to stop selling what is in use."""
+    CERTIFICATE = "certificate"
+    """A certificate that is missing, not issued, or another one than asked for."""
+    UNUSABLE_TARGET = "unusable-target"
+    """A Node that may get traffic and has no address for it, or no server."""
+    NO_TARGETS = "no-targets"
+    """A load balancer that no Node may get traffic from."""
+    UNROUTABLE = "unroutable"
+    """A Node whose pods no route leads to, until somebody mends what keeps it from being made."""
+    CLUSTER_CIDR = "cluster-cidr"
+    """The cluster's pod CIDR is not given, or is another one than the Nodes'."""
+    STUCK = "stuck"
+    """A Service that is being deleted, and waits for a part of this product that is switched off. A finding of its own,
+    even where nothing is planned."""
+    NO_POD_CIDR = "no-pod-cidr"
+    """Nodes that have no pod CIDR yet."""
+    CLOCK_SKEW = "clock-skew"
+    """A clock that others disagree with."""
+    ORPHAN = "orphan"
+    """A load balancer of this cluster that no Service wants."""
+    PARTIAL = "partial"
+    """Part of the plan is not shown and not applied, as asked."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """Something a person should know though nothing is done."""
+
+    key: str
+    kind: NoteKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One rule with the changes that it holds until a person approves exactly these."""
+
+    hash: str
+    """``sha256:`` and 16 hex digits over cluster, rule and the held changes."""
+    rule: str
+    value: str
+    """What was measured."""
+    limit: str
+    """What the rule allows."""
+    keys: tuple[str, ...]
+    why: str
+    approved: bool = False
+    """A person let this one through; its changes are then allowed, unless another rule withholds them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Changes in their order, notes sorted, holds by rule. Equal inputs give equal plans, whatever their order."""
+
+    changes: tuple[Change, ...] = ()
+    notes: tuple[Note, ...] = ()
+    holds: tuple[Hold, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "changes", tuple(sorted(self.changes, key=lambda change: change.order)))
+        object.__setattr__(self, "notes", tuple(sorted(set(self.notes))))
+        object.__setattr__(self, "holds", tuple(sorted(self.holds, key=lambda hold: (hold.rule, hold.hash))))
+        if len(self.by_key) != len(self.changes):
+            raise ValueError("a plan has a key twice")
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Change]:
+        """Key → change."""
+        return {change.key: change for change in self.changes}
+
+    def with_verdict(self, *verdicts: Verdict) -> tuple[Change, ...]:
+        """The changes that have one of these verdicts, in their order."""
+        return tuple(change for change in self.changes if change.ruling.verdict in verdicts)
+
+    @property
+    def allowed(self) -> tuple[Change, ...]:
+        """The changes that may be applied now."""
+        return self.with_verdict(Verdict.ALLOWED)

@@ -1,0 +1,164 @@
+"""In which order changes are carried out: what each of them occupies, and what has to end before it begins.
+
+A lane is an object that has one change in flight at most (Hetzner Cloud API, locking: one change per load balancer,
+per network and per server). Changes that share no lane and do not come after each other run side by side.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from desired.model.load_balancer import Attachment, LoadBalancer
+from desired.plan.change import Change, Plan
+
+
+def lanes_of(change: Change) -> frozenset[str]:
+    """The objects that a change occupies while it is carried out.
+
+    Its owner: a Node, or a Service with its load balancer and certificate. Besides the network that it attaches
+    something to or detaches it from. A route occupies the network alone: its Node need not wait for it.
+    """
+    networks = _networks(change)
+    return frozenset(networks) if change.row.lanes == ("network",) else frozenset({change.owner, *networks})
+
+
+def _networks(change: Change) -> Iterator[str]:
+    if "network" not in change.row.lanes:
+        return
+    if change.key.startswith("route/"):
+        yield f"network/{change.key.split('/')[1]}"
+    for side in (change.before, change.after):
+        attachment = side.attachment if isinstance(side, LoadBalancer) else side
+        if isinstance(attachment, Attachment):
+            yield f"network/{attachment.network_id}"
+
+
+def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes as they were given, but that each is preceded by all that it depends on or follows.
+
+    What is not among them counts as done. Raises ValueError when changes wait for each other in a circle.
+    """
+    places = {change.key: place for place, change in enumerate(changes)}
+    order: dict[str, Change] = {}
+    for first in changes:
+        path = {} if first.key in order else {first.key: _before(first, places)}
+        while path:
+            key, before = next(reversed(path.items()))
+            needed = next((changes[place] for place in before if changes[place].key not in order), None)
+            if needed is None:
+                order[key] = changes[places[key]]
+                del path[key]
+            elif needed.key in path:
+                circle = list(path)[list(path).index(needed.key) :]
+                raise ValueError(f"changes that wait for each other: {', '.join(circle)}")
+            else:
+                path[needed.key] = _before(needed, places)
+    return tuple(order.values())
+
+
+def _before(change: Change, places: Mapping[str, int]) -> Iterator[int]:
+    """Where those stand that go before a change, in the order in which they were given."""
+    return iter(sorted({places[key] for key in (*change.depends_on, *change.follows) if key in places}))
+
+
+def forerunners(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
+    """Key → keys of those changes that have to end before this one begins, in the order of ``in_order``.
+
+    They are what it depends on or follows, and in each of its lanes the one before it. Raises ValueError when changes
+    wait for each other in a circle.
+    """
+    among = {change.key for change in changes}
+    last: dict[str, str] = {}
+    found: dict[str, frozenset[str]] = {}
+    for change in in_order(changes):
+        lanes = lanes_of(change)
+        named = among.intersection((*change.depends_on, *change.follows))
+        found[change.key] = frozenset({*named, *(last[lane] for lane in lanes if lane in last)})
+        last |= dict.fromkeys(lanes, change.key)
+    return found
+
+
+def urgent(changes: Sequence[Change]) -> frozenset[str]:
+    """Keys of the changes that neither give way to others nor come after one that does.
+
+    Raises ValueError when changes wait for each other in a circle.
+    """
+    patient = {change.key for change in changes if change.row.gives_way}
+    for key, before in forerunners(changes).items():
+        if not patient.isdisjoint(before):
+            patient.add(key)
+    return frozenset(change.key for change in changes if change.key not in patient)
+
+
+def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:
+    """Those changes of ``plan``, each of which follows as well what the ones that are left out would have come after.
+
+    Changes are planned in chains: without a link, its neighbours would lose their order. Raises ValueError when
+    changes of the plan wait for each other in a circle.
+    """
+    among = {change.key for change in changes}
+    if len(among) == len(plan.changes):
+        return tuple(changes)
+    reached: dict[str, frozenset[str]] = {}
+    for change in in_order(plan.changes):
+        named = (key for key in (*change.depends_on, *change.follows) if key in plan.by_key)
+        reached[change.key] = frozenset().union(*({key} if key in among else reached[key] for key in named))
+    return tuple(
+        replace(change, follows=tuple(sorted(reached[change.key].difference(change.depends_on)))) for change in changes
+    )
+
+
+def ready_now(plan: Plan, applied: Collection[str] = (), given_up: Collection[str] = ()) -> tuple[Change, ...]:
+    """The allowed changes that can be carried out now, in their order.
+
+    ``applied`` and ``given_up`` are keys of changes that this pass has tried already and does not try again: what
+    depends on the former is ready, what depends on the latter is not.
+    """
+    unready = not_ready(plan, given_up)
+    return tuple(
+        change
+        for change in plan.allowed
+        if change.key not in unready and change.key not in applied and change.key not in given_up
+    )
+
+
+def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
+    """Key of each allowed change that cannot be carried out now → why, in words for people.
+
+    What waits makes wait what depends on it. What it merely follows does not.
+    """
+    allowed = {change.key: change for change in plan.allowed}
+    created = {change.key for change in plan.changes if change.kind == "lb.create"}
+    claims = {change.owner: change.key for change in plan.changes if change.kind == "service.claim"}
+    why = {key: reason for key, change in allowed.items() if (reason := _why(change, created, claims)) is not None}
+    dependents: dict[str, list[str]] = {}
+    for key, change in allowed.items():
+        for before in change.depends_on:
+            dependents.setdefault(before, []).append(key)
+    blocked = [key for key in plan.by_key if key in why or key in given_up or key not in allowed]
+    while blocked:
+        before = blocked.pop()
+        reason = f"comes after {before}, which " + ("was not done" if before in given_up else "has to wait")
+        new = [key for key in dependents.get(before, ()) if key not in why]
+        why |= dict.fromkeys(new, reason)
+        blocked += new
+    return why
+
+
+def _why(change: Change, created: Collection[str], claims: Mapping[str, str]) -> str | None:
+    if not change.is_known:
+        return "takes a value that is known only after another change"
+    balancer = next((key for key in _needed(change) if key in created), None)
+    if balancer is not None:
+        return f"takes what is known of {balancer} only once that is there"
+    if change.kind == "service.status" and change.owner in claims:
+        return f"takes the version that {change.owner} has only after {claims[change.owner]}"
+    return None
+
+
+def _needed(change: Change) -> Iterator[str]:
+    """Keys of load balancers whose id or addresses a change takes: the one that it is a part of, or publishes."""
+    kind, *name = change.key.split("/")
+    if kind == "load_balancer" and len(name) > 2:
+        yield "/".join((kind, *name[:2]))
+    if change.kind == "service.status":
+        yield from change.depends_on

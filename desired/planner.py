@@ -1,0 +1,90 @@
+"""The planner: what should exist, assembled from the rules of each kind of object, against what is there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from desired.load_balancers.changes import leaving_changes, parting_change, serving_changes
+from desired.load_balancers.desired import Serving, desired_services
+from desired.load_balancers.notes import notes_on_stuck_services
+from desired.load_balancers.release import Leaving, Parting
+from desired.model.load_balancer import ServerTarget
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Snapshot
+from desired.nodes.changes import node_changes
+from desired.nodes.desired import (
+    DesiredNode,
+    desired_nodes,
+)
+from desired.plan.change import Change, LostNode, Note, NoteKind, Plan
+from desired.plan.kinds import Verb
+from desired.routes.changes import condition_changes, route_changes
+from desired.routes.desired import DesiredRoutes, desired_routes
+from desired.section import Present
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """Everything that should be there, by name, and what a person should know of what is left alone."""
+
+    nodes: Mapping[str, DesiredNode]
+    services: Mapping[str, Serving | Leaving] = field(default_factory=dict)
+    """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to let go of one."""
+    partings: tuple[Parting, ...] = ()
+    """Load balancers in their undo window, and past it, that no Service wants back."""
+    routes: DesiredRoutes = field(default_factory=DesiredRoutes)
+    notes: tuple[Note, ...] = ()
+
+
+def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
+    """The desired state of the whole world. Pure: the snapshot and the settings decide alone."""
+    notes = _notes_on_identity(snapshot)
+    nodes: Mapping[str, DesiredNode] = {}
+    if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
+        nodes, why = desired_nodes(snapshot, settings)
+        notes = (*notes, *why)
+    services, partings, of_services = desired_services(snapshot, settings, nodes)
+    routes, of_routes = desired_routes(snapshot, settings, nodes)
+    stuck = notes_on_stuck_services(snapshot)
+    return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *stuck, *of_routes))
+
+
+def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
+    """A cluster without a known identity may own nothing in the cloud: worth a word before it matters."""
+    if isinstance(snapshot.cluster_uid, Present):
+        return ()
+    why = f"the cluster's identity could not be read, so nothing is written to Hetzner: {snapshot.cluster_uid.why}"
+    return (Note("cluster", NoteKind.UNKNOWN, why),)
+
+
+def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
+    """The plan that would make the world of ``snapshot`` the ``desired`` one. No verdicts yet: guards come after."""
+    changes = [
+        change
+        for name, wanted in desired.nodes.items()
+        for change in node_changes(snapshot.nodes.items[name], wanted, settings)
+    ]
+    for wish in desired.services.values():
+        changes += serving_changes(wish, snapshot) if isinstance(wish, Serving) else leaving_changes(wish)
+    changes += [parting_change(parting, snapshot) for parting in desired.partings]
+    changes += route_changes(desired.routes)
+    changes += condition_changes(desired.routes, snapshot, tuple(changes))
+    return Plan(_after_their_targets(changes), desired.notes)
+
+
+def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """A Node is deleted only after its server was tried to be taken out of the load balancers (design section 4)."""
+    removals: dict[int, list[str]] = {}
+    for change in changes:
+        if change.kind == "lb.target" and change.verb is Verb.REMOVE and isinstance(change.before, ServerTarget):
+            removals.setdefault(change.before.server_id, []).append(change.key)
+    return tuple(
+        replace(change, follows=tuple(sorted(removals[change.before.proof.server_id])))
+        if isinstance(change.before, LostNode) and change.before.proof.server_id in removals
+        else change
+        for change in changes
+    )
+
+
+def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:
+    """Desired state and difference in one step."""
+    return diff(snapshot, compute_desired(snapshot, settings), settings)

@@ -1,0 +1,137 @@
+"""Who has an address of the network: what a route leads to decides whose the route is (design section 5, W-11)."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address
+
+from desired.model.load_balancer import CloudBalancer
+from desired.model.route import Member, MemberKind
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import Network, Snapshot
+from desired.routes.endpoints import Place, Reach
+from desired.section import Present
+
+
+class Holding(StrEnum):
+    """What an address is."""
+
+    NODE = "node"
+    """The own one of a server that is a Node of ours."""
+    SERVER = "server"
+    """The own one of a living server that is none."""
+    IGNORED = "ignored"
+    """The own one of a server whose Node is none of our business."""
+    ALIAS = "alias"
+    """A further one of a server: somebody uses it on purpose."""
+    LOAD_BALANCER = "load-balancer"
+    NOBODY = "nobody"
+    """Proven: a route that leads there is a black hole."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has an address."""
+
+    holding: Holding
+    what: str
+    """In words, to go on after "it leads to": "server 12 of Node web-1"; why it is not known for UNKNOWN."""
+    node: str | None = None
+    """Name of a Node of ours that is on the server; None for any other holder."""
+
+
+class Holders:
+    """All addresses of one network, as far as they are known."""
+
+    def __init__(self, snapshot: Snapshot, network_id: int, places: Iterable[Place]) -> None:
+        self._snapshot = snapshot
+        self._members = snapshot.members
+        self._own = {ip: server for server in snapshot.servers for ip in _within(server.private_ips, network_id)}
+        self._aliases = {ip: server for server in snapshot.servers for ip in _within(server.alias_ips, network_id)}
+        self._balancers = _balancers(snapshot.load_balancers or (), network_id)
+        self._places: dict[int, list[Place]] = {}
+        for place in places:
+            if place.server_id is not None:
+                self._places.setdefault(place.server_id, []).append(place)
+
+    def of(self, address: IPv4Address) -> Holder:
+        """Who has the address. NOBODY only where the network's own list of members says so."""
+        if address in self._own:
+            return self._server(self._own[address].id)
+        if address in self._aliases:
+            return _alias(self._aliases[address].id)
+        if address in self._balancers:
+            return _balancer(self._balancers[address])
+        if self._members is None:
+            return Holder(Holding.UNKNOWN, f"nobody asked who has {address}")
+        found = next((m for m in self._members if address in (m.ip, *m.alias_ips)), None)
+        if found is not None:
+            return self._member(found, address)
+        gap = self._members.why_incomplete or next(iter(self._members.unreadable.values()), None)
+        if gap is not None:
+            return Holder(Holding.UNKNOWN, f"who has {address} could not be read: {gap}")
+        return Holder(Holding.NOBODY, f"{address}, which nobody has")
+
+    def _member(self, member: Member, address: IPv4Address) -> Holder:
+        """One that the lists of servers and load balancers do not show: it is just being attached or detached, or its
+        object could not be read."""
+        if member.kind is MemberKind.LOAD_BALANCER:
+            return _balancer(member.id)
+        if address != member.ip:
+            return _alias(member.id)
+        if isinstance(self._snapshot.servers.find(member.id), Present):
+            return self._server(member.id)
+        return Holder(Holding.UNKNOWN, f"server {member.id} has {address}, and is in no list of servers")
+
+    def _server(self, server_id: int) -> Holder:
+        places = self._places.get(server_id, ())
+        ours = next((place.node.name for place in places if place.reach is not Reach.IGNORED), None)
+        if any(place.reach is Reach.IGNORED for place in places):
+            return Holder(Holding.IGNORED, f"server {server_id}, whose Node is ignored")
+        if ours is not None:
+            return Holder(Holding.NODE, f"server {server_id} of Node {ours}", ours)
+        return Holder(Holding.SERVER, f"server {server_id}, which is no Node of this cluster")
+
+
+def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether somebody has to be asked who has which address: a route within the cluster CIDR leads to one that no
+    list shows, and may have to go."""
+    if not settings.routes or Controller.ROUTE not in settings.controllers or settings.cluster_cidr is None:
+        return False
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is None or snapshot.routes is None:
+        return False
+    known = known_addresses(snapshot, network)
+    return any(
+        route.destination.subnet_of(settings.cluster_cidr) and route.gateway not in known for route in snapshot.routes
+    )
+
+
+def known_addresses(snapshot: Snapshot, network: Network) -> Collection[IPv4Address]:
+    """The addresses of the network that a listed server or load balancer has, aliases included."""
+    servers = snapshot.servers
+    attachments = (each for server in servers for each in (*server.private_ips, *server.alias_ips))
+    return {*_within(attachments, network.id), *_balancers(snapshot.load_balancers or (), network.id)}
+
+
+def _within(attachments: Iterable[tuple[int, IPv4Address]], network_id: int) -> Iterable[IPv4Address]:
+    return (ip for attached, ip in attachments if attached == network_id)
+
+
+def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[IPv4Address, int]:
+    """Address in the network → id of the load balancer that has it."""
+    return {
+        place.ip: balancer.id
+        for balancer in balancers
+        for place in balancer.attachments
+        if place.network_id == network_id and isinstance(place.ip, IPv4Address)
+    }
+
+
+def _alias(server_id: int) -> Holder:
+    return Holder(Holding.ALIAS, f"an alias address of server {server_id}")
+
+
+def _balancer(balancer_id: int) -> Holder:
+    return Holder(Holding.LOAD_BALANCER, f"load balancer {balancer_id}")

@@ -1,0 +1,107 @@
+"""The changes that make routes, and what Nodes are told of theirs, what they should be."""
+
+from collections.abc import Collection, Iterator
+
+from desired.model.route import route_key
+from desired.model.snapshot import Node, Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import Verb
+from desired.routes.actions import GOING, Decided, Fate
+from desired.routes.claims import Claim, Standing
+from desired.routes.conditions import DesiredCondition, condition_of
+from desired.routes.desired import DesiredRoutes
+
+
+def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
+    """Routes that are missing, lead elsewhere, or should not be there."""
+    if desired.network is None:
+        return
+    network_id = desired.network.id
+    for claim in desired.claims:
+        if claim.standing is Standing.MISSING:
+            yield _create(claim, network_id)
+        elif claim.standing is Standing.MISLED:
+            yield _replace(claim, network_id)
+    for decided in desired.decided.values():
+        if decided.fate in GOING:
+            yield _delete(decided, network_id)
+
+
+def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collection[Change]) -> Iterator[Change]:
+    """Conditions of Nodes. ``others`` are all other changes: those of the same Node go first, as a route may take its
+    time."""
+    by_owner: dict[str, list[str]] = {}
+    for change in others:
+        if change.key.startswith("node/"):
+            by_owner.setdefault(change.owner, []).append(change.key)
+    for name, wanted in desired.conditions.items():
+        node = snapshot.nodes.items[name]
+        if wanted.condition != condition_of(node):
+            yield _condition(node, wanted, tuple(sorted(by_owner.get(node.key, ()))))
+
+
+def _create(claim: Claim, network_id: int) -> Change:
+    return Change(
+        key=route_key(network_id, claim.destination),
+        kind="route.create",
+        verb=Verb.ADD,
+        before=None,
+        after=claim.gateway,
+        reason=f"server {claim.place.server_id} has the pods of Node {claim.place.node.name}",
+        owner=claim.place.node.key,
+        depends_on=(*_joining(claim), *(route_key(network_id, destination) for destination in claim.after)),
+    )
+
+
+def _replace(claim: Claim, network_id: int) -> Change:
+    node = claim.place.node
+    return Change(
+        key=route_key(network_id, claim.destination),
+        kind="route.replace",
+        verb=Verb.MODIFY,
+        before=claim.present,
+        after=claim.gateway,
+        reason=f"{claim.why}, and server {claim.place.server_id} has the pods of Node {node.name}",
+        owner=node.key,
+        consequences=(f"pods of Node {node.name} are out of reach for the moment of the swap",),
+        depends_on=_joining(claim),
+    )
+
+
+def _delete(decided: Decided, network_id: int) -> Change:
+    return Change(
+        key=route_key(network_id, decided.route.destination),
+        kind="route.delete",
+        verb=Verb.REMOVE,
+        before=decided.route.gateway,
+        after=None,
+        reason=decided.why,
+        owner=f"node/{decided.node}" if decided.node else f"network/{network_id}",
+        consequences=_cost(decided),
+    )
+
+
+def _cost(decided: Decided) -> tuple[str, ...]:
+    """What leads nowhere costs nothing."""
+    if decided.fate is Fate.DEAD or decided.holder is None:
+        return ()
+    return (f"traffic to {decided.route.destination} no longer reaches {decided.holder.what}",)
+
+
+def _condition(node: Node, wanted: DesiredCondition, others: tuple[str, ...]) -> Change:
+    return Change(
+        key=f"{node.key}/network",
+        kind="node.network_condition",
+        verb=Verb.MODIFY,
+        before=condition_of(node),
+        after=wanted.condition,
+        reason=wanted.why,
+        owner=node.key,
+        depends_on=wanted.after,
+        follows=others,
+    )
+
+
+def _joining(claim: Claim) -> tuple[str, ...]:
+    """The Node has to become the server's first."""
+    return (claim.place.node.key,) if claim.place.joins else ()

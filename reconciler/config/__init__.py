@@ -1,0 +1,4 @@
+"""How a run is configured: flags, variables, the command line, the token.
+
+Read ``flags`` (the one table) first, then ``config``.
+"""

@@ -1,0 +1,294 @@
+"""Flags and environment → one frozen Config; all that is wrong is said at once."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Any
+
+from actuators.http.shown import is_loopback, without_credentials, without_user_info
+from desired.annotations.options import defaults_of
+from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
+from desired.names import LEASE, LEASE_NAMESPACE
+from desired.syntax.bounds import shown_text
+from desired.syntax.go import parse_bool
+from reconciler.config.command_line import without_effect
+from reconciler.config.flags import Command, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.variables import passwords_in, read_variables
+from reconciler.leader_election.timings import LEAST_TRIES, Timings
+
+_TOKEN_LENGTH = 64
+"""Length of every token that Hetzner hands out."""
+_DEFAULT_INTERVAL_S = 60.0
+_ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
+
+
+class Mode(StrEnum):
+    """How long a run goes on and whether it may write."""
+
+    DRY_RUN = "dry-run"
+    ONCE = "once"
+    LOOP = "loop"
+
+
+class ConfigurationError(Exception):
+    """Something in flags or environment is wrong; ``lines`` say it all, one problem each.
+
+    ``usage`` tells that the command line alone is to blame.
+    """
+
+    def __init__(self, lines: tuple[str, ...], *, usage: bool = False) -> None:
+        self.lines = tuple(map(without_user_info, lines))
+        super().__init__("\n".join(self.lines))
+        self.usage = usage
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that flags and environment decide."""
+
+    settings: Settings
+    mode: Mode
+    output: Output
+    detailed_exitcode: bool
+    approved: tuple[str, ...]
+    """Hashes of ``--approve``."""
+    kubeconfig: str | None
+    interval_s: float | None
+    """Pause between passes; None leaves it to the rate limit."""
+    request_timeout_s: float
+    lease_namespace: str
+    """Where the Lease and the product's ConfigMap live."""
+    lease_name: str = LEASE
+    leader_elect: bool = True
+    """Whether the Lease has to be held by whoever writes."""
+    timings: Timings = field(default_factory=Timings)
+    token: str = field(repr=False, default="")
+    passwords: tuple[str, ...] = field(repr=False, default=())
+    """What else of the environment nobody should see."""
+    token_file: Path | None = None
+    """Where the token was read from, and is read again; None when it was given itself."""
+    endpoint: str = field(repr=False, default="")
+    debug: bool = False
+    log_format: LogFormat = LogFormat.TEXT
+    health_address: tuple[str, int] = ("", 10258)
+    """Host, "" for all, and port of the probes."""
+    metrics_address: tuple[str, int] | None = ("", 8233)
+    """Likewise of the metrics; None: they are not served."""
+    captured: str | None = None
+    """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
+    capture_to: str = "-"
+    """Where ``reconcile capture`` writes; ``-`` is stdout."""
+    warnings: tuple[str, ...] = ()
+    """What is accepted but worth a line on stderr."""
+
+    @property
+    def takes_lease(self) -> bool:
+        """Whether this run waits for the Lease before it writes. Who only observes writes nothing, and needs none."""
+        return self.leader_elect and self.settings.policy is not Policy.OBSERVE
+
+    @property
+    def reports_passes(self) -> bool:
+        """Whether a loop writes reports: beside a log in JSON only where somebody asked for them."""
+        return self.log_format is LogFormat.TEXT or self.output is not Output.AUTO
+
+    @property
+    def approve_flags(self) -> str:
+        """The flags of this run that ``reconcile approve`` needs to reach the same ConfigMap; "" when none does."""
+        given = {"--kubeconfig": self.kubeconfig, "--leader-elect-resource-namespace": self.lease_namespace}
+        default = {"--leader-elect-resource-namespace": LEASE_NAMESPACE}
+        return " ".join(f"{flag} {shlex.quote(v)}" for flag, v in given.items() if v and v != default.get(flag))
+
+    def interval_for(self, rate_limit: int, reads_per_pass: int) -> float:
+        """Seconds between passes: as given, else a minute or what keeps reads under a quarter of the allowance."""
+        if self.interval_s is not None:
+            return self.interval_s
+        return max(_DEFAULT_INTERVAL_S, reads_per_pass * 3600.0 / (0.25 * max(1, rate_limit)))
+
+
+def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str, str]) -> Config:
+    """The configuration of a run, or of another command. Raises ConfigurationError with every problem there is."""
+    usage: list[str] = []
+    errors: list[str] = []
+    flags = read_flags(command, given, environ, usage, errors)
+    errors += unknown_variables(environ)
+    flags = _without_overruled_mode(flags, given)
+    if flags["--dry-run"] and flags["--once"]:
+        usage.append("--dry-run and --once exclude each other")
+    if flags["--approve"] and not flags["--once"]:
+        usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
+    usage += _misplaced_file(command, flags, given)
+    variables: Mapping[str, Any] = {}
+    if command is not Command.APPROVE:
+        variables = read_variables(environ, errors)
+        errors += _check(variables, environ, needs_token=command is not Command.VALIDATE and not flags["--from"])
+        errors += _check_routes(flags, variables)
+    errors += _check_timings(flags)
+    if usage or errors:
+        raise ConfigurationError((*usage, *errors), usage=not errors)
+    config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ)))
+    file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
+    passwords = tuple(passwords_in(environ))
+    return replace(config, passwords=passwords, token_file=Path(file) if file else None)
+
+
+def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
+    """A mode on the command line switches off the other one that the environment sets."""
+    for mode, other in (("--dry-run", "--once"), ("--once", "--dry-run")):
+        if mode in given and flags[mode] and other not in given:
+            return {**flags, other: False}
+    return flags
+
+
+def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
+    """What does not go with ``--from``: a file can only be looked at, and stands for the cluster."""
+    if not flags["--from"]:
+        return []
+    lines = []
+    if command is not Command.EXPLAIN and not flags["--dry-run"]:
+        lines.append("--from goes with --dry-run and with 'reconcile explain': nothing can be applied to a file")
+    if "--kubeconfig" in given:
+        lines.append("--from and --kubeconfig exclude each other: a plan from a file asks no cluster")
+    return lines
+
+
+def _config(
+    command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any], warnings: tuple[str, ...]
+) -> Config:
+    lists_only = command is Command.ORPHANS and not flags["--delete"]
+    looks_only = command in (Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
+    mode = Mode.DRY_RUN if looks_only else Mode.LOOP if command is Command.RUN and not flags["--once"] else Mode.ONCE
+    switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
+    settings = Settings(
+        address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
+        zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
+        network=variables.get("HCLOUD_NETWORK"),
+        routes=variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
+        cluster_cidr=_ipv4_of(flags["--cluster-cidr"]),
+        policy=flags["--policy"],
+        controllers=flags["--controllers"] - switched_off,
+        ignore_nodes=flags["--ignore-nodes"],
+        mirror_labels=flags["--mirror-labels"],
+        keep_internal_ips=flags["--keep-internal-ips"],
+        waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
+        balancer_defaults=defaults_of(variables),
+        undo_window=flags["--load-balancer-undo"],
+        reset_unset=flags["--load-balancers-reset-unset"],
+        only=flags["--only"],
+    )
+    return Config(
+        settings=settings,
+        mode=mode,
+        output=flags["--output"],
+        detailed_exitcode=flags["--detailed-exitcode"],
+        approved=flags["--approve"],
+        kubeconfig=flags["--kubeconfig"],
+        interval_s=flags["--interval"],
+        request_timeout_s=flags["--request-timeout"],
+        lease_namespace=flags["--leader-elect-resource-namespace"],
+        lease_name=flags["--leader-elect-resource-name"],
+        leader_elect=flags["--leader-elect"],
+        timings=_timings(flags),
+        token=variables.get("HCLOUD_TOKEN") or "",
+        endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
+        debug=variables.get("HCLOUD_DEBUG", False),
+        log_format=flags["--log-format"],
+        health_address=flags["--health-address"],
+        metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
+        captured=flags["--from"],
+        capture_to=flags["--to"],
+        warnings=warnings,
+    )
+
+
+def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_token: bool) -> list[str]:
+    """What no single variable shows (operations 2, cross rules)."""
+    lines = []
+    token = variables["HCLOUD_TOKEN"]
+    if needs_token and not token and ("HCLOUD_TOKEN" in environ or not environ.get("HCLOUD_TOKEN_FILE")):
+        is_hidden = "HCLOUD_TOKEN" in environ and environ.get("HCLOUD_TOKEN_FILE")
+        remedy = (
+            "unset it, as it wins over HCLOUD_TOKEN_FILE even when it is empty"
+            if is_hidden
+            else "set it, or HCLOUD_TOKEN_FILE to a file with it"
+        )
+        lines.append(f'environment variable "HCLOUD_TOKEN" is required: {remedy}')
+    elif token and not re.fullmatch(r"[\x21-\x7e]+", token):
+        lines.append("HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again")
+    if not re.match(r"https?://[^/\s]+", variables["HCLOUD_ENDPOINT"]):
+        shown = shown_text(variables["HCLOUD_ENDPOINT"].rpartition("@")[2])
+        lines.append(f"HCLOUD_ENDPOINT is {shown}: expect an address such as https://host/v1")
+    if variables["HCLOUD_LOAD_BALANCERS_LOCATION"] and variables["HCLOUD_LOAD_BALANCERS_NETWORK_ZONE"]:
+        lines.append("HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other")
+    if variables["ROBOT_ENABLED"]:
+        if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
+            lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
+        if variables[_ROUTES]:
+            lines.append(f"using Routes with Robot is not supported: set {_ROUTES}=false")
+    return lines
+
+
+def _check_routes(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
+    """Pod routes that nobody could make, as private networks have IPv4 alone. HCCM starts all the same, and leaves the
+    Nodes unschedulable (nodes-and-routes W-8)."""
+    given = flags["--cluster-cidr"]
+    are_wanted = variables[_ROUTES] and flags["--configure-cloud-routes"] and Controller.ROUTE in flags["--controllers"]
+    if not are_wanted or not given or _ipv4_of(given) is not None:
+        return []
+    what = f"--cluster-cidr is {given[0]} alone, and pod routes are for IPv4"
+    return [f"{what}: add the pods' IPv4 range, or set {_ROUTES}=false"]
+
+
+def _check_timings(flags: Mapping[str, Any]) -> list[str]:
+    """Durations of a Lease that nobody could keep, or that two could hold at once; HCCM refuses them as well."""
+    if not flags["--leader-elect"]:
+        return []
+    timings = _timings(flags)
+    lines = []
+    if timings.lease_duration_s <= timings.renew_deadline_s:
+        lines.append("--leader-elect-lease-duration has to be more than --leader-elect-renew-deadline: lengthen it")
+    if timings.renew_deadline_s <= LEAST_TRIES * timings.retry_period_s:
+        more = f"more than {LEAST_TRIES:g} times --leader-elect-retry-period"
+        lines.append(f"--leader-elect-renew-deadline has to be {more}: lengthen it, or shorten that one")
+    return lines
+
+
+def _timings(flags: Mapping[str, Any]) -> Timings:
+    return Timings(
+        flags["--leader-elect-lease-duration"],
+        flags["--leader-elect-renew-deadline"],
+        flags["--leader-elect-retry-period"],
+    )
+
+
+def _ipv4_of(cidrs: Iterable[IPv4Network | IPv6Network]) -> IPv4Network | None:
+    """The IPv4 one of the cluster's ranges, of which there is at most one."""
+    return next((cidr for cidr in cidrs if isinstance(cidr, IPv4Network)), None)
+
+
+def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+    lines = []
+    token = variables.get("HCLOUD_TOKEN")
+    if token and len(token) != _TOKEN_LENGTH:
+        lines.append(f"HCLOUD_TOKEN has {len(token)} characters where Hetzner's tokens have {_TOKEN_LENGTH}")
+    endpoint = variables.get("HCLOUD_ENDPOINT") or ""
+    if endpoint.startswith("http://") and not is_loopback(endpoint):
+        shown = without_credentials(endpoint)
+        why = "whoever is on the way reads the token and changes the answers; write https:// before it"
+        lines.append(f"HCLOUD_ENDPOINT is {shown}, which is reached without encryption: {why}")
+    if variables.get("ROBOT_ENABLED"):
+        lines.append("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone")
+    if variables and not variables["HCLOUD_NETWORK"] and _is_true(environ.get(_ROUTES, "")):
+        lines.append(f"{_ROUTES} has no effect without HCLOUD_NETWORK: pod routes need a network")
+    return tuple(lines)
+
+
+def _is_true(text: str) -> bool:
+    """Whether a boolean says yes that HCCM does not even parse, so that garbage is no error."""
+    try:
+        return parse_bool(text)
+    except ValueError:
+        return False

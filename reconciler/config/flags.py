@@ -1,0 +1,278 @@
+"""Every flag of the command line, in one table; each has an environment variable ``RECONCILER_<FLAG>``, but for what
+is to be asked for each time.
+
+The table is what ``--help`` prints, what the loader reads and what unknown names are compared with.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+from desired.model.settings import Controller, Policy, Settings, Waits
+from desired.names import LEASE, LEASE_NAMESPACE
+from desired.syntax.bounds import VARIABLE, shown_text
+from desired.syntax.go import parse_bool
+from desired.syntax.selector import parse_selector
+from reconciler.config.grammar import (
+    is_service_link,
+    parse_address,
+    parse_cidrs,
+    parse_controllers,
+    parse_hashes,
+    parse_int,
+    parse_keys,
+    parse_label_prefix,
+    parse_object_name,
+    parse_port,
+    parse_positive_duration,
+    parse_positive_wait,
+    parse_undo,
+    parse_wait,
+)
+
+PREFIX = "RECONCILER_"
+"""Of the environment variable of every flag."""
+
+
+class Output(StrEnum):
+    """``--output``: AUTO is text, coloured on a terminal."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogFormat(StrEnum):
+    """``--log-format``: lines for people, or one object of JSON a line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Command(StrEnum):
+    """What to do; RUN is the command without a name."""
+
+    RUN = "run"
+    DEMO = "demo"
+    SANDBOX = "sandbox"
+    APPROVE = "approve"
+    EXPLAIN = "explain"
+    VALIDATE = "validate"
+    ORPHANS = "orphans"
+    CAPTURE = "capture"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One row of the table."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any
+    meaning: str
+    metavar: str = ""
+    """What stands for the value in ``--help``; "" for a switch, which may also be written ``--flag=false``."""
+    commands: frozenset[Command] = frozenset({Command.RUN, Command.VALIDATE})
+    """What it has a meaning for; what a run takes can be validated."""
+    is_typed: bool = False
+    """Whether it counts on the command line only: what cannot be undone is no setting that lies in a shell."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that means the same."""
+        return PREFIX + self.name.removeprefix("--").replace("-", "_").upper()
+
+
+def _choice(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
+    def parse(text: str) -> StrEnum:
+        if text not in list(kind):
+            raise ValueError(f"expect one of {', '.join(kind)}")
+        return kind(text)
+
+    return parse
+
+
+def _lock_type(text: str) -> str:
+    if text != "leases":
+        raise ValueError("expect leases: nothing else is supported as a lock")
+    return text
+
+
+_SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX})
+_PLANS = frozenset({Command.RUN, Command.EXPLAIN, Command.VALIDATE})
+"""What a command that computes a plan has to know."""
+_JUDGES = _PLANS | {Command.ORPHANS}
+"""What a command has to know that tells whether the token sees the cluster's own project."""
+_SANDBOX = frozenset({Command.SANDBOX})
+_INTERVAL = "60s or more"
+
+_ROWS = (
+    Flag("--dry-run", parse_bool, False, "print what would change, touch nothing"),
+    Flag("--once", parse_bool, False, "converge, then exit"),
+    Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _JUDGES),
+    Flag("--detailed-exitcode", parse_bool, False, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
+    Flag("--approve", parse_hashes, (), "let these holds pass in this --once run", "HASH[,HASH]"),
+    Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
+    Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST", _PLANS),
+    Flag(
+        "--cluster-cidr",
+        parse_cidrs,
+        (),
+        "the cluster's pod CIDR; without it routes are only created",
+        "CIDR[,CIDR]",
+        _PLANS,
+    ),
+    Flag("--from", str, None, "plan from a file of 'reconcile capture'; - is stdin", "FILE", _PLANS),
+    Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
+    Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
+    Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
+    Flag(
+        "--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY", _PLANS
+    ),
+    Flag(
+        "--ignore-nodes", parse_selector, None, "leave Nodes with these labels out of everything", "SELECTOR", _JUDGES
+    ),
+    Flag(
+        "--mirror-labels", parse_label_prefix, None, "repeat servers' labels on Nodes as DOMAIN/KEY", "DOMAIN", _PLANS
+    ),
+    Flag(
+        "--keep-internal-ips", parse_bool, False, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs", "", _PLANS
+    ),
+    Flag(
+        "--delete-not-ready-for",
+        parse_wait,
+        Waits().not_ready_for,
+        "how long a Node without a server must not be Ready; default 20s",
+        "D",
+        _PLANS,
+    ),
+    Flag("--delete-min-age", parse_wait, Waits().age, "and how old it must be; default 120s", "D", _PLANS),
+    Flag(
+        "--given-up-after",
+        parse_positive_wait,
+        Waits().given_up_after,
+        "silent for so long, a Node counts as announced to go; default 30m",
+        "D",
+        _PLANS,
+    ),
+    Flag(
+        "--load-balancer-undo",
+        parse_undo,
+        Settings().undo_window,
+        "how long a load balancer waits for its deleted Service; default 0s",
+        "D",
+        _PLANS,
+    ),
+    Flag(
+        "--load-balancers-reset-unset",
+        parse_bool,
+        False,
+        "reset unset ports, health checks, algorithm, public interface",
+        "",
+        _PLANS,
+    ),
+    Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
+    Flag("--leader-elect", parse_bool, True, "write only while this process holds the Lease; default true"),
+    Flag(
+        "--leader-elect-lease-duration",
+        parse_positive_duration,
+        15.0,
+        "how long others leave a Lease alone that is not renewed; default 15s",
+        "D",
+    ),
+    Flag(
+        "--leader-elect-renew-deadline",
+        parse_positive_duration,
+        10.0,
+        "how long its holder writes without renewing it; default 10s",
+        "D",
+    ),
+    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "from one try to the next; default 2s", "D"),
+    Flag("--leader-elect-resource-lock", _lock_type, "leases", "as for HCCM; leases", "TYPE"),
+    Flag("--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "NAME"),
+    Flag(
+        "--leader-elect-resource-namespace",
+        parse_object_name,
+        LEASE_NAMESPACE,
+        f"where the Lease is, and approvals are kept; default {LEASE_NAMESPACE}",
+        "NAME",
+        _SEVERAL,
+    ),
+    Flag(
+        "--health-address",
+        parse_address,
+        ("", 10258),
+        "where /livez, /readyz and /healthz are served; default :10258",
+        "ADDRESS",
+    ),
+    Flag("--log-format", _choice(LogFormat), LogFormat.TEXT, "of a controller's log: text or json", "FORMAT"),
+    Flag(
+        "--delete",
+        parse_bool,
+        False,
+        "delete the orphans, but for protected ones and, unless their ids are given, those let go on purpose",
+        commands=frozenset({Command.ORPHANS}),
+        is_typed=True,
+    ),
+    Flag("--to", str, "-", "file to write; default -, which is stdout", "FILE", frozenset({Command.CAPTURE})),
+    Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
+    Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+    Flag("--robot-port", parse_port, 0, "accepted; Robot is not simulated in this version", "N", _SANDBOX),
+    Flag("--without", str, "", "simulators to leave out: kubernetes, robot", "LIST", _SANDBOX),
+    Flag("--action-ms", parse_int, 300, "how long a Hetzner action takes; default 300", "N", _SANDBOX),
+    Flag("--latency-ms", parse_int, 0, "waited before each answer; default 0", "N", _SANDBOX),
+    Flag("--rate-limit", parse_int, 3600, "Hetzner requests an hour; default 3600", "N", _SANDBOX),
+    Flag("--network-attachments", parse_int, 100, "attachments that a network takes; default 100", "N", _SANDBOX),
+    Flag("--proxy", str, None, "instead: a fault proxy before this address", "URL", _SANDBOX),
+    Flag("--proxy-ca-file", str, None, "certificate authority of --proxy's https address", "FILE", _SANDBOX),
+    Flag("--proxy-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+)
+
+FLAGS: Mapping[str, Flag] = {row.name: row for row in _ROWS}
+"""Name → row."""
+
+
+def read_flags(
+    command: Command, given: Mapping[str, str], environ: Mapping[str, str], usage: list[str], errors: list[str]
+) -> Mapping[str, Any]:
+    """Flag → parsed value: from the command line, else from its variable, if it has one, else the default.
+
+    Problems of the command line are appended to ``usage``, those of the environment to ``errors``, one line each.
+    """
+    values: dict[str, Any] = {}
+    for row in FLAGS.values():
+        values[row.name] = row.default
+        on_command_line = row.name in given
+        if command not in row.commands:
+            if on_command_line:
+                usage.append(f"{row.name} has no meaning for 'reconcile {'' if command is Command.RUN else command}'")
+            continue
+        text = given[row.name] if on_command_line else None if row.is_typed else environ.get(row.variable)
+        if text is None or (not on_command_line and not text and row.metavar):
+            continue
+        try:
+            values[row.name] = row.parse(text)
+        except ValueError as error:
+            name, problems = (row.name, usage) if on_command_line else (row.variable, errors)
+            problems.append(f"{name} is {shown_text(text)}: {error}")
+    return values
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """A line for each ``RECONCILER_*`` name that is none of ours, with the nearest one that is, or with the flag that
+    is to be given instead."""
+    known = [row.variable.removeprefix(PREFIX) for row in FLAGS.values() if not row.is_typed]
+    typed = {row.variable: row.name for row in FLAGS.values() if row.is_typed}
+    lines = []
+    for name in sorted(environ):
+        rest = name.removeprefix(PREFIX)
+        if name in typed:
+            lines.append(f"{name} is no variable: give {typed[name]} on the command line, each time that it is meant")
+        elif name.startswith(PREFIX) and rest not in known and not is_service_link(name):
+            near = [] if VARIABLE.is_exceeded(name) else get_close_matches(rest, known, n=1)
+            shown = shown_text(name) if VARIABLE.is_exceeded(name) else name
+            lines.append(f"unknown variable {shown}" + (f": did you mean {PREFIX}{near[0]}?" if near else ""))
+    return lines

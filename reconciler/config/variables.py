@@ -1,0 +1,213 @@
+"""Every environment variable that HCCM reads, in one table: name, grammar, default, meaning (operations 2).
+
+A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from desired.model.settings import AddressFamily
+from desired.syntax.bounds import VARIABLE, shown_text
+from desired.syntax.go import parse_bool, parse_cidr, parse_duration
+from reconciler.config.grammar import is_service_link, parse_address, parse_int
+
+
+class _FileProblem(ValueError):
+    """The file that a variable names holds nothing usable; its content is never part of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One row of the table."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any
+    meaning: str
+    empty_is_unset: bool = True
+    """Whether a variable that is set to nothing counts as not set (HCCM: not for booleans and the caches)."""
+    from_file: bool = False
+    """Whether ``<NAME>_FILE`` may name a file that holds the value."""
+    needs: str | None = None
+    """A variable without which this one is off, and not even parsed, as HCCM has it."""
+
+
+def _choice(name: str, *choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f'invalid value for "{name}", expect one of: {",".join(choices)}')
+        return text
+
+    return parse
+
+
+def _cidr(text: str) -> str:
+    parse_cidr(text, strict=False)
+    return text
+
+
+def _bool(name: str, default: bool | None, meaning: str) -> Variable:
+    return Variable(name, parse_bool, default, meaning, empty_is_unset=False)
+
+
+def _text(name: str, meaning: str, default: str | None = None, *, from_file: bool = False) -> Variable:
+    return Variable(name, str, default, meaning, from_file=from_file)
+
+
+def _duration(name: str, default_s: float, meaning: str) -> Variable:
+    return Variable(name, parse_duration, default_s, meaning)
+
+
+_FAMILY = "HCLOUD_INSTANCES_ADDRESS_FAMILY"
+_CACHE = "HCLOUD_SERVER_CACHE_MODE"
+_ALGORITHM = "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"
+_LB = "HCLOUD_LOAD_BALANCERS"
+
+_ROWS = (
+    _text("HCLOUD_TOKEN", "API token of the cluster's project", from_file=True),
+    _text("HCLOUD_ENDPOINT", "base address of the Hetzner Cloud API", "https://api.hetzner.cloud/v1"),
+    _bool("HCLOUD_DEBUG", False, "log every request"),
+    _text("HCLOUD_NETWORK", "id or name of the private network of the Nodes"),
+    _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "accepted, without effect: each pass reads what is attached"),
+    Variable(
+        "HCLOUD_NETWORK_ROUTES_ENABLED",
+        parse_bool,
+        True,
+        "pod routes in the private network",
+        empty_is_unset=False,
+        needs="HCLOUD_NETWORK",
+    ),
+    Variable(
+        _FAMILY, _choice(_FAMILY, *AddressFamily), "ipv4", "public addresses that a Node gets: ipv4, ipv6 or dualstack"
+    ),
+    _bool("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True, "zone labels on Nodes"),
+    Variable(
+        _CACHE,
+        _choice(_CACHE, "all", "one", "off"),
+        "all",
+        "accepted, without effect: there is no cache here",
+        empty_is_unset=False,
+    ),
+    Variable(
+        "HCLOUD_SERVER_CACHE_MAX_AGE",
+        parse_duration,
+        10.0,
+        "accepted, without effect: there is no cache here",
+        empty_is_unset=False,
+    ),
+    _bool("HCLOUD_METRICS_ENABLED", True, "serve metrics"),
+    Variable("HCLOUD_METRICS_ADDRESS", parse_address, ("", 8233), "address of the metrics"),
+    _bool(f"{_LB}_ENABLED", True, "load balancers for Services"),
+    _text(f"{_LB}_LOCATION", "default location of load balancers"),
+    _text(f"{_LB}_NETWORK_ZONE", "default network zone of load balancers"),
+    _text(f"{_LB}_TYPE", "default type of load balancers"),
+    Variable(
+        _ALGORITHM,
+        lambda text: _choice(_ALGORITHM, "round_robin", "least_connections")(text.strip().lower()),
+        None,
+        "default algorithm of load balancers",
+    ),
+    _bool(f"{_LB}_DISABLE_PUBLIC_NETWORK", None, "load balancers without public interface by default"),
+    _bool(f"{_LB}_DISABLE_PRIVATE_INGRESS", False, "no private address in a Service's status by default"),
+    _bool(f"{_LB}_DISABLE_IPV6", False, "no IPv6 address in a Service's status by default"),
+    _bool(f"{_LB}_USE_PRIVATE_IP", False, "targets by private address by default"),
+    Variable(f"{_LB}_PRIVATE_SUBNET_IP_RANGE", _cidr, None, "default subnet of load balancers"),
+    _bool(f"{_LB}_USES_PROXYPROTOCOL", None, "PROXY protocol by default"),
+    _duration(f"{_LB}_HEALTH_CHECK_INTERVAL", 0.0, "default interval of health checks"),
+    _duration(f"{_LB}_HEALTH_CHECK_TIMEOUT", 0.0, "default time-out of health checks"),
+    Variable(f"{_LB}_HEALTH_CHECK_RETRIES", parse_int, 0, "default retries of health checks"),
+    _bool("ROBOT_ENABLED", False, "Robot (dedicated) servers"),
+    _text("ROBOT_USER", "user of the Robot webservice", from_file=True),
+    _text("ROBOT_PASSWORD", "password of the Robot webservice", from_file=True),
+    _duration("ROBOT_CACHE_TIMEOUT", 300.0, "age up to which a Robot list is used"),
+    _duration("ROBOT_RATE_LIMIT_WAIT_TIME", 0.0, "pause after a Robot rate limit"),
+    _bool("ROBOT_FORWARD_INTERNAL_IPS", True, "keep InternalIPs of Robot Nodes"),
+)
+
+VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
+"""Name → row, in the order in which people read about them."""
+
+_RENAMED = {"HCLOUD_SERVER_CACHE_TTL": "HCLOUD_SERVER_CACHE_MAX_AGE"}
+"""Names that HCCM once had. It ignores them silently now, and people wonder."""
+
+
+def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str, Any]:
+    """Name → parsed value of each variable of the table, its default where it is not set.
+
+    Every problem is appended to ``errors`` as one line that names the variable; its value is then the default.
+    """
+    values: dict[str, Any] = {}
+    for row in VARIABLES.values():
+        values[row.name] = row.default
+        if row.needs and not environ.get(row.needs):
+            values[row.name] = False
+            continue
+        try:
+            text = _text_of(row, environ)
+            if text is not None:
+                values[row.name] = row.parse(text)
+        except (ValueError, OSError) as error:
+            errors.append(_problem(row, environ, error))
+    errors += near_misses(environ)
+    return values
+
+
+def near_misses(environ: Mapping[str, str]) -> list[str]:
+    """A line for each ``HCLOUD_*`` or ``ROBOT_*`` name that looks like a misspelt one of ours.
+
+    Other names are none of our business: other software of Hetzner's, and service links, use the same prefix.
+    """
+    known = [*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)]
+    lines = []
+    for name in sorted(environ):
+        is_ours = name.startswith(("HCLOUD_", "ROBOT_")) and not VARIABLE.is_exceeded(name)
+        if name in known or not is_ours or is_service_link(name):
+            continue
+        meant = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, n=1, cutoff=0.9)
+        lines += [f"unknown variable {name}: did you mean {known_name}?" for known_name in meant]
+    return lines
+
+
+def _text_of(row: Variable, environ: Mapping[str, str]) -> str | None:
+    """The variable's text; None when it is not set. The plain variable wins over its ``_FILE``, even when empty."""
+    if row.name in environ:
+        text = environ[row.name]
+        return None if not text and row.empty_is_unset else text
+    path = environ.get(f"{row.name}_FILE") if row.from_file else None
+    if not path:
+        return None
+    text = Path(path).read_text(encoding="utf-8").strip()
+    if not text:
+        raise _FileProblem("is empty")
+    return text
+
+
+def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str:
+    if isinstance(error, OSError | UnicodeDecodeError | _FileProblem):
+        reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        reason = "is not text" if isinstance(error, UnicodeDecodeError) else reason
+        return f"{row.name}_FILE: {environ[f'{row.name}_FILE']!r} {reason}"
+    if str(error).startswith("invalid value for"):
+        return str(error)
+    return f"{row.name} is {shown_text(environ.get(row.name, ''))}: {error}"
+
+
+_WITH_ADDRESSES = ("HCLOUD_ENDPOINT", "_PROXY")
+"""How the names of variables end that hold addresses, in upper case."""
+_WITH_PASSWORDS = ("ROBOT_PASSWORD",)
+
+
+def passwords_in(environ: Mapping[str, str]) -> Iterator[str]:
+    """What the environment says that nobody should see besides the token: passwords, also those in addresses, however
+    these are written."""
+    for name, text in environ.items():
+        if name in _WITH_PASSWORDS:
+            yield text
+        elif name.upper().endswith(_WITH_ADDRESSES) and "@" in text:
+            user_info = text.partition("//")[2].rpartition("@")[0] or text.rpartition("@")[0]
+            password = user_info.partition(":")[2] or user_info
+            yield from (user_info, password, unquote(password))

@@ -1,0 +1,227 @@
+"""What was seen of a Lease, and what follows from it for who would like to have it. Pure: times are given."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from actuators.http.errors import Conflict, Denied, Invalid, NotFound
+from actuators.lease import NOBODY, Claim, Lease, micro_time
+from reconciler.leader_election.leadership import Outcome, Standing
+from reconciler.leader_election.timings import Timings
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A claim, and the time on the own clock at which it was first seen as it is."""
+
+    claim: Claim
+    since: float
+
+    def is_of_another(self, identity: str) -> bool:
+        """Whether somebody else holds the Lease, or did not give it back."""
+        return self.claim.holder not in (NOBODY, identity)
+
+    def duration_s(self, default_s: float) -> float:
+        """How long the claim lasts without being renewed; ``default_s`` where it does not say so."""
+        return default_s if self.claim.duration_s is None else float(self.claim.duration_s)
+
+    def free_at(self, identity: str, default_s: float) -> float:
+        """The time from which on ``identity`` may take the Lease, unless it is renewed before."""
+        return self.since + (self.duration_s(default_s) if self.is_of_another(identity) else 0.0)
+
+
+def seen(before: Sighting | None, claim: Claim | None, now: float) -> Sighting | None:
+    """The sighting after another look, which is the one before as long as nothing was renewed. ``claim`` is None when
+    there is no Lease, and so is the answer when there never was one.
+
+    A Lease that has vanished was not given back: whoever held it does not know yet, and goes on for a while.
+    """
+    if claim is None or (before is not None and before.claim == claim):
+        return before
+    return Sighting(claim, now)
+
+
+_RELEASED_S = 1
+"""The duration of a Lease that was given back, as client-go has it: zero is refused."""
+
+
+class LeaseApi(Protocol):
+    """One Lease: ``actuators.lease.Leases``."""
+
+    name: str
+
+    def read(self) -> Lease | None:
+        """The Lease; None when there is none. Raises an ApiError."""
+
+    def create(self, claim: Claim) -> Lease:
+        """The Lease as it was made. Raises an ApiError: Conflict when there is one by now."""
+
+    def update(self, lease: Lease, claim: Claim) -> Lease:
+        """The Lease as it was changed. Raises an ApiError: Conflict when it is no longer ``lease``."""
+
+
+class Lost(Exception):
+    """Somebody else holds the Lease, or it is no longer there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """The Lease as this process holds it."""
+
+    claim: Claim
+    renewed_at: float
+    """When the last renewal that succeeded was begun, on the own clock."""
+    lease: Lease | None
+    """As the API server has it; None after a renewal of which nobody knows whether it was carried out."""
+
+
+def utc_now() -> datetime:
+    """The time of day, to be written into the Lease for people. Nothing is decided by it."""
+    return datetime.now(UTC)
+
+
+class Contender:
+    """Takes, renews and gives back the Lease. Its calls come from one thread at a time; ``tenure`` may be read in any.
+
+    A write goes along with the version that was read, so that of two processes that try at once one fails.
+    """
+
+    def __init__(
+        self,
+        leases: LeaseApi,
+        timings: Timings,
+        identity: str,
+        clock: Callable[[], float],
+        wall_clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.identity = identity
+        self.sighting: Sighting | None = None
+        """What was last seen of the Lease; None before it was."""
+        self.tenure: Tenure | None = None
+        """None when this process does not hold the Lease as far as it knows. Whether it may still write is a matter of
+        the clock as well."""
+        self._leases = leases
+        self._timings = timings
+        self._clock = clock
+        self._wall_clock = wall_clock
+
+    @property
+    def name(self) -> str:
+        """Namespace and name of the Lease, for messages."""
+        return self._leases.name
+
+    @property
+    def free_at(self) -> float:
+        """The time on the own clock from which on the Lease may be taken, as it was last seen."""
+        if self.sighting is None:
+            return -math.inf
+        return self.sighting.free_at(self.identity, self._timings.lease_duration_s)
+
+    def take(self) -> bool:
+        """Look at the Lease and take it when it is free; whether that was done.
+
+        Raises an ApiError: Conflict when another one was quicker.
+        """
+        lease = self._look()
+        if self._clock() < self.free_at:
+            return False
+        self.tenure = self._write(lease, self._first_claim(lease))
+        return True
+
+    def renew(self) -> None:
+        """Renew the Lease, which this process has to hold. Raises Lost when it does no longer, and an ApiError when
+        nobody knows."""
+        tenure = self._held()
+        claim = replace(tenure.claim, renewed=micro_time(self._wall_clock()))
+        self.tenure = replace(tenure, lease=None)  # until the answer is there
+        if tenure.lease is not None:
+            try:
+                self.tenure = self._write(tenure.lease, claim)
+            except Conflict:  # another one took it, or a renewal was carried out of which the answer was lost
+                pass
+            else:
+                return
+        # With a time of its own: what was carried out and is written once more would be a renewal that nobody sees.
+        self.tenure = self._write(self._ours(), replace(claim, renewed=micro_time(self._wall_clock())))
+
+    def release(self) -> None:
+        """Give the Lease back, so that another one need not wait for its end. Raises Lost and ApiErrors."""
+        tenure = self._held()
+        self.tenure = None
+        now = micro_time(self._wall_clock())
+        claim = replace(tenure.claim, holder=NOBODY, duration_s=_RELEASED_S, acquired=now, renewed=now)
+        self._leases.update(tenure.lease or self._ours(), claim)
+
+    def give_up(self) -> None:
+        """No longer hold the Lease, though it may still say so."""
+        self.tenure = None
+
+    def _held(self) -> Tenure:
+        if self.tenure is None:
+            raise Lost(f"the Lease {self.name} is not held")
+        return self.tenure
+
+    def _look(self) -> Lease | None:
+        lease = self._leases.read()
+        self.sighting = seen(self.sighting, None if lease is None else lease.claim, self._clock())
+        return lease
+
+    def _ours(self) -> Lease:
+        """The Lease as the API server has it, if it is still ours. Raises Lost."""
+        lease = self._look()
+        if lease is None or lease.claim.holder != self.identity:
+            self.tenure = None
+            raise Lost(f"the Lease {self.name} is {'gone' if lease is None else f'held by {lease.claim.shown}'}")
+        return lease
+
+    def _write(self, lease: Lease | None, claim: Claim) -> Tenure:
+        began = self._clock()
+        written = self._leases.create(claim) if lease is None else self._leases.update(lease, claim)
+        self.sighting = Sighting(written.claim, began)
+        return Tenure(claim, began, written)
+
+    def _first_claim(self, lease: Lease | None) -> Claim:
+        now = micro_time(self._wall_clock())
+        transitions = 0
+        if lease is not None:
+            transitions = lease.claim.transitions + (lease.claim.holder != self.identity)
+        return Claim(self.identity, self._timings.written_duration_s, now, now, transitions)
+
+
+BEYOND_S = 5.0
+"""It waits for this much longer than the Lease lasts."""
+_HOPELESS = (Denied, Invalid, NotFound)
+"""What does not pass by waiting: no right to the Lease, a name that is none, a namespace that is not there."""
+
+
+@dataclass(slots=True)
+class SingleRun:
+    """One wait of a process that runs once, with what it saw first of somebody else's Lease."""
+
+    lease: str
+    """Its name, for messages."""
+    identity: str
+    default_s: float
+    """How long a Lease lasts that does not say so."""
+    first: Sighting | None = None
+
+    def verdict(self, sighting: Sighting | None, error: Exception | None, waited_s: float) -> Outcome | None:
+        """What a try comes to that did not get the Lease; None: to another one.
+
+        NOT_LEADER when another process was seen to renew the Lease, or to take it; FAILED when no waiting helps, or
+        none did for as long as the Lease lasts and 5 s more.
+        """
+        foreign = sighting if sighting is not None and sighting.is_of_another(self.identity) else None
+        self.first = self.first or foreign
+        if foreign is not None and foreign != self.first:
+            why = f"the Lease {self.lease} was renewed meanwhile by {foreign.claim.shown}"
+            return Outcome(Standing.NOT_LEADER, why)
+        if isinstance(error, _HOPELESS):
+            return Outcome(Standing.FAILED, f"the Lease {self.lease} cannot be had: {error}")
+        longest_s = BEYOND_S + (self.default_s if self.first is None else self.first.duration_s(self.default_s))
+        if waited_s < longest_s:
+            return None
+        why = f"the Lease {self.lease} could not be had in {longest_s:g} s"
+        return Outcome(Standing.FAILED, why if error is None else f"{why}: {error}")

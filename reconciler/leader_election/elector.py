@@ -1,0 +1,211 @@
+"""Waits for the lead, keeps it in a thread of its own, and answers whether it is still held."""
+
+import logging
+import math
+import random
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from actuators.http.errors import NotLeader
+from reconciler.leader_election.candidate import Contender, LeaseApi, Lost, SingleRun, utc_now
+from reconciler.leader_election.clock import clock as boot_clock
+from reconciler.leader_election.leadership import Look, Outcome, Standing
+from reconciler.leader_election.timings import Timings
+
+_log = logging.getLogger("hcloud-reconciler.leadership")
+
+LOOK_SHARE = 0.75
+"""Of the retry period, from one look at another's Lease to the next: one that is given back is had within a period."""
+RELEASE_S = 2.0
+"""How long the end waits for the Lease to be given back; what takes longer is left to run out."""
+
+
+class Beside(Protocol):
+    """Something that runs beside the caller: a thread."""
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, for so many seconds at most."""
+
+
+def thread(target: Callable[[], None]) -> Beside:
+    """A daemon thread that has been started."""
+    started = threading.Thread(target=target, name="lease", daemon=True)
+    started.start()
+    return started
+
+
+def new_identity() -> str:
+    """Who this process is, for the Lease: the host's name and a random part, as HCCM has it (operations 10)."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+class Elector:
+    """The lead by a Lease. Implements ``Leadership``.
+
+    The lead is only ever taken while its owner waits for it, between two passes. So a pass that was begun before it was
+    lost never writes again, even when it is had back meanwhile: what the pass knows is from before another one led.
+    """
+
+    def __init__(
+        self,
+        leases: LeaseApi,
+        timings: Timings,
+        *,
+        identity: str | None = None,
+        clock: Callable[[], float] = boot_clock,
+        wall_clock: Callable[[], datetime] = utc_now,
+        draw: Callable[[], float] = random.random,
+        beside: Callable[[Callable[[], None]], Beside] = thread,
+        closing: threading.Event | None = None,
+    ) -> None:
+        """``draw`` is evenly from 0 to 1; ``beside`` starts what renews the Lease, and that waits on ``closing``."""
+        self.identity = identity or new_identity()
+        self.last_look = Look()
+        """Set in the thread that waits, and so never by a renewal."""
+        self._contender = Contender(leases, timings, self.identity, clock, wall_clock)
+        self._timings = timings
+        self._clock = clock
+        self._draw = draw
+        self._beside = beside
+        self._keeping: Beside | None = None
+        self._closing = closing or threading.Event()
+        self._releases = False
+        self._listeners: list[Callable[[], object]] = []
+        self._said = ""
+
+    def is_leader(self) -> bool:
+        """Whether the renew deadline since the start of the last renewal has not passed yet."""
+        until = self._leads_until()
+        return not self._closing.is_set() and self._clock() < until  # the clock last: anything may pause a process
+
+    def may_write(self) -> None:
+        """Return when this process leads. Raises NotLeader when it does not, or is no longer sure to."""
+        if not self.is_leader():
+            raise NotLeader(f"nothing is written: this process does not hold the Lease {self._contender.name} now")
+
+    def when_lost(self, call: Callable[[], object]) -> None:
+        """Have this called, from the renewing thread, each time that the lead is lost."""
+        self._listeners.append(call)
+
+    def wait(self, stop: threading.Event) -> bool:
+        """Stand by until this process leads, whatever the API does meanwhile. False: ``stop`` was set first."""
+        return self._campaign(stop, lambda _error: None).standing is Standing.LEADING
+
+    def wait_until_leader(self, stop: threading.Event) -> Outcome:
+        """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
+        as another process was seen to renew it meanwhile, or to take it; FAILED when no waiting helps, or none helped
+        for 5 s longer than the Lease lasts (design section 7).
+        """
+        run = SingleRun(self._contender.name, self.identity, self._timings.lease_duration_s)
+        began = self._clock()
+
+        def verdict(error: Exception | None) -> Outcome | None:
+            return run.verdict(self._contender.sighting, error, self._clock() - began)
+
+        return self._campaign(stop, verdict)
+
+    def close(self, *, release: bool = True) -> None:
+        """The end: from now on nothing may be written. With ``release`` the Lease is given back if it is held, for
+        which this waits 2 s at most."""
+        self._releases = release
+        self._closing.set()
+        keeping = self._keeping
+        if keeping is not None:
+            keeping.join(RELEASE_S)
+
+    def _campaign(self, stop: threading.Event, verdict: Callable[[Exception | None], Outcome | None]) -> Outcome:
+        """Try until the lead is had, ``stop`` is set, or ``verdict`` on a try that did not succeed ends it."""
+        while not stop.is_set() and not self._closing.is_set():
+            if self.is_leader():
+                return Outcome(Standing.LEADING)
+            began = self._clock()
+            pause_s = self._timings.period_s(self._draw())
+            if self._keeping is None or not self._keeping.is_alive():  # else it is about to renew, or to give up
+                error = self._try()
+                if self.is_leader():
+                    continue
+                outcome = verdict(error)
+                if outcome is not None:
+                    return outcome
+                if error is None:  # another one has the Lease, which may run out or be given back before
+                    pause_s = min(LOOK_SHARE * pause_s, self._contender.free_at - began)
+            stop.wait(max(0.0, began + pause_s - self._clock()))
+        return Outcome(Standing.STOPPED, "stopped while it waited for the lead")
+
+    def _try(self) -> Exception | None:
+        """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
+        try:
+            if self._contender.take():
+                self.last_look = Look()
+                self._say(logging.INFO, self._leading)
+                self._keeping = self._beside(self._keep)
+            elif self._contender.sighting is not None:
+                self.last_look = Look(is_of_another=True)
+                claim = self._contender.sighting.claim
+                lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
+                self._say(
+                    logging.INFO, f"standing by: the Lease {self._contender.name} is held by {claim.shown}{lasts}"
+                )
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
+            self.last_look = Look(trouble=f"the Lease {self._contender.name} could not be had: {error}")
+            self._say(logging.WARNING, self.last_look.trouble)
+            return error
+        return None
+
+    def _keep(self) -> None:
+        """Renew the Lease until it is lost, or this process comes to its end. This is what runs in the thread."""
+        due = self._clock() + self._timings.period_s(self._draw())
+        why = "its renewal came too late"
+        while (now := self._clock()) < (deadline := self._leads_until()):
+            if self._closing.wait(max(0.0, min(due, deadline) - now)):
+                self._give_back()
+                return
+            if (now := self._clock()) < deadline:
+                due = now + self._timings.period_s(self._draw())
+                why = self._renew() or why
+        self._contender.give_up()
+        self._keeping = None
+        self._say(logging.WARNING, f"no longer leading: {why}")
+        for call in self._listeners:
+            call()
+
+    def _leads_until(self) -> float:
+        tenure = self._contender.tenure
+        return -math.inf if tenure is None else tenure.renewed_at + self._timings.renew_deadline_s
+
+    def _renew(self) -> str:
+        """Renew the Lease. What went wrong, "" when nothing did."""
+        try:
+            self._contender.renew()
+        except Exception as error:  # noqa: BLE001 - a bug must not keep the owner from hearing that the lead is lost
+            if not isinstance(error, Lost):
+                self._say(logging.WARNING, f"the Lease {self._contender.name} could not be renewed: {error}")
+            return str(error)
+        self._say(logging.INFO, self._leading)
+        return ""
+
+    def _give_back(self) -> None:
+        if self._releases:
+            try:
+                self._contender.release()
+                _log.info("the Lease %s was given back", self._contender.name)
+            except Exception as error:  # noqa: BLE001 - at the end nothing hangs on it
+                _log.warning("the Lease %s was not given back, and runs out: %s", self._contender.name, error)
+        self._contender.give_up()
+
+    @property
+    def _leading(self) -> str:
+        return f"leading: the Lease {self._contender.name} is held as {self.identity}"
+
+    def _say(self, level: int, text: str) -> None:
+        """Log what differs from what was said last: trouble that goes on is told once."""
+        if text != self._said:
+            _log.log(level, "%s", text)
+        self._said = text

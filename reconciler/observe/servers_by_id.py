@@ -1,0 +1,107 @@
+"""The second look: asks by its id for what a list lacks and a removal hangs on, a few at a time (design section 2)."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from actuators.http.errors import ApiError, NotFound
+from actuators.http.hetzner import HetznerReader
+from desired.guards.absence_proof import servers_to_confirm
+from desired.guards.anchor import anchor_of_cloud, is_own_project, witnesses
+from desired.model.settings import Settings
+from desired.model.snapshot import Server, Snapshot
+from desired.section import Absent, Unknown
+from reconciler.observe.hetzner import observe_server
+
+MOST_AT_ONCE = 10
+"""Questions a round at most, whatever the number of servers that are missing: a pass with three rounds removes what
+hangs on thirty, and the loop goes on after five seconds."""
+_FIRST_PAUSE = timedelta(seconds=30)
+_LONGEST_PAUSE = timedelta(hours=1)
+_LONGEST_DOUBT = timedelta(minutes=10)
+"""The longest pause after an answer that proves nothing: a Node waits for another one."""
+
+_Answer = Absent | Unknown | Server
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    answer: _Answer
+    asked_at: datetime
+    pause: timedelta
+    """From one question to the next."""
+
+    def is_settled(self, now: datetime) -> bool:
+        """Whether it is too early to ask again. Where the API server's clock was put back, it is not."""
+        return self.asked_at <= now < self.asked_at + self.pause
+
+
+class Confirmer:
+    """Asks, and remembers what was said as long as somebody wants to know: an answer that does not change costs one
+    request, then one after 30 s, after a minute, and so on up to an hour (nodes-and-routes W-26)."""
+
+    def __init__(self, reader: HetznerReader) -> None:
+        self._reader = reader
+        self._asked: dict[int, _Asked] = {}
+        self._in_own_project = False
+
+    def forget(self) -> None:
+        """What was said to another token says nothing of this one's project. May be called from any thread."""
+        self._asked = {}
+
+    def confirm(self, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
+        """``snapshot`` with what is known by id of the servers on whose absence removals hang; ``most`` of them are
+        asked for, none when it is 0.
+
+        When a server is found although the list lacks it, the list was not whole: nothing is concluded from what else
+        it lacks. Never raises an ApiError.
+        """
+        wanted = dict.fromkeys(servers_to_confirm(snapshot, settings))
+        now = snapshot.taken_at
+        if snapshot.servers.complete:  # a list with a gap does not tell who is wanted, nor whose project it is
+            self._keep_apart(is_own_project(anchor_of_cloud(snapshot, settings), witnesses(snapshot, settings)))
+            self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
+        todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
+        todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
+        for server_id, answer in self._ask(todo[:most]).items():
+            self._asked[server_id] = self._remember(server_id, answer, now)
+        return self._noted(snapshot)
+
+    def _keep_apart(self, in_own_project: bool) -> None:
+        """Forget what was said while the anchor held when it no longer does, and the other way round: another project
+        has none of our servers, and a token may be changed without a word to us."""
+        if in_own_project != self._in_own_project:
+            self.forget()
+        self._in_own_project = in_own_project
+
+    def _ask(self, server_ids: Sequence[int]) -> Mapping[int, _Answer]:
+        if not server_ids:
+            return {}
+        with ThreadPoolExecutor(len(server_ids), thread_name_prefix="confirm") as pool:
+            return dict(zip(server_ids, pool.map(self._ask_one, server_ids), strict=True))
+
+    def _ask_one(self, server_id: int) -> _Answer:
+        try:
+            return observe_server(self._reader, server_id)
+        except NotFound:
+            return Absent()
+        except ApiError as error:
+            return Unknown(str(error))
+
+    def _remember(self, server_id: int, answer: _Answer, now: datetime) -> _Asked:
+        before = self._asked.get(server_id)
+        longest = _LONGEST_PAUSE if isinstance(answer, Absent) else _LONGEST_DOUBT
+        pause = min(longest, before.pause * 2) if before else _FIRST_PAUSE
+        return _Asked(answer, now, pause)
+
+    def _noted(self, snapshot: Snapshot) -> Snapshot:
+        answers = {key: asked.answer for key, asked in self._asked.items()}
+        found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
+        missing = {key: answer for key, answer in answers.items() if not isinstance(answer, Server)}
+        servers = snapshot.servers
+        if found and servers.complete:
+            missed = ", ".join(str(key) for key in sorted(found))
+            why = f"it lacks server {missed}, which a GET by its id finds"
+            servers = replace(servers, complete=False, why_incomplete=why)
+        return replace(snapshot, servers=servers, confirmations=missing)

@@ -1,0 +1,167 @@
+"""What a pass has tried so far: what it tries next, what it does not try again, and what of it stands in the report."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.ordering import not_ready, ready_now
+from reconciler.result import Line
+
+NOT_SEEN = Pending("applied, and not yet seen in the world")
+"""What is said of a change that was applied and is planned still."""
+NO_ROUND_LEFT = Pending("no round of this pass was left for it")
+"""What is said of a change that became possible too late."""
+NOT_LISTED = Pending("its load balancer has just been asked for, and may not be listed yet")
+"""What is said of the release of a Service that was deleted while its load balancer was being created."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One change as it was planned when it was tried, and how that ended."""
+
+    change: Change
+    outcome: Outcome
+    is_final: bool
+    """Whether the pass leaves it at that, though the change may be planned again."""
+
+    def is_of(self, change: Change) -> bool:
+        """Whether it was this very change. One of the same key that leads elsewhere is another: the status of a Service
+        gets a private address when the public ones are written already."""
+        return (self.change.kind, self.change.after) == (change.kind, change.after)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """All attempts of one pass."""
+
+    by_key: dict[str, list[Attempt]] = field(default_factory=dict)
+    """Key of a change → its attempts, in the order of the rounds."""
+
+    def add(self, change: Change, outcome: Outcome) -> None:
+        """Remember how a change ended. What was overtaken, or came after another change, is worth another round.
+
+        An applied one is settling; a failed one, and one that an API asks to wait for, is for a later pass.
+        """
+        skipped = isinstance(outcome, Skipped) and not outcome.is_final
+        overtaken = isinstance(outcome, Pending) and not outcome.retry_after_s
+        self._add(Attempt(change, outcome, is_final=not overtaken and not skipped))
+
+    def withdraw(self, change: Change, why: str) -> None:
+        """Remember that a change must not be tried in this pass."""
+        self._add(Attempt(change, Skipped(why), is_final=True))
+
+    def _add(self, attempt: Attempt) -> None:
+        self.by_key.setdefault(attempt.change.key, []).append(attempt)
+
+    def final(self, change: Change) -> Attempt | None:
+        """The attempt at this very change with which the pass leaves it; None when it may be tried, or tried again."""
+        return next((a for a in self.by_key.get(change.key, ()) if a.is_final and a.is_of(change)), None)
+
+    def todo(self, plan: Plan) -> tuple[Change, ...]:
+        """What of ``plan`` the next round applies."""
+        ended = self._ended(plan)
+        applied = {key for key, outcome in ended.items() if isinstance(outcome, Applied)}
+        premature = {change.key for change in plan.changes if self._is_premature(change)}
+        return ready_now(plan, applied, ended.keys() - applied | premature)
+
+    def has_more(self, plan: Plan) -> bool:
+        """Whether ``plan`` has changes that only a further round can carry out."""
+        return not not_ready(plan).keys() <= self._ended(plan).keys()
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """Keys of the changes that were tried and refused, the last time they were."""
+        return frozenset(key for key, tried in self.by_key.items() if isinstance(tried[-1].outcome, Failed))
+
+    @property
+    def barred(self) -> Mapping[str, str]:
+        """What Hetzner has refused in this pass for all changes of a scope: scope → with what."""
+        ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
+        return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
+
+    def tried(self) -> tuple[Line, ...]:
+        """What was tried, with its last outcome, for a world that cannot be seen any more."""
+        return _sorted(Line(attempts[-1].change, attempts[-1].outcome) for attempts in self.by_key.values())
+
+    def as_seen(self, plan: Plan, *, is_whole: bool) -> tuple[Line, ...]:
+        """What was tried, where ``plan`` came from a look at the world afterwards: a change whose answer got lost, and
+        that is not planned any more, is done.
+
+        ``is_whole`` tells whether nothing was missing in that look: what could not be read is not planned either.
+        """
+        return tuple(
+            Line(line.change, Applied())
+            if is_whole and _is_lost(line.outcome) and not _has(plan, line.change)
+            else line
+            for line in self.tried()
+        )
+
+    def lines(self, plan: Plan, left: Callable[[Change], Outcome | None], *, is_whole: bool = True) -> tuple[Line, ...]:
+        """What was done or failed, and what is planned still, sorted like a plan.
+
+        ``left`` says what became of a change that is allowed and was not tried, or in vain; ``is_whole`` is that of
+        ``as_seen``. What was overtaken and is not planned any more is somebody else's doing, and no line.
+        """
+        gone = (line for line in self.as_seen(plan, is_whole=is_whole) if line.change.key not in plan.by_key)
+        ended = (line for line in gone if isinstance(line.outcome, Applied | Failed))
+        return _sorted((*ended, *(self._line(change, left) for change in plan.changes)))
+
+    def left(self, plan: Plan) -> Callable[[Change], Outcome]:
+        """Why a change of ``plan`` that is allowed was not carried out, now that there is no further round."""
+        ended = self._ended(plan)
+        unready = not_ready(plan, [key for key, outcome in ended.items() if not isinstance(outcome, Applied)])
+
+        def why(change: Change) -> Outcome:
+            if self._is_premature(change):
+                return NOT_LISTED
+            for key in change.depends_on:
+                tried = key in self.by_key and key in plan.by_key
+                if tried and not isinstance(self.by_key[key][-1].outcome, Applied):
+                    return Skipped(f"comes after {key}, which was not done")
+            return Pending(unready[change.key]) if change.key in unready else NO_ROUND_LEFT
+
+        return why
+
+    def _line(self, change: Change, left: Callable[[Change], Outcome | None]) -> Line:
+        final = self.final(change)
+        if final is not None:
+            return Line(change, NOT_SEEN) if isinstance(final.outcome, Applied) else Line(final.change, final.outcome)
+        if change.ruling.verdict is not Verdict.ALLOWED:
+            return Line(change)
+        last = self.by_key[change.key][-1] if change.key in self.by_key else None
+        if last is not None and last.is_of(change) and isinstance(last.outcome, Pending):
+            return Line(last.change, last.outcome)
+        return Line(change, left(change))
+
+    def _is_premature(self, change: Change) -> bool:
+        """Whether a Service would be released for which this pass may have created a load balancer that no list shows
+        yet, as lists lag behind (hetzner-api 5): then nobody would let go of it any more."""
+        if change.kind != "service.release" or change.depends_on:
+            return False
+        created = self.by_key.get(change.owner.replace("service/", "load_balancer/", 1), ())
+        return any(a.change.kind == "lb.create" and not _is_refused(a.outcome) for a in created)
+
+    def _ended(self, plan: Plan) -> Mapping[str, Outcome]:
+        """Key of each planned change that is not tried again → how it ended."""
+        tried = {key: self.final(plan.by_key[key]) for key in self.by_key.keys() & plan.by_key.keys()}
+        return {key: final.outcome for key, final in tried.items() if final is not None}
+
+
+def _is_lost(outcome: Outcome | None) -> bool:
+    """Whether the change may have been done all the same."""
+    return isinstance(outcome, Failed) and outcome.retry_after_s is not None
+
+
+def _has(plan: Plan, change: Change) -> bool:
+    """Whether something of this key and kind is planned."""
+    return change.key in plan.by_key and plan.by_key[change.key].kind == change.kind
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    """Whether nothing was done, for certain."""
+    return isinstance(outcome, Skipped) or (isinstance(outcome, Failed) and not _is_lost(outcome))
+
+
+def _sorted(lines: Iterable[Line]) -> tuple[Line, ...]:
+    return tuple(sorted(lines, key=lambda line: line.change.order))

@@ -1,0 +1,273 @@
+"""One pass: observe, plan, guard, apply, observe again, until there is nothing left that this pass can do.
+
+``plan_once`` and ``explain_once`` only look; ``converge`` also acts. Whether a run may is decided in ``wiring``.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from actuators.http.errors import ApiError, Denied, Throttled
+from actuators.outcome import STOPPED, Applied, Outcome, Skipped
+from desired.guards.anchor import witnesses
+from desired.guards.history import backing_off, refused_by_quota
+from desired.guards.judge import judge, restrict
+from desired.load_balancers.wanted import matters
+from desired.model.route import route_key
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import Bar, Suspension
+from desired.plan.approval import Approval
+from desired.plan.change import Change, Hold, Note, NoteKind, Plan
+from desired.plan.ordering import urgent
+from desired.planner import compute_desired, diff
+from desired.section import Absent, Present, Section
+from reconciler.observe.kubernetes import observe_approvals
+from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
+from reconciler.passes.attempts import Attempts
+from reconciler.passes.rounds import Acting, Judged, apply_round
+from reconciler.result import Cost, Explained, Line, Report, is_incomplete
+from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
+from reconciler.telemetry.backed_off import as_tried
+from reconciler.telemetry.conditions import conditions_due
+
+ROUNDS = 3
+"""How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
+_NEEDED = ("servers", "network")
+"""Parts of an observation that everything hangs on: without the others only their own rules do not act."""
+_PROOF = "members"
+"""A part that is asked only to prove that something may go: without it that stays, and nothing is wrong."""
+_OF_CLUSTER = "services"
+"""The part that is not read from Hetzner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What a pass needs to plan: readers, settings, and where approvals are kept."""
+
+    eyes: Eyes
+    settings: Settings
+    namespace: str
+    approved: tuple[str, ...] = ()
+    """Hashes that ``--approve`` lets through in this run."""
+    approve_flags: str = ""
+    """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    withheld: Callable[[], Mapping[str, Suspension]] = dict
+    """Key → what is held against a change in the pass that begins now, by the memory of a loop."""
+    barred: Callable[[], Mapping[str, Bar]] = dict
+    """Scope → what is held against all of its changes in that pass."""
+
+
+def plan_once(looking: Looking) -> Report:
+    """The plan of the world as it is. Sends nothing but reads; never raises an ApiError."""
+    try:
+        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+    except ApiError as error:
+        return Report(errors=(str(error),), cost=_cost(looking.eyes))
+    return _report(looking, observation, _judge(looking, observation.snapshot).plan)
+
+
+def explain_once(looking: Looking, key: str) -> Explained:
+    """Everything that decides now on the Node or Service with this key. Sends nothing but reads; never raises an
+    ApiError."""
+    from desired.explanation.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
+
+    try:
+        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+    except ApiError as error:
+        return Explained(key, Report(errors=(str(error),), cost=_cost(looking.eyes)))
+    snapshot, plan = observation.snapshot, _judge(looking, observation.snapshot).plan
+    report = _report(looking, observation, plan)
+    found = explain_object(key, snapshot, looking.settings, plan)
+    if isinstance(found, str):
+        return Explained(key, replace(report, errors=(*report.errors, found)))
+    return Explained(key, report, found)
+
+
+def converge(looking: Looking, acting: Acting) -> Report:
+    """The report of a whole pass: what was applied, and what is left in a plan that was observed afterwards.
+
+    Never raises an ApiError. When the world cannot be observed any more after a write, that is an error, and what was
+    written is still in the report.
+    """
+    attempts = Attempts()
+    observation: Observation | None = None
+    try:
+        suspensions, bars = looking.withheld(), looking.barred()
+        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+        observation = _remembering(observation, suspensions, bars, frozenset())
+        first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
+        judged = _judge(looking, observation.snapshot)
+        for turn in range(ROUNDS):
+            if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
+                break
+            if turn == 0:  # what a pass writes is no witness of whose project it is
+                known = frozenset(witnesses(observation.snapshot, looking.settings))
+                observation = replace(observation, snapshot=replace(observation.snapshot, at_first=known))
+            is_last = turn == ROUNDS - 1
+            kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=is_last)
+            seen_again = observe_again(looking.eyes, observation, looking.settings, kinds, is_last=is_last)
+            observation = _remembering(seen_again, suspensions, bars, attempts.failed)
+            judged = _judge(looking, observation.snapshot)
+        seen = _report(looking, observation, judged.plan)
+        is_whole = not is_incomplete(seen)
+        tried = attempts.as_seen(judged.plan, is_whole=is_whole)
+        _tell(looking, acting, tried, first, observation.snapshot, judged)
+        _remember(looking, acting, tried, observation.snapshot)
+    except ApiError as error:
+        report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(looking.eyes))
+        return replace(report, snapshot=observation.snapshot if observation else None)
+    left = _left(attempts, observation, judged.plan, acting)
+    return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(looking.eyes))
+
+
+def _remembering(
+    observation: Observation, suspensions: Mapping[str, Suspension], bars: Mapping[str, Bar], failed: frozenset[str]
+) -> Observation:
+    """``observation`` with what this pass, and those before it, have learned of changes: which ``failed``, and what is
+    held against others."""
+    snapshot = replace(observation.snapshot, suspensions=suspensions, bars=bars)
+    failed |= backing_off(suspensions) | refused_by_quota(snapshot)
+    return replace(observation, snapshot=replace(snapshot, failed=failed))
+
+
+def is_over(plan: Plan, attempts: Attempts, acting: Acting, turn: int) -> bool:
+    """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
+    it is called for elsewhere and only what gives way is left."""
+    if acting.stop.is_set():
+        return True
+    todo = attempts.todo(plan)
+    return not (urgent(todo) if turn and acting.is_called() else todo)
+
+
+def _tell(
+    looking: Looking, acting: Acting, tried: tuple[Line, ...], first: Snapshot, last: Snapshot, judged: Judged
+) -> None:
+    """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well."""
+    plan, tried = as_tried(judged.plan, tried, last)
+    done = tuple(on_pass(tried, first, plan))
+    for event in done:
+        acting.events.send(event, last.taken_at)
+    held = warnings(plan, last, looking.settings, looking.approve_flags, tried, judged.desired)
+    acting.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
+    if acting.conditions is not None and not acting.stop.is_set():
+        acting.conditions.write(tuple(conditions_due(plan, last, looking.settings, tried)))
+
+
+def _remember(looking: Looking, acting: Acting, tried: Collection[Line], last: Snapshot) -> None:
+    """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan."""
+    if acting.stop.is_set() or looking.settings.only:
+        return
+    acting.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
+
+
+def _left(
+    attempts: Attempts, observation: Observation, plan: Plan, acting: Acting
+) -> Callable[[Change], Outcome | None]:
+    """What to say of a change that is allowed and was not carried out."""
+    if acting.stop.is_set():
+        return lambda _change: Skipped(STOPPED)
+    if fatal_errors(observation, plan):
+        return lambda _change: None
+    return attempts.left(plan)
+
+
+def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
+    """Why nothing should be applied at all: wrong credentials, an API that is gone, a network that is not there.
+
+    Empty for trouble that leaves part of the picture: the guards judge what hangs on it. A network that is missing from
+    what seems to be another project is no second error: the anchor has said what is wrong.
+    """
+    failures = {part: observation.failures[part] for part in _NEEDED if part in observation.failures}
+    errors = [
+        str(error)
+        for part, error in failures.items()
+        if isinstance(error, Denied)
+        or (part == "servers" and not observation.snapshot.servers and not isinstance(error, Throttled))
+    ][:1]  # all parts are of one API: what keeps one from being read keeps the others
+    if isinstance(observation.snapshot.network, Absent) and not any(n.kind is NoteKind.ANCHOR for n in plan.notes):
+        errors.append(
+            "HCLOUD_NETWORK names no network of the project that HCLOUD_TOKEN belongs to: correct one of them"
+        )
+    return tuple(errors)
+
+
+def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
+    """Why the run is an error: all that is fatal, and a right to read that is missing.
+
+    The latter stops nothing but what would be decided from that part: Nodes join without a right to list Services.
+    """
+    failures = {part: error for part, error in observation.failures.items() if part != _PROOF}
+    denied = {part: str(error) for part, error in failures.items() if isinstance(error, Denied)}
+    of_cluster = tuple(error for part, error in denied.items() if part == _OF_CLUSTER)
+    of_cloud = tuple(error for part, error in denied.items() if part != _OF_CLUSTER)
+    return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
+
+
+def _judge(looking: Looking, snapshot: Snapshot) -> Judged:
+    """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
+    desired = compute_desired(snapshot, looking.settings)
+    plan = diff(snapshot, desired, looking.settings)
+    judged = judge(plan, snapshot, looking.settings, looking.approved, desired)
+    approvals: Mapping[str, Approval] = {}
+    if any(not hold.approved for hold in judged.holds):
+        try:
+            now, differ = snapshot.taken_at, snapshot.clocks.differ
+            found = observe_approvals(looking.eyes.kubernetes, looking.namespace)
+            approvals = {approval.hash: approval for approval in found if approval.counts(now, clocks_differ=differ)}
+            why = _notes_on_void(found, judged.holds, now, clocks_differ=differ)
+        except ApiError as error:
+            why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
+        plan = replace(plan, notes=(*plan.notes, *why))
+        judged = judge(plan, snapshot, looking.settings, (*looking.approved, *approvals), desired)
+    return Judged(restrict(judged, looking.settings.only, tuple(_known_keys(snapshot))), approvals, desired)
+
+
+def _known_keys(snapshot: Snapshot) -> Iterator[str]:
+    """Keys of all that was observed and may be changed, whatever is planned for it."""
+    yield from (f"node/{name}" for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is not None:
+        yield f"network/{network.id}"
+        yield from (route_key(network.id, route.destination) for route in snapshot.routes or ())
+    if snapshot.services is None:
+        return
+    yield from (service.key for service in snapshot.services)
+    balanced = (service.id for service in snapshot.services if matters(service))
+    for name in (*balanced, *snapshot.services.unreadable):
+        yield from (f"service/{name}", f"load_balancer/{name}", f"certificate/{name}")
+
+
+def _notes_on_void(
+    found: Collection[Approval], holds: Collection[Hold], now: datetime, *, clocks_differ: bool
+) -> tuple[Note, ...]:
+    """A word on each approval of a hold that is there and does not count: somebody believes that it does."""
+    held = {hold.hash for hold in holds}
+    return tuple(
+        Note("plan", NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
+        for approval in found
+        if approval.hash in held and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
+    )
+
+
+def _report(looking: Looking, observation: Observation, plan: Plan) -> Report:
+    """What is to be said of a plan of which nothing was applied."""
+    return Report(
+        snapshot=observation.snapshot,
+        lines=tuple(map(Line, plan.changes)),
+        notes=plan.notes,
+        holds=tuple(hold for hold in plan.holds if not hold.approved),
+        errors=all_errors(observation, plan),
+        cost=_cost(looking.eyes),
+        approve_flags=looking.approve_flags,
+    )
+
+
+def _cost(eyes: Eyes) -> Cost:
+    limit = eyes.hetzner.rate_limit
+    return Cost(
+        eyes.kubernetes.requests.total,
+        eyes.hetzner.requests.total,
+        limit.remaining if limit else None,
+        limit.limit if limit else None,
+    )

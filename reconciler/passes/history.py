@@ -1,0 +1,267 @@
+"""The loop's memory: what failed a moment ago, what was done and undone again and again, what Hetzner refuses.
+
+It is kept in this process alone (design section 11): a restart forgets it, and begins with a fresh attempt at each
+change. What it says of a change is judged in ``desired.guards.history``.
+"""
+
+import random
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from actuators.outcome import Applied, Failed, Skipped
+from desired.guards.history import QUOTA, mark_in, narrow_scope_of, scope_of
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import BACK_OFF, FLAPPING, Bar, Suspension
+from desired.plan.change import Change
+from reconciler.passes.attempts import NOT_SEEN
+from reconciler.result import Line, Report, is_incomplete
+
+FIRST_RETRY_S = 1.0
+LONGEST_RETRY_S = 60.0
+JITTER = 0.1
+"""Share by which a wait is shortened at random, so that what failed together is not tried together for ever."""
+TOGETHER = 0.2
+"""Share of a wait by which it may end early, when there is a pass anyhow: more than the jitter, so that a hundred
+failures cost a pass a minute, and not a hundred."""
+WINDOW_S = 600.0
+"""How long a trail is of interest: undone three times within it is too often."""
+MOST_UNDONE = 3
+LAG_S = 30.0
+"""How long a list may show what was before a change that was made (hetzner-api 5)."""
+SUSPENDED_S = 3600.0
+MOST_TRAILS = 10_000
+"""Changes that are remembered at most; those are forgotten first of which nothing was heard for longest."""
+_MOST_DOUBLINGS = 10
+
+
+@dataclass(slots=True)
+class _Trail:
+    """What is known of one change. Moments are those of the injected clock, in seconds."""
+
+    mark: str
+    heard_at: float
+    failures: int = 0
+    last: Failed | None = None
+    retry_at: float = 0.0
+    early_at: float = 0.0
+    """From when on another try is worth its while in a pass that begins for something else."""
+    is_applied: bool = False
+    """Whether it was done, and was not seen to be undone since."""
+    unseen_since: float | None = None
+    """When it was done, as long as no pass has seen it done: readers may lag behind."""
+    undone: list[tuple[float, datetime | None]] = field(default_factory=list)
+    """When it was seen to be undone, by the injected clock and by the API server's."""
+    suspended_until: float = 0.0
+    why: str = ""
+    """Why it is suspended; "" unless it is."""
+
+    def may_lag(self, now: float) -> bool:
+        """Whether the change may be planned only because nobody sees yet that it was done."""
+        return self.unseen_since is not None and now - self.unseen_since < LAG_S
+
+    def lately(self, now: float) -> list[tuple[float, datetime | None]]:
+        """When it was seen to be undone, as far as that counts at ``now``."""
+        return [undone for undone in self.undone if now - undone[0] <= WINDOW_S]
+
+
+@dataclass(slots=True)
+class _Refusal:
+    """What is known of a scope of changes that Hetzner refuses."""
+
+    error: str
+    retry_at: float
+    turns: dict[str, int] = field(default_factory=dict)
+    """Key of each change that waits → when it had its turn, or joined the others."""
+
+
+class History:
+    """What the loop remembers of its passes. Asked at the beginning of each, and told of its report at the end."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
+        most: int = MOST_TRAILS,
+        interval_s: float = LONGEST_RETRY_S,
+    ) -> None:
+        """``clock`` gives seconds and never goes back, ``draw`` numbers evenly from 0 to 1. ``interval_s`` is that of
+        the passes: of what Hetzner refuses one is tried so often, and not more than once a minute."""
+        self._clock = clock
+        self._draw = draw
+        self._most = most
+        self._trails: dict[str, _Trail] = {}
+        self._asked_at: float | None = None
+        self._interval_s = max(interval_s, LONGEST_RETRY_S)
+        self._refusals: dict[str, _Refusal] = {}
+        self._turn = 0
+        self._is_freed = False
+
+    def __len__(self) -> int:
+        return len(self._trails)
+
+    def withheld(self) -> Mapping[str, Suspension]:
+        """Key → why this change is not tried in the pass that begins now, and when it is. Of a key that is planned with
+        another value nothing is meant.
+
+        A change that was undone twice is in here although it may never be undone again: if it is planned, that is the
+        third time.
+        """
+        now = self._asked_at = self._clock()
+        self._forget(now)
+        found = {key: _suspension(trail, now) for key, trail in self._trails.items()}
+        return {key: suspension for key, suspension in found.items() if suspension is not None}
+
+    def barred(self) -> Mapping[str, Bar]:
+        """Scope of changes → what Hetzner refused them with, and whose turn it is next. A pass that comes a little
+        early, as its interval is drawn, is not too early."""
+        now, early_s = self._clock(), JITTER * self._interval_s
+        self._is_freed = False
+        return {
+            scope: Bar(
+                found.error, max(0.0, found.retry_at - early_s - now), self._interval_s - early_s, dict(found.turns)
+            )
+            for scope, found in self._refusals.items()
+        }
+
+    def note(self, report: Report) -> tuple[Change, ...]:
+        """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however
+        many passes go on to find it so.
+
+        Only what was tried and refused counts as failed, a lost answer included; what gives way, was overtaken or has
+        to wait is no failure. Applied, seen to be done, and planned again is undone; so is what nobody has seen done
+        for longer than readers lag.
+        """
+        now = self._clock()
+        seen_at = now if self._asked_at is None else self._asked_at
+        self._note_refusals(report, now)
+        if report.snapshot is not None and not report.errors and not is_incomplete(report):
+            named = {line.change.key for line in report.lines}
+            for key, trail in self._trails.items():
+                if key not in named:  # not planned any more: it was seen to be done
+                    trail.unseen_since = None
+        suspended = tuple(line.change for line in report.lines if self._learn(line, report.snapshot, now, seen_at))
+        for key in list(self._trails)[: max(0, len(self._trails) - self._most)]:
+            del self._trails[key]
+        return suspended
+
+    def due_in_s(self) -> float | None:
+        """Seconds until the first of what failed is worth another try; None when nothing failed lately. None at all
+        when Hetzner accepts again what others wait for."""
+        if self._is_freed:
+            return 0.0
+        now = self._clock()
+        return min((trail.retry_at - now for trail in self._trails.values() if trail.retry_at > now), default=None)
+
+    def _note_refusals(self, report: Report, now: float) -> None:
+        """Learn what Hetzner refuses whatever the object is, and what it accepts again.
+
+        Whose turn it was, and was not sent for another reason, has had it: a change that is held keeps nobody waiting.
+        """
+        waiting: dict[str, list[Line]] = {}
+        for line in report.lines:
+            for scope in {scope_of(line.change), narrow_scope_of(line.change)}:
+                waiting.setdefault(scope, []).append(line)
+        for scope, lines in waiting.items():
+            refused = [line for line in lines if isinstance(line.outcome, Failed) and line.outcome.bars == scope]
+            if not refused and any(isinstance(line.outcome, Applied) for line in lines):
+                self._is_freed |= self._refusals.pop(scope, None) is not None and len(lines) > 1
+            if refused and isinstance(refused[-1].outcome, Failed):
+                error = refused[-1].outcome.error
+                self._refusals[scope] = found = self._refusals.get(scope) or _Refusal(error, now)
+                found.error, found.retry_at = error, now + self._interval_s
+            if scope in self._refusals:
+                self._note_turns(self._refusals[scope], lines)
+        if report.snapshot is not None and not report.errors and not is_incomplete(report):
+            self._refusals = {scope: found for scope, found in self._refusals.items() if scope in waiting}
+
+    def _note_turns(self, refusal: _Refusal, lines: Collection[Line]) -> None:
+        """Who waits, and who of them had a turn in the pass with these lines."""
+        self._turn += 1
+        before, now = refusal.turns, self._turn
+        had = {line.change.key: _had_its_turn(line) for line in lines}
+        refusal.turns = {key: now if had_turn else before.get(key, now) for key, had_turn in had.items()}
+
+    def _learn(self, line: Line, snapshot: Snapshot | None, now: float, seen_at: float) -> bool:
+        """Whether the change is suspended from now on."""
+        change, outcome = line.change, line.outcome
+        was_applied = isinstance(outcome, Applied) or outcome == NOT_SEEN
+        was_refused = isinstance(outcome, Failed) and not outcome.bars
+        was_tried = was_applied or was_refused
+        trail = self._trails.pop(change.key, None)
+        if trail is None and not was_tried:
+            return False
+        mark = mark_in(change, snapshot)
+        if trail is None or trail.mark != mark:
+            if not was_tried:
+                return False
+            trail = _Trail(mark, now)
+        was_suspended = trail.suspended_until
+        if trail.is_applied and not trail.may_lag(seen_at):
+            _undone(trail, seen_at, snapshot.taken_at if snapshot else None)
+        if was_applied:
+            since = trail.unseen_since if trail.is_applied else None
+            trail.unseen_since = None if isinstance(outcome, Applied) else since or now
+            trail.is_applied, trail.failures, trail.last = True, 0, None
+            trail.retry_at = trail.early_at = 0.0
+        if isinstance(outcome, Failed) and was_refused:
+            trail.failures += 1
+            trail.last = outcome
+            wait_s = self._wait_s(trail.failures, outcome)
+            trail.retry_at = now + wait_s
+            trail.early_at = now + max(wait_s * (1 - TOGETHER), outcome.retry_after_s or 0.0)
+        trail.heard_at = now
+        self._trails[change.key] = trail
+        return trail.suspended_until > was_suspended
+
+    def _wait_s(self, failures: int, outcome: Failed) -> float:
+        """1 s, doubled with each failure in a row up to a minute and shortened a little, or what was asked for."""
+        wait_s = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        return max(wait_s * (1 - JITTER * self._draw()), outcome.retry_after_s or 0.0)
+
+    def _forget(self, now: float) -> None:
+        self._trails = {
+            key: trail
+            for key, trail in self._trails.items()
+            if max(trail.heard_at + WINDOW_S, trail.retry_at, trail.suspended_until) > now
+        }
+
+
+def _had_its_turn(line: Line) -> bool:
+    """Whether the change was sent, or could have been but for another rule."""
+    if line.outcome is None:
+        return line.change.ruling.rule != QUOTA
+    return not isinstance(line.outcome, Skipped)
+
+
+def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
+    """Somebody undid the change, which was seen at ``now``."""
+    trail.is_applied = False
+    trail.undone = [*trail.lately(now), (now, taken_at)]
+    if len(trail.undone) >= MOST_UNDONE:
+        trail.why, trail.undone = _why_suspended(trail.undone[0][1]), []
+        trail.suspended_until = now + SUSPENDED_S
+
+
+def _suspension(trail: _Trail, now: float) -> Suspension | None:
+    """What is held against the change at ``now``; None when it may be tried."""
+    if trail.suspended_until > now:
+        return Suspension(FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
+    lately = trail.lately(now)
+    if trail.is_applied and not trail.may_lag(now) and len(lately) + 1 >= MOST_UNDONE:
+        return Suspension(FLAPPING, trail.mark, _why_suspended(lately[0][1]), SUSPENDED_S)
+    if trail.early_at > now and trail.last is not None:
+        error, times = trail.last.error, trail.failures
+        why = f"failed: {error}" if times == 1 else f"failed {times} times in a row, the last time with: {error}"
+        return Suspension(BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)
+    return None
+
+
+def _why_suspended(since: datetime | None) -> str:
+    """``since``: when it was first seen undone, by the API server's clock; None: it did not say."""
+    seen = f", first seen at {since:%H:%M:%S} UTC" if since else ""
+    return (
+        f"was done and undone {MOST_UNDONE} times within {WINDOW_S / 60:g} minutes{seen}: something else wants the"
+        f" opposite. It is left alone for {SUSPENDED_S / 60:g} minutes; find out what that is"
+    )

@@ -1,0 +1,132 @@
+"""One round of a pass: applies what of a plan can be done now, and tells of it while it goes on."""
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from actuators.apply import Actuator, apply
+from actuators.http.errors import ApiError
+from actuators.outcome import Outcome, Skipped
+from desired.model.snapshot import Snapshot
+from desired.plan.approval import Approval
+from desired.plan.change import Change, Plan
+from desired.plan.kinds import Verb
+from desired.plan.ordering import bridged
+from desired.planner import DesiredState
+from reconciler.passes.attempts import Attempts
+from reconciler.telemetry.announcements import on_outcome
+from reconciler.telemetry.conditions import Due
+from reconciler.telemetry.events import Event
+
+
+class Announcer(Protocol):
+    """Takes events and sends them some time."""
+
+    def send(self, event: Event, now: datetime) -> None:
+        """Say what has just happened."""
+
+    def announce(self, events: Collection[Event], now: datetime) -> None:
+        """Say what holds after a pass."""
+
+
+class ConditionWriter(Protocol):
+    """Takes conditions of Services that no other write takes along."""
+
+    def write(self, due: Collection[Due]) -> None:
+        """Write them; one that cannot be written is lost without harm."""
+
+
+class Progress(Protocol):
+    """Hears of an apply while it goes on."""
+
+    def begin(self, changes: Sequence[Change]) -> None:
+        """These changes are about to be applied."""
+
+    def done(self, change: Change, outcome: Outcome) -> None:
+        """One of them came to an end."""
+
+    def end(self) -> None:
+        """All of them did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """What a pass needs to act. A dry run has none of this."""
+
+    actuators: Mapping[str, Actuator]
+    use_up: Callable[[Approval, datetime], None]
+    events: Announcer
+    progress: Progress
+    stop: threading.Event
+    conditions: ConditionWriter | None = None
+    """None: conditions only ride on writes of the status."""
+    is_called: Callable[[], bool] = lambda: False
+    """Whether something has come up meanwhile that another pass should see: then what gives way stops."""
+    remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
+    """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A plan with verdicts, and what lets held changes of it pass."""
+
+    plan: Plan
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
+    """Hash → approval in the ConfigMap that counts now."""
+    desired: DesiredState | None = None
+    """What the plan was made from; None where it is not at hand."""
+
+
+def apply_round(
+    judged: Judged, snapshot: Snapshot, acting: Acting, attempts: Attempts, *, is_last: bool = False
+) -> frozenset[str]:
+    """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
+
+    An approval that lets something through is used up before, so that it counts once. A long series of what gives way
+    stops when the pass is called for elsewhere, and when only that keeps the next round of this one from beginning.
+    What a person let through is carried out whole.
+    """
+    _use_up_approvals(judged, snapshot, acting, attempts)
+    todo = bridged(attempts.todo(judged.plan), judged.plan)
+    acting.progress.begin(todo)
+
+    def done(change: Change, outcome: Outcome) -> None:
+        acting.progress.done(change, outcome)
+        event = on_outcome(change, outcome, snapshot)
+        if event is not None:
+            acting.events.send(event, snapshot.taken_at)
+
+    is_awaited = not is_last and attempts.has_more(judged.plan)
+    approved = frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys)
+
+    def yields(change: Change, alone: bool) -> bool:
+        if change.key in approved:  # the approval is used up: what was left would have to be approved anew
+            return False
+        # A new load balancer may have got the address to which a dead route leads: then it would not be ours any more.
+        return acting.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
+
+    try:
+        outcomes = apply(
+            todo, snapshot, acting.actuators, stop=acting.stop, done=done, yields=yields, barred=attempts.barred
+        )
+    finally:
+        acting.progress.end()
+    for change in todo:
+        attempts.add(judged.plan.by_key[change.key], outcomes[change.key])
+    return frozenset(change.kind for change in todo if not isinstance(outcomes[change.key], Skipped))
+
+
+def _use_up_approvals(judged: Judged, snapshot: Snapshot, acting: Acting, attempts: Attempts) -> None:
+    todo = attempts.todo(judged.plan)
+    for hold in judged.plan.holds:
+        approval = judged.approvals.get(hold.hash)
+        held = [change for change in todo if change.key in hold.keys]
+        if approval is None or not held:
+            continue
+        try:
+            acting.use_up(approval, snapshot.taken_at)
+        except ApiError as error:
+            for change in held:
+                attempts.withdraw(change, f"its approval could not be marked as used: {error}")

@@ -1,0 +1,223 @@
+"""Builds everything once: the only place that knows the concrete classes, and that decides whether a run may write.
+
+In a dry run no object that is able to write is ever constructed, and both connections refuse everything but GET.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from actuators.apply import Actuator
+from actuators.approvals import remember, use_up
+from actuators.certificates import create as create_certificate
+from actuators.http import hetzner, kubernetes
+from actuators.http.errors import Broken
+from actuators.http.hetzner_actions import Actions
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
+from actuators.lease import Leases
+from actuators.load_balancers.table import BALANCER_ACTUATORS
+from actuators.nodes import (
+    delete,
+    initialise,
+    write_addresses,
+    write_labels,
+    write_network_condition,
+    write_shutdown_taint,
+)
+from actuators.routes import ROUTE_ACTUATORS
+from actuators.services import claim, release, require_alive, write_conditions, write_status
+from actuators.writers import Hands as Grip
+from desired.model.settings import Policy
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from reconciler import __version__
+from reconciler.capture.offline import eyes_of
+from reconciler.capture.world_file import read_world
+from reconciler.config.config import Config, Mode
+from reconciler.leader_election.elector import Elector
+from reconciler.leader_election.leadership import Leadership, Unelected
+from reconciler.observe.kubernetes import observe_remembered
+from reconciler.observe.load_balancers import LeftBehind
+from reconciler.observe.servers_by_id import Confirmer
+from reconciler.observe.world import Eyes
+from reconciler.passes.converge import Looking
+from reconciler.passes.project_memory import Memory
+from reconciler.passes.rounds import Acting, Progress
+from reconciler.permissions import missing_permissions, needed
+from reconciler.telemetry.conditions import ConditionSink
+from reconciler.telemetry.events import EventSink, Silence
+
+APPLICATION = "hcloud-reconciler"
+_USER_AGENT = f"{APPLICATION}/{__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a run has that may write. ``events`` has to be closed at the end, and then ``leader``."""
+
+    acting: Acting
+    events: EventSink
+    leader: Leadership
+    cluster: kubernetes.KubernetesConnection
+    cloud: hetzner.HetznerConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The parts of a run. ``hands`` is None in a dry run."""
+
+    looking: Looking
+    hands: Hands | None = None
+
+
+def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
+    """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
+    read_only = config.mode is Mode.DRY_RUN
+    if config.captured is not None:
+        return Wired(_looking(eyes_of(read_world(config.captured)), config))
+    leader = Unelected() if read_only else leadership(config)
+    cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
+    cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
+    cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
+    left = LeftBehind(looks_first=config.mode is Mode.LOOP)
+    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, wall=time.time)
+    looking = _looking(eyes, config)
+    if read_only:
+        return Wired(looking)
+    writer = kubernetes.KubernetesWriter(cluster)
+    grip = Grip(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
+    events = EventSink(writer)
+    actuators = actuators_with(writer, cluster_reader, grip)
+    conditions = ConditionSink(partial(write_conditions, writer))
+    use = partial(use_up, writer, config.lease_namespace)
+    acting = Acting(actuators, use, events, progress, stop, conditions)
+    if config.settings.policy is Policy.OBSERVE:
+        acting = replace(acting, events=Silence(), conditions=None)
+    else:
+        memory = memory_of(config, cluster_reader, writer)
+        leader.when_lost(memory.forget)
+        acting = replace(acting, remember=memory.keep)
+    return Wired(looking, Hands(acting, events, leader, cluster, cloud))
+
+
+def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter) -> Memory:
+    """What lets the cluster remember its project, beside the Lease."""
+    return Memory(
+        partial(observe_remembered, reader, config.lease_namespace),
+        partial(remember, writer, config.lease_namespace),
+        config.settings,
+        after_changes_only=config.mode is not Mode.LOOP,
+    )
+
+
+def leadership(config: Config) -> Leadership:
+    """Whether this process may write: by the Lease, over a connection of its own that waits for nothing. Raises
+    ConnectionProblem."""
+    if not config.takes_lease:
+        return Unelected()
+    own = open_beside(config)
+    leases = Leases(
+        kubernetes.KubernetesReader(own),
+        kubernetes.KubernetesWriter(own),
+        config.lease_namespace,
+        config.lease_name,
+    )
+    return Elector(leases, config.timings)
+
+
+def open_beside(config: Config) -> kubernetes.KubernetesConnection:
+    """A connection to the cluster for what no Lease decides on, and what must not wait. Raises ConnectionProblem."""
+    return kubernetes.connect(
+        config.kubeconfig,
+        user_agent=_USER_AGENT,
+        retry=Retry(threading.Event(), NO_PATIENCE),
+        timeout_s=config.timings.call_timeout_s,
+        read_only=False,
+    )
+
+
+def _looking(eyes: Eyes, config: Config) -> Looking:
+    return Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
+
+
+def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:
+    """A line for each right that a controller needs and does not have, as it is found out, until ``stop`` is set.
+    Raises an ApiError when that cannot be asked for."""
+    acts = config.settings.policy is not Policy.OBSERVE
+    lease = config.lease_name if config.takes_lease else None
+    rights = needed(config.settings, acts=acts, watches=True, lease=lease)
+    try:
+        writer = kubernetes.KubernetesWriter(open_beside(config))
+    except ConnectionProblem as error:
+        raise Broken(str(error)) from error
+    yield from missing_permissions(writer, rights, config.lease_namespace, stop)
+
+
+def open_cluster(
+    config: Config, stop: threading.Event, *, read_only: bool, gate: Callable[[], None] = lambda: None
+) -> kubernetes.KubernetesConnection:
+    """The connection to the cluster alone; ``gate`` is asked before each write. Raises ConnectionProblem."""
+    return kubernetes.connect(
+        config.kubeconfig,
+        user_agent=_USER_AGENT,
+        retry=_retry(config, stop),
+        timeout_s=config.request_timeout_s,
+        read_only=read_only,
+        gate=gate,
+    )
+
+
+def open_cloud(
+    config: Config, stop: threading.Event, *, read_only: bool, gate: Callable[[], None] = lambda: None
+) -> hetzner.HetznerConnection:
+    """The connection to the project alone; ``gate`` is asked before each write."""
+    return hetzner.connect(
+        config.token,
+        config.endpoint,
+        application=(APPLICATION, __version__),
+        retry=_retry(config, stop),
+        timeout_s=config.request_timeout_s,
+        read_only=read_only,
+        gate=gate,
+    )
+
+
+def _retry(config: Config, stop: threading.Event) -> Retry:
+    """How calls to one API are tried again. One with all its tries may take as long as two answers that never come; a
+    loop, which begins anew by itself, tries less while nothing goes through."""
+    budget = RetryBudget() if config.mode is Mode.LOOP else None
+    return Retry(stop, Patience(deadline_s=2 * config.request_timeout_s), budget)
+
+
+def actuators_with(
+    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, hands: Grip
+) -> Mapping[str, Actuator]:
+    """Kind of change → what carries it out."""
+    return {
+        "node.initialise": partial(initialise, writer),
+        "node.labels": partial(write_labels, writer),
+        "node.addresses": partial(write_addresses, writer),
+        "node.shutdown_taint": partial(write_shutdown_taint, writer),
+        "node.network_condition": partial(write_network_condition, writer),
+        "node.delete": partial(delete, writer, cluster, hands.reader),
+        "service.claim": partial(claim, writer),
+        "service.status": partial(write_status, writer, hands.reader),
+        "service.release": partial(release, writer, hands.reader),
+        "certificate.create": partial(create_certificate, hands),
+        **{kind: partial(actuator, hands) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
+        "lb.adopt": partial(_adopt, writer, cluster, hands),
+    }
+
+
+def _adopt(
+    writer: kubernetes.KubernetesWriter,
+    cluster: kubernetes.KubernetesReader,
+    hands: Grip,
+    change: Change,
+    snapshot: Snapshot,
+) -> None:
+    require_alive(writer, cluster, change, snapshot)
+    BALANCER_ACTUATORS["lb.adopt"](hands, change, snapshot)

@@ -1,0 +1,196 @@
+"""The gauges that tell of the last pass: all of them change at once, so that no scrape sees half of it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.core import GaugeMetricFamily
+
+from desired.plan.change import NoteKind
+from reconciler.result import Report
+from reconciler.telemetry.metric_table import METRICS, OURS
+
+if TYPE_CHECKING:
+    from desired.section import Section
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.model.load_balancer import CloudBalancer
+from desired.model.route import MOST_ROUTES
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import KINDS
+
+COMPLETE = f"{OURS}snapshot_complete"
+OBJECTS = f"{OURS}snapshot_objects"
+ATTEMPT = f"{OURS}last_attempt_timestamp_seconds"
+INTERVAL = f"{OURS}interval_seconds"
+SUCCESS = f"{OURS}last_success_timestamp_seconds"
+CHANGES = f"{OURS}plan_changes"
+BLOCKED = f"{OURS}plan_blocked"
+NOTES = f"{OURS}notes"
+USAGE = f"{OURS}limit_usage_ratio"
+LIMIT = f"{OURS}cloud_ratelimit_limit"
+REMAINING = f"{OURS}cloud_ratelimit_remaining"
+GAUGES = (COMPLETE, OBJECTS, ATTEMPT, SUCCESS, INTERVAL, CHANGES, BLOCKED, NOTES, USAGE, LIMIT, REMAINING)
+
+Samples = Mapping[tuple[str, ...], float]
+"""Values of the labels, in the table's order → value."""
+
+NOTHING_YET: Mapping[str, Samples] = {}
+
+
+def gauges(
+    report: Report, now: float, interval_s: float, before: Mapping[str, Samples] = NOTHING_YET
+) -> Mapping[str, Samples]:
+    """Name → samples after this pass; ``before`` is what this returned for the last one, ``now`` seconds since 1970,
+    ``interval_s`` the pause until the next one.
+
+    A section that is not asked for any more goes. When nothing could be read, what was is kept but for what says so.
+    """
+    cost = report.cost
+    found: dict[str, Samples] = {
+        CHANGES: {**dict.fromkeys(actions(), 0.0), **left(report)},
+        BLOCKED: {**dict.fromkeys(before.get(BLOCKED, {}), 0.0), **blocked(report)},
+        INTERVAL: {(): interval_s},
+        LIMIT: {} if cost.limit is None else {(): cost.limit},
+        REMAINING: {} if cost.remaining is None else {(): cost.remaining},
+    }
+    snapshot = report.snapshot
+    if snapshot is None:
+        names = before.get(COMPLETE) or {("nodes",): 0.0}
+        unread: dict[str, Samples] = {COMPLETE: dict.fromkeys(names, 0.0), ATTEMPT: dict.fromkeys(names, now)}
+        return {**before, **found, **unread}
+    sections: Mapping[tuple[str, ...], Section[Any, Any]] = {
+        (name,): section for name, section in snapshot.sections().items()
+    }
+    fine = succeeded(report)
+    last = {labels: when for labels, when in before.get(SUCCESS, {}).items() if labels in sections}
+    notes = Counter(note.kind for note in report.notes)
+    shown: dict[str, Samples] = {
+        COMPLETE: {labels: float(section.complete) for labels, section in sections.items()},
+        OBJECTS: {labels: float(len(section)) for labels, section in sections.items()},
+        ATTEMPT: dict.fromkeys(sections, now),
+        SUCCESS: last | {labels: now for labels in sections if labels[0] in fine},
+        NOTES: {(kind.value,): float(notes[kind]) for kind in NoteKind},
+        USAGE: limit_usage(snapshot),
+    }
+    return found | shown
+
+
+class LastPass:
+    """Collects them for a registry. Who does not lead has none: what its last pass found is not so any more."""
+
+    def __init__(self) -> None:
+        self.shown = NOTHING_YET
+        self.leads: Callable[[], bool] = lambda: True
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """One family for each, without samples until there are any."""
+        if not self.leads():
+            self.shown = NOTHING_YET
+        shown, families = self.shown, []
+        for name in GAUGES:
+            family = GaugeMetricFamily(name, METRICS[name].meaning, labels=METRICS[name].labels)
+            for labels, value in sorted(shown.get(name, {}).items()):
+                family.add_metric(labels, value)
+            families.append(family)
+        return families
+
+
+SECTIONS: Mapping[str, str] = {
+    "node": "nodes",
+    "service": "services",
+    "lb": "load_balancers",
+    "certificate": "certificates",
+    "route": "routes",
+}
+"""First part of a kind's name → the section of the snapshot whose objects it changes."""
+TRIGGERS = ("interval", "node", "service", "other")
+"""Values of the label: what calls for passes is said in words for people, which are too many for it."""
+OUTCOMES: Mapping[type[Outcome], str] = {
+    Applied: "applied",
+    Pending: "pending",
+    Skipped: "skipped",
+    Failed: "failed",
+}
+
+
+def section_of(change: Change) -> str:
+    """The section of the snapshot that the change is about."""
+    return SECTIONS[change.kind.partition(".")[0]]
+
+
+def actions() -> Iterator[tuple[str, ...]]:
+    """Each section with each class of change that there is for it."""
+    pairs = {(SECTIONS[kind.name.partition(".")[0]], verb.value) for kind in KINDS.values() for verb in kind.verbs}
+    yield from sorted(pairs)
+
+
+def trigger_of(why: str) -> str:
+    """The label for what called for a pass, "" being its time."""
+    words = why.lower().replace("/", " ").split()
+    return next((word for word in words if word in TRIGGERS), "other") if words else "interval"
+
+
+def left(report: Report) -> Samples:
+    """(section, class) → how many differences the pass left."""
+    undone = (line.change for line in report.lines if not isinstance(line.outcome, Applied))
+    return _counted((section_of(change), change.verb.value) for change in undone)
+
+
+def blocked(report: Report) -> Samples:
+    """(rule, verdict) → how many changes it withholds."""
+    rulings = (line.change.ruling for line in report.lines if line.outcome is None)
+    return _counted((r.rule or "", r.verdict.value) for r in rulings if r.verdict is not Verdict.ALLOWED)
+
+
+def became(report: Report) -> Samples:
+    """(section, class, outcome) → how many changes that were to be applied ended so."""
+    return _counted(
+        (section_of(line.change), line.change.verb.value, OUTCOMES[type(line.outcome)])
+        for line in report.lines
+        if line.outcome is not None
+    )
+
+
+def succeeded(report: Report) -> frozenset[str]:
+    """Sections that were read whole, and of which no change failed."""
+    if report.snapshot is None or report.errors:
+        return frozenset()
+    whole = {name for name, section in report.snapshot.sections().items() if section.complete}
+    return frozenset(whole - {section_of(line.change) for line in report.outcomes(Failed)})
+
+
+def joining_delays(report: Report) -> Iterator[timedelta]:
+    """From its creation to its being seen initialised, of each Node that this pass initialised, by the API server's
+    clock. A Node that is gone already is left out."""
+    for line in report.outcomes(Applied):
+        node = report.snapshot.node(line.change.owner) if report.snapshot else None
+        if node is not None and report.snapshot and line.change.kind == "node.initialise":
+            yield max(timedelta(0), report.snapshot.taken_at - node.created_at)
+
+
+def limit_usage(snapshot: Snapshot) -> Samples:
+    """(limit) → share of it that is used, 1 being all. What was not read is left out."""
+    usage: dict[tuple[str, ...], float] = {}
+    if snapshot.routes is not None:
+        usage["routes",] = snapshot.routes.total / MOST_ROUTES
+    if snapshot.load_balancers is not None:
+        balancers = snapshot.load_balancers.items.values()
+        usage["targets",] = max(map(_share_of_targets, balancers), default=0.0)
+        usage["listeners",] = max(map(_share_of_listeners, balancers), default=0.0)
+    return usage
+
+
+def _counted(keys: Iterable[tuple[str, ...]]) -> Samples:
+    return {key: float(count) for key, count in Counter(keys).items()}
+
+
+def _share_of_targets(balancer: CloudBalancer) -> float:
+    return len(balancer.targets) / max(1, balancer.type.max_targets)
+
+
+def _share_of_listeners(balancer: CloudBalancer) -> float:
+    return len(balancer.spec.listeners) / max(1, balancer.type.max_services)
