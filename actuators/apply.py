@@ -19,7 +19,7 @@ from desired.guards.history import narrow_scope_of, scope_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Api
-from desired.plan.ordering import forerunners, urgent
+from desired.plan.ordering import not_preemptible, predecessors
 
 _log = logging.getLogger("hcloud-reconciler.apply")
 
@@ -62,9 +62,9 @@ def apply(
     by_key = {change.key: change for change in changes}
     for change in changes:
         actuators[change.kind]
-    waiting = TopologicalSorter(forerunners(changes))
+    waiting = TopologicalSorter(predecessors(changes))
     waiting.prepare()
-    pressing = set(urgent(changes))
+    pressing = set(not_preemptible(changes))
     has_begun = False  # one of those that give way: each call gets a step on with them, however often it is woken
     outcomes: dict[str, Outcome] = {}
     refused = dict(barred or {})  # written by several threads, a key at a time

@@ -7,8 +7,8 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Transient, one_line
 from actuators.load_balancers.lookup import service_of
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -20,7 +20,7 @@ class _Certificates(msgspec.Struct):
     certificates: list[dict[str, object]]
 
 
-def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Ask for the certificate of ``after``; its issuance takes minutes and is not waited for. Raises an ApiError,
     Conflict when its name is taken.
 
@@ -31,7 +31,7 @@ def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         case None, ManagedCertificate() as wish:
             service = service_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     body = {
         "name": wish.name,
         "type": "managed",
@@ -39,17 +39,17 @@ def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         "labels": dict(wish.labels),
     }
     try:
-        hands.writer.post("/certificates", body)
+        writers.writer.post("/certificates", body)
     except Transient:
-        if hands.actions.is_stopped:
+        if writers.actions.is_stopped:
             raise
-        if not _is_there(hands, service, wish):
-            hands.writer.post("/certificates", body)
+        if not _is_there(writers, service, wish):
+            writers.writer.post("/certificates", body)
 
 
-def _is_there(hands: Hands, service: Service, wish: ManagedCertificate) -> bool:
+def _is_there(writers: Writers, service: Service, wish: ManagedCertificate) -> bool:
     query = urlencode({"name": wish.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
-    body = hands.reader.get(f"/certificates?{query}")
+    body = writers.reader.get(f"/certificates?{query}")
     try:
         return bool(decoder(_Certificates).decode(body).certificates)
     except ValueError as error:

@@ -19,7 +19,7 @@ _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LeaseClaim:
     """What a Lease says of its holder. Two claims that are equal mean that it was not renewed in between.
 
     Times are texts: they are compared and shown, never reckoned with, as no two machines have the same clock.
@@ -44,7 +44,7 @@ class Claim:
 class Lease:
     """A Lease as the API server has it."""
 
-    claim: Claim
+    claim: LeaseClaim
     body: Mapping[str, Any] = field(compare=False, repr=False)
     """The whole object: what is not ours in it is written back as it was."""
 
@@ -68,7 +68,7 @@ class Leases:
             return None
         return self._decoded(answer)
 
-    def create(self, claim: Claim) -> Lease:
+    def create(self, claim: LeaseClaim) -> Lease:
         """The Lease as it was made with this claim. Raises an ApiError: Conflict when there is one by now."""
         body = {
             "apiVersion": "coordination.k8s.io/v1",
@@ -78,7 +78,7 @@ class Leases:
         }
         return self._written(self._writer.create(self._collection, body), claim)
 
-    def update(self, lease: Lease, claim: Claim) -> Lease:
+    def update(self, lease: Lease, claim: LeaseClaim) -> Lease:
         """The Lease with this claim in place of ``lease``. Raises an ApiError: Conflict when it is no longer that one.
 
         Its uid goes along, without which the API server would make a deleted Lease anew.
@@ -92,7 +92,7 @@ class Leases:
         }
         return self._written(self._writer.update(self._path, body), claim)
 
-    def _written(self, answer: Answer, claim: Claim) -> Lease:
+    def _written(self, answer: Answer, claim: LeaseClaim) -> Lease:
         lease = self._decoded(answer)
         if lease.claim.holder != claim.holder:
             raise Broken(f"Lease {self.name}: the API server answers a write with another holder than was written")
@@ -114,13 +114,13 @@ def micro_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _claim(spec: Any) -> Claim:
+def _claim(spec: Any) -> LeaseClaim:
     """The claim of any ``spec``. What makes no sense in it stands for a holder who is not known, and never for none."""
     fields = {} if spec is None else spec
     if not isinstance(fields, dict):
-        return Claim(None, None, repr(spec), "", 0)
+        return LeaseClaim(None, None, repr(spec), "", 0)
     holder = fields.get("holderIdentity", NOBODY)
-    return Claim(
+    return LeaseClaim(
         holder=NOBODY if holder is None else holder if isinstance(holder, str) else None,
         duration_s=_number(fields.get("leaseDurationSeconds")) or None,
         acquired=_text(fields.get("acquireTime")),
@@ -137,7 +137,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _spec(claim: Claim) -> dict[str, Any]:
+def _spec(claim: LeaseClaim) -> dict[str, Any]:
     return {
         "holderIdentity": claim.holder,
         "leaseDurationSeconds": claim.duration_s,

@@ -11,7 +11,7 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
-from actuators.outcome import misplanned
+from actuators.outcome import unexpected_change
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
 from desired.nodes.desired import with_shutdown_taint
@@ -50,7 +50,7 @@ def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> 
         case NodeIdentity() as before, NodeIdentity() as after:
             node = _node(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     version = node.resource_version
     if after.addresses != before.addresses:
         version = _version(_write_addresses(writer, node, after.addresses))
@@ -68,7 +68,7 @@ def write_labels(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -
         case Mapping() as before, Mapping() as after:
             node = _node(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": _label_patch(before, after)}})
 
 
@@ -78,7 +78,7 @@ def write_addresses(writer: KubernetesWriter, change: Change, snapshot: Snapshot
         case tuple() as addresses:
             _write_addresses(writer, _node(change, snapshot), addresses)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
 
 def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -87,7 +87,7 @@ def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Sna
         case bool() as wanted:
             node = _node(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     taints = [_taint(taint) for taint in with_shutdown_taint(node.taints, wanted=wanted)]
     writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
 
@@ -105,7 +105,7 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
         case NetworkCondition(), None:
             condition = {"type": CONDITION_NETWORK, "$patch": "delete"}
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     node = _node(change, snapshot)
     body = {"metadata": {"uid": node.uid}, "status": {"conditions": [condition]}}
     try:
@@ -127,7 +127,7 @@ def delete(
         case LostNode(proof=proof):
             node = _node(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     try:
         cloud.get(f"/servers/{proof.server_id}")
     except NotFound:

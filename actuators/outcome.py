@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from desired.plan.change import Change, State
 
 
-def misplanned(change: Change) -> TypeError:
+def unexpected_change(change: Change) -> TypeError:
     """The error for a change whose sides are not of its kind: a bug of ours."""
     return TypeError(f"{change.key}: {change.kind} from {_type(change.before)} to {_type(change.after)}")
 

@@ -12,8 +12,8 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient, one_line
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.model.route import Route, parse_route_key
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -34,7 +34,7 @@ class _One(msgspec.Struct):
     network: _Network
 
 
-def create(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
+def create(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
     """Add the route. One that somebody has made meanwhile is done; Conflict when it leads elsewhere.
 
     Raises an ApiError: NotFound when the network is gone.
@@ -43,11 +43,11 @@ def create(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
         case None, IPv4Address() as gateway:
             network_id, destination = parse_route_key(change.key)
         case _:
-            raise misplanned(change)
-    _add(hands, network_id, Route(destination, gateway))
+            raise unexpected_change(change)
+    _add(writers, network_id, Route(destination, gateway))
 
 
-def delete(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
+def delete(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
     """Remove the route. One that is gone already is done; Conflict when it leads elsewhere by now.
 
     Raises an ApiError: NotFound when the network is gone.
@@ -56,13 +56,13 @@ def delete(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
         case IPv4Address() as gateway, None:
             network_id, destination = parse_route_key(change.key)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     route = Route(destination, gateway)
-    if (other := _remove(hands, network_id, route)) is not None:
+    if (other := _remove(writers, network_id, route)) is not None:
         raise _leads_elsewhere(network_id, route, other)
 
 
-def replace(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
+def replace(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
     """Let the route lead to the gateway of ``after``; one that does so already is done, and it is a Conflict when it
     leads to a third one by now.
 
@@ -74,67 +74,69 @@ def replace(hands: Hands, change: Change, _snapshot: Snapshot) -> None:
         case IPv4Address() as before, IPv4Address() as after:
             network_id, destination = parse_route_key(change.key)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     old = Route(destination, before)
-    other = _remove(hands, network_id, old)
+    other = _remove(writers, network_id, old)
     if other == after:
         return
     if other is not None:
         raise _leads_elsewhere(network_id, old, other)
     try:
-        _add(hands, network_id, Route(destination, after))
+        _add(writers, network_id, Route(destination, after))
     except (Conflict, Throttled, Transient):  # there is another one by now, or the old one could not be added either
         raise
     except ApiError:
-        _put_back(hands, network_id, old)
+        _put_back(writers, network_id, old)
         raise
 
 
-def _add(hands: Hands, network_id: int, route: Route) -> None:
+def _add(writers: Writers, network_id: int, route: Route) -> None:
     """Add the route, unless it is there already. Raises Conflict when its destination has another gateway."""
 
     def happened() -> bool:
-        return _gateway_now(hands, network_id, route) == route.gateway
+        return _gateway_now(writers, network_id, route) == route.gateway
 
     try:
-        hands.act_once(
+        writers.act_once(
             _path(network_id, "add_route"), _body(route), f"addition of {_named(network_id, route)}", happened
         )
     except Invalid as error:
-        now = _gateway_now(hands, network_id, route)
+        now = _gateway_now(writers, network_id, route)
         if now is None:
             raise
         if now != route.gateway:
             raise _leads_elsewhere(network_id, route, now) from error
 
 
-def _remove(hands: Hands, network_id: int, route: Route) -> IPv4Address | None:
+def _remove(writers: Writers, network_id: int, route: Route) -> IPv4Address | None:
     """Remove the route, unless it is gone already. Both its halves have to match, so that one that was changed stays
     (hetzner-api 6): then this is the gateway it has by now, and None otherwise."""
 
     def happened() -> bool:
-        return _gateway_now(hands, network_id, route) != route.gateway
+        return _gateway_now(writers, network_id, route) != route.gateway
 
     try:
-        hands.act(_path(network_id, "delete_route"), _body(route), f"removal of {_named(network_id, route)}", happened)
+        writers.act(
+            _path(network_id, "delete_route"), _body(route), f"removal of {_named(network_id, route)}", happened
+        )
     except (NotFound, Invalid):  # also out of an action, which knows no class of errors
-        now = _gateway_now(hands, network_id, route)
+        now = _gateway_now(writers, network_id, route)
         if now == route.gateway:
             raise
         return now
     return None
 
 
-def _put_back(hands: Hands, network_id: int, route: Route) -> None:
+def _put_back(writers: Writers, network_id: int, route: Route) -> None:
     try:
-        _add(hands, network_id, route)
+        _add(writers, network_id, route)
     except ApiError as error:
         _log.warning("%s may be missing until the next pass: %s", _named(network_id, route), error)
 
 
-def _gateway_now(hands: Hands, network_id: int, route: Route) -> IPv4Address | None:
+def _gateway_now(writers: Writers, network_id: int, route: Route) -> IPv4Address | None:
     """Where the destination of the route leads at this moment; None when it leads nowhere. Raises an ApiError."""
-    body = hands.reader.get(f"/networks/{network_id}")
+    body = writers.reader.get(f"/networks/{network_id}")
     try:
         routes = decoder(_One).decode(body).network.routes
         return next((IPv4Address(each.gateway) for each in routes if each.destination == str(route.destination)), None)
@@ -158,7 +160,7 @@ def _named(network_id: int, route: Route) -> str:
     return f"route to {route.destination} via {route.gateway} in network {network_id}"
 
 
-ROUTE_ACTUATORS: Mapping[str, Callable[[Hands, Change, Snapshot], None]] = {
+ROUTE_ACTUATORS: Mapping[str, Callable[[Writers, Change, Snapshot], None]] = {
     "route.create": create,
     "route.replace": replace,
     "route.delete": delete,

@@ -22,7 +22,7 @@ from actuators.load_balancers.lookup import (
     require_own,
     service_of,
 )
-from actuators.outcome import misplanned
+from actuators.outcome import unexpected_change
 from desired.model.load_balancer import Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
@@ -52,7 +52,7 @@ def claim(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
         case True:
             _claim(writer, service_of(change, snapshot))
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
 
 def _claim(writer: KubernetesWriter, service: Service) -> None:
@@ -104,7 +104,7 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
         case tuple() as ingress:
             service = service_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     if _gives_up(change.before, ingress):
         balancer = balancer_of(change, snapshot)
         now = remaining(cloud, balancer)
@@ -147,7 +147,7 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
         case Claimed():
             service = service_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     if not change.depends_on:
         require_none_labelled(cloud, service, snapshot)
     ours = [condition.type for condition in service.conditions if condition.type in _CONDITIONS]

@@ -10,7 +10,7 @@ from actuators.http.hetzner_actions import Actions
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class Writers:
     """A reader, a writer, and the one poller of all actions."""
 
     reader: HetznerReader

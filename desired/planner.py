@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from desired.load_balancers.changes import leaving_changes, parting_change, serving_changes
-from desired.load_balancers.desired import Serving, desired_services
+from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
+from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.notes import notes_on_stuck_services
-from desired.load_balancers.release import Leaving, Parting
+from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -27,9 +27,9 @@ class DesiredState:
     """Everything that should be there, by name, and what a person should know of what is left alone."""
 
     nodes: Mapping[str, DesiredNode]
-    services: Mapping[str, Serving | Leaving] = field(default_factory=dict)
+    services: Mapping[str, DesiredLoadBalancer | LoadBalancerRelease] = field(default_factory=dict)
     """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to let go of one."""
-    partings: tuple[Parting, ...] = ()
+    partings: tuple[PendingDeletion, ...] = ()
     """Load balancers in their undo window, and past it, that no Service wants back."""
     routes: DesiredRoutes = field(default_factory=DesiredRoutes)
     notes: tuple[Note, ...] = ()
@@ -42,7 +42,7 @@ def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
-    services, partings, of_services = desired_services(snapshot, settings, nodes)
+    services, partings, of_services = desired_load_balancers(snapshot, settings, nodes)
     routes, of_routes = desired_routes(snapshot, settings, nodes)
     stuck = notes_on_stuck_services(snapshot)
     return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *stuck, *of_routes))
@@ -64,8 +64,10 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
         for change in node_changes(snapshot.nodes.items[name], wanted, settings)
     ]
     for wish in desired.services.values():
-        changes += serving_changes(wish, snapshot) if isinstance(wish, Serving) else leaving_changes(wish)
-    changes += [parting_change(parting, snapshot) for parting in desired.partings]
+        changes += (
+            load_balancer_changes(wish, snapshot) if isinstance(wish, DesiredLoadBalancer) else release_changes(wish)
+        )
+    changes += [deletion_change(parting, snapshot) for parting in desired.partings]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
     return Plan(_after_their_targets(changes), desired.notes)

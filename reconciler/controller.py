@@ -24,14 +24,14 @@ from reconciler.passes.converge import converge
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, run_loop
 from reconciler.result import Report
-from reconciler.runtime import Hands, Wired, permission_gaps
+from reconciler.runtime import Connections, Runtime, permission_gaps
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.http_server import serve
 from reconciler.telemetry.logs import hide, pairs
 from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.pass_logger import Narrator
-from reconciler.triggers.kinds import Kind
+from reconciler.telemetry.pass_logger import PassLogger
+from reconciler.triggers.kinds import WatchedKind
 from reconciler.triggers.running import Triggers, watch_cluster
 from reconciler.wake import Wake
 
@@ -168,8 +168,8 @@ def _harmless(what: str) -> Iterator[None]:
 
 
 def run_controller(
-    wired: Wired,
-    hands: Hands,
+    runtime: Runtime,
+    writers: Connections,
     config: Config,
     stop: threading.Event,
     *,
@@ -181,28 +181,28 @@ def run_controller(
 
     Raises ConfigurationError when probes cannot be served.
     """
-    hands.leader.when_lost(wired.looking.eyes.left.forget)
-    hands.leader.when_lost(lambda: wake.call("the lead was lost"))
+    writers.leader.when_lost(runtime.plan_context.readers.left.forget)
+    writers.leader.when_lost(lambda: wake.call("the lead was lost"))
     pacing = Pacing(config)
     health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
-    metrics = _metrics(hands, config)
+    metrics = _metrics(writers, config)
     narrator, history, triggers = (
-        Narrator(health.alive),
+        PassLogger(health.alive),
         History(interval_s=pacing.at_first.interval_s),
-        _triggers(wired, config, wake),
+        _triggers(runtime, config, wake),
     )
-    looking = replace(wired.looking, withheld=history.withheld, barred=history.barred)
-    budget = hands.cloud.budget = CallBudget()
+    plan_context = replace(runtime.plan_context, withheld=history.withheld, barred=history.barred)
+    budget = writers.cloud.budget = CallBudget()
     if metrics is not None:
         metrics.follow_budget(budget.left)
-    acting = replace(
-        hands.acting,
-        actuators=narrator.attends(within_budget(hands.acting.actuators, budget.begin_change)),
+    apply_context = replace(
+        writers.apply_context,
+        actuators=narrator.attends(within_budget(writers.apply_context.actuators, budget.begin_change)),
         progress=narrator,
         is_called=wake.is_called,
     )
     passes = Passes(
-        run=partial(guarded, partial(converge, looking, acting)),
+        run=partial(guarded, partial(converge, plan_context, apply_context)),
         pacing=pacing,
         meter=Meter(),
         health=health,
@@ -210,7 +210,7 @@ def run_controller(
         triggers=triggers,
         begins_to_watch=cache(triggers.start),
         metrics=metrics,
-        token=_token(wired, hands, config),
+        token=_token(runtime, writers, config),
         budget=budget,
     )
 
@@ -227,7 +227,7 @@ def run_controller(
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         threading.Thread(target=_name_gaps, args=(config, stop), name="permissions", daemon=True).start()
         wake.call("the start")
-        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(hands.leader, health))
+        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(writers.leader, health))
     _log.info("stopped")
 
 
@@ -292,28 +292,28 @@ class _Rounds(threading.Event):
         return self._stop.wait(timeout)
 
 
-def _metrics(hands: Hands, config: Config) -> Metrics | None:
+def _metrics(writers: Connections, config: Config) -> Metrics | None:
     """Metrics that watch both connections and the lead; None when they are not served."""
     if config.metrics_address is None:
         return None
     metrics = Metrics(version=__version__, policy=config.settings.policy, mode=config.mode, lease=config.lease_name)
-    hands.cloud.observe = metrics.of_hetzner()
-    hands.cluster.observe = metrics.of_kubernetes(hands.cluster.host)
-    metrics.follow(hands.leader.is_leader)
+    writers.cloud.observe = metrics.of_hetzner()
+    writers.cluster.observe = metrics.of_kubernetes(writers.cluster.host)
+    metrics.follow(writers.leader.is_leader)
     return metrics
 
 
-def _triggers(wired: Wired, config: Config, wake: Wake) -> Triggers:
-    kinds = [Kind.NODE, *([Kind.SERVICE] if Part.SERVICE in config.settings.controllers else [])]
-    return watch_cluster(wired.looking.eyes.kubernetes, wake.call, kinds)
+def _triggers(runtime: Runtime, config: Config, wake: Wake) -> Triggers:
+    kinds = [WatchedKind.NODE, *([WatchedKind.SERVICE] if Part.SERVICE in config.settings.controllers else [])]
+    return watch_cluster(runtime.plan_context.readers.kubernetes, wake.call, kinds)
 
 
-def _token(wired: Wired, hands: Hands, config: Config) -> RotatingToken | None:
+def _token(runtime: Runtime, writers: Connections, config: Config) -> RotatingToken | None:
     if config.token_file is None:
         return None
 
     def use(token: str) -> None:
-        hands.cloud.use_token(token)
-        wired.looking.eyes.confirmer.forget()
+        writers.cloud.use_token(token)
+        runtime.plan_context.readers.confirmer.forget()
 
     return RotatingToken(config.token_file, config.token, use)

@@ -11,8 +11,8 @@ from desired.plan.change import Change, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
 
 if TYPE_CHECKING:
-    from desired.explanation.node import Explanation
-    from desired.explanation.service import ServiceExplanation
+    from desired.explain.node import Explanation
+    from desired.explain.service import ServiceExplanation
 
 
 class Result(StrEnum):
@@ -113,7 +113,7 @@ def compute_result(report: Report) -> Result:
     """The result of a report."""
     failed = report.outcomes(Failed)
     undone = (*failed, *report.outcomes(Pending), *report.outcomes(Skipped))
-    planned = [line.change.ruling.verdict for line in report.lines if line.outcome is None]
+    planned = [line.change.decision.verdict for line in report.lines if line.outcome is None]
     if report.errors or (failed and not report.outcomes(Applied)):
         return Result.ERROR
     if report.not_leader:
@@ -135,7 +135,7 @@ def is_incomplete(report: Report) -> bool:
     return (
         any(not section.complete for section in snapshot.sections().values())
         or isinstance(snapshot.network, Unknown)
-        or any(line.change.ruling.rule == "incomplete-snapshot" for line in report.lines if line.outcome is None)
+        or any(line.change.decision.rule == "incomplete-snapshot" for line in report.lines if line.outcome is None)
         or (not isinstance(snapshot.network, Absent) and any(map(_is_undecided, report.notes)))
     )
 
@@ -175,7 +175,7 @@ def exit_code(report: Report, *, detailed: bool) -> int:
 
 def summary(report: Report) -> Mapping[str, int]:
     """Counts for the last line and for machines."""
-    verdicts = [line.change.ruling.verdict for line in report.lines if line.outcome is None]
+    verdicts = [line.change.decision.verdict for line in report.lines if line.outcome is None]
     verbs = [line.change.verb.value for line in report.lines]
     return {
         "add": verbs.count("add"),

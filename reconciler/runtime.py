@@ -29,7 +29,7 @@ from actuators.nodes import (
 )
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, require_alive, write_conditions, write_status
-from actuators.writers import Hands as Grip
+from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -38,27 +38,27 @@ from reconciler.capture.offline import eyes_of
 from reconciler.capture.world_file import read_world
 from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.leadership import Leadership, Unelected
+from reconciler.leader_election.leadership import Leadership, NoElection
 from reconciler.observe.kubernetes import observe_remembered
 from reconciler.observe.load_balancers import LeftBehind
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes
-from reconciler.passes.converge import Looking
+from reconciler.observe.world import Readers
+from reconciler.passes.converge import PlanContext
 from reconciler.passes.project_memory import Memory
-from reconciler.passes.rounds import Acting, Progress
+from reconciler.passes.rounds import ApplyContext, Progress
 from reconciler.permissions import missing_permissions, needed
 from reconciler.telemetry.conditions import ConditionSink
-from reconciler.telemetry.events import EventSink, Silence
+from reconciler.telemetry.events import EventSink, NullRecorder
 
 APPLICATION = "hcloud-reconciler"
 _USER_AGENT = f"{APPLICATION}/{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class Connections:
     """What a run has that may write. ``events`` has to be closed at the end, and then ``leader``."""
 
-    acting: Acting
+    apply_context: ApplyContext
     events: EventSink
     leader: Leadership
     cluster: kubernetes.KubernetesConnection
@@ -66,41 +66,41 @@ class Hands:
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
-    """The parts of a run. ``hands`` is None in a dry run."""
+class Runtime:
+    """The parts of a run. ``writers`` is None in a dry run."""
 
-    looking: Looking
-    hands: Hands | None = None
+    plan_context: PlanContext
+    writers: Connections | None = None
 
 
-def wire(config: Config, stop: threading.Event, progress: Progress) -> Wired:
+def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> Runtime:
     """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
     if config.captured is not None:
-        return Wired(_looking(eyes_of(read_world(config.captured)), config))
-    leader = Unelected() if read_only else leadership(config)
+        return Runtime(_looking(eyes_of(read_world(config.captured)), config))
+    leader = NoElection() if read_only else leadership(config)
     cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     left = LeftBehind(looks_first=config.mode is Mode.LOOP)
-    eyes = Eyes(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, wall=time.time)
-    looking = _looking(eyes, config)
+    readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, wall=time.time)
+    plan_context = _looking(readers, config)
     if read_only:
-        return Wired(looking)
+        return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)
-    grip = Grip(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
+    grip = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
     actuators = actuators_with(writer, cluster_reader, grip)
     conditions = ConditionSink(partial(write_conditions, writer))
     use = partial(use_up, writer, config.lease_namespace)
-    acting = Acting(actuators, use, events, progress, stop, conditions)
+    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
     if config.settings.policy is Policy.OBSERVE:
-        acting = replace(acting, events=Silence(), conditions=None)
+        apply_context = replace(apply_context, events=NullRecorder(), conditions=None)
     else:
         memory = memory_of(config, cluster_reader, writer)
         leader.when_lost(memory.forget)
-        acting = replace(acting, remember=memory.keep)
-    return Wired(looking, Hands(acting, events, leader, cluster, cloud))
+        apply_context = replace(apply_context, remember=memory.keep)
+    return Runtime(plan_context, Connections(apply_context, events, leader, cluster, cloud))
 
 
 def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter) -> Memory:
@@ -117,7 +117,7 @@ def leadership(config: Config) -> Leadership:
     """Whether this process may write: by the Lease, over a connection of its own that waits for nothing. Raises
     ConnectionProblem."""
     if not config.takes_lease:
-        return Unelected()
+        return NoElection()
     own = open_beside(config)
     leases = Leases(
         kubernetes.KubernetesReader(own),
@@ -139,8 +139,8 @@ def open_beside(config: Config) -> kubernetes.KubernetesConnection:
     )
 
 
-def _looking(eyes: Eyes, config: Config) -> Looking:
-    return Looking(eyes, config.settings, config.lease_namespace, config.approved, config.approve_flags)
+def _looking(readers: Readers, config: Config) -> PlanContext:
+    return PlanContext(readers, config.settings, config.lease_namespace, config.approved, config.approve_flags)
 
 
 def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:
@@ -193,7 +193,7 @@ def _retry(config: Config, stop: threading.Event) -> Retry:
 
 
 def actuators_with(
-    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, hands: Grip
+    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, writers: Writers
 ) -> Mapping[str, Actuator]:
     """Kind of change → what carries it out."""
     return {
@@ -202,22 +202,22 @@ def actuators_with(
         "node.addresses": partial(write_addresses, writer),
         "node.shutdown_taint": partial(write_shutdown_taint, writer),
         "node.network_condition": partial(write_network_condition, writer),
-        "node.delete": partial(delete, writer, cluster, hands.reader),
+        "node.delete": partial(delete, writer, cluster, writers.reader),
         "service.claim": partial(claim, writer),
-        "service.status": partial(write_status, writer, hands.reader),
-        "service.release": partial(release, writer, hands.reader),
-        "certificate.create": partial(create_certificate, hands),
-        **{kind: partial(actuator, hands) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
-        "lb.adopt": partial(_adopt, writer, cluster, hands),
+        "service.status": partial(write_status, writer, writers.reader),
+        "service.release": partial(release, writer, writers.reader),
+        "certificate.create": partial(create_certificate, writers),
+        **{kind: partial(actuator, writers) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
+        "lb.adopt": partial(_adopt, writer, cluster, writers),
     }
 
 
 def _adopt(
     writer: kubernetes.KubernetesWriter,
     cluster: kubernetes.KubernetesReader,
-    hands: Grip,
+    writers: Writers,
     change: Change,
     snapshot: Snapshot,
 ) -> None:
     require_alive(writer, cluster, change, snapshot)
-    BALANCER_ACTUATORS["lb.adopt"](hands, change, snapshot)
+    BALANCER_ACTUATORS["lb.adopt"](writers, change, snapshot)

@@ -5,8 +5,8 @@ import logging
 from actuators.http.errors import ApiError, Exhausted, Invalid
 from actuators.http.hetzner_bodies import creation_body
 from actuators.load_balancers.lookup import is_labelled, require_none_labelled, require_none_waiting, service_of
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.model.load_balancer import LoadBalancer
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
@@ -38,7 +38,7 @@ _REMEDY = (
 )
 
 
-def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Create the load balancer of ``after``, and wait until that is done. Raises an ApiError.
 
     When one of its targets is in the way it is created without any: those that can be added are added one by one in the
@@ -50,26 +50,26 @@ def create(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         case None, LoadBalancer() as wish:
             service = service_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     body = creation_body(wish)
     if FINALIZER_BALANCER in service.finalizers or service.ingress:
-        require_none_labelled(hands.reader, service, snapshot)
+        require_none_labelled(writers.reader, service, snapshot)
     if wish.former is not None:
-        require_none_waiting(hands.reader, wish.former, snapshot)
+        require_none_waiting(writers.reader, wish.former, snapshot)
     what = f"creation of load balancer {wish.name}"
 
     def happened() -> bool:
-        return is_labelled(hands.reader, service)
+        return is_labelled(writers.reader, service)
 
     try:
-        hands.act_once("/load_balancers", body, what, happened)
+        writers.act_once("/load_balancers", body, what, happened)
     except Invalid as refusal:
         if _is_quota(refusal):
             raise Exhausted(f"{refusal}; {_REMEDY}", status=refusal.status, code=refusal.code) from refusal
         if "targets" not in body or not _is_about_a_target(refusal):
             raise (_of_this_one(refusal) if refusal.code == _LIMIT else refusal) from None
         _log.info("%s without targets, as it was refused with them: %s", what, refusal)
-        hands.act_once("/load_balancers", {**body, "targets": []}, what, happened)
+        writers.act_once("/load_balancers", {**body, "targets": []}, what, happened)
 
 
 def _is_about_a_target(refusal: ApiError) -> bool:

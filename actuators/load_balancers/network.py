@@ -8,8 +8,8 @@ from actuators.http.errors import ApiError, Conflict, Invalid, NotFound, Transie
 from actuators.http.hetzner_bodies import attachment_body
 from actuators.load_balancers.lookup import BalancerNow, Look, balancer_of, look_for, name_of, path_of
 from actuators.load_balancers.targets import put_back, remove_target
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.load_balancers.move import spoken
 from desired.model.load_balancer import Attachment, CloudBalancer, Target, is_private
 from desired.model.snapshot import Snapshot
@@ -19,7 +19,7 @@ from desired.section import UNMANAGED
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
 
-def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def write_attachment(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Attach the load balancer to a network, take it out, or give it another address there. Raises an ApiError.
 
     Another address means to leave and to come back. What is reached through the network is no target before it leaves,
@@ -28,49 +28,49 @@ def write_attachment(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     address is, it comes back to the one that it had, and so does what was reached there. Before anything is sent once
     more, or put back, a look says whose the load balancer is by then.
     """
-    look = look_for(hands.reader, change, snapshot)
+    look = look_for(writers.reader, change, snapshot)
     match change.before, change.after:
         case None, Attachment() as after:
-            _attach(hands, balancer_of(change, snapshot), after, look)
+            _attach(writers, balancer_of(change, snapshot), after, look)
         case Attachment() as before, None:
-            _leave(hands, _as_it_is(balancer_of(change, snapshot), look()), before, snapshot, look)
+            _leave(writers, _as_it_is(balancer_of(change, snapshot), look()), before, snapshot, look)
         case Attachment() as before, Attachment() as after if before.network_id == after.network_id:
-            _move(hands, _as_it_is(balancer_of(change, snapshot), look()), before, after, snapshot, look)
+            _move(writers, _as_it_is(balancer_of(change, snapshot), look()), before, after, snapshot, look)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
 
 def _move(
-    hands: Hands, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot, look: Look
+    writers: Writers, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot, look: Look
 ) -> None:
-    _leave(hands, balancer, before, snapshot, look)
+    _leave(writers, balancer, before, snapshot, look)
     try:
         # Reads have shown it attached for a while after that (hetzner-api 5).
-        hands.actions.wait_until(lambda: _has_left(look(), before), _departure(balancer, before))
-        _attach(hands, balancer, after, look)
+        writers.actions.wait_until(lambda: _has_left(look(), before), _departure(balancer, before))
+        _attach(writers, balancer, after, look)
     except Transient:  # it may have happened, and nothing can be said by way of the same API
         raise
     except ApiError:
-        _come_back(hands, balancer, before, look)
+        _come_back(writers, balancer, before, look)
         raise
 
 
-def _come_back(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
+def _come_back(writers: Writers, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
     try:
         look()
-        _attach(hands, balancer, place, look)
+        _attach(writers, balancer, place, look)
     except ApiError as error:
         _log.warning("%s is not in network %s for now: %s", name_of(balancer), place.network_id, error)
         return
-    _put_all_back(hands, balancer, look)
+    _put_all_back(writers, balancer, look)
 
 
-def _put_all_back(hands: Hands, balancer: CloudBalancer, look: Look) -> None:
+def _put_all_back(writers: Writers, balancer: CloudBalancer, look: Look) -> None:
     for target in _reached(balancer):
-        put_back(hands, balancer, target, look)
+        put_back(writers, balancer, target, look)
 
 
-def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
+def _attach(writers: Writers, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
     """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one).
 
     ``look`` is how the load balancer is looked at before it is tried once more.
@@ -81,7 +81,7 @@ def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look
 
     try:
         what = f"attachment of {name_of(balancer)} to network {place.network_id}"
-        hands.act_once(path_of(balancer, "attach_to_network"), attachment_body(place), what, happened)
+        writers.act_once(path_of(balancer, "attach_to_network"), attachment_body(place), what, happened)
     except Invalid as error:
         if error.code != "load_balancer_already_attached":
             raise
@@ -94,7 +94,7 @@ def _attach(hands: Hands, balancer: CloudBalancer, place: Attachment, look: Look
             ) from error
 
 
-def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot, look: Look) -> None:
+def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot, look: Look) -> None:
     """Remove what is reached through the network, and detach; one that has left already is done."""
 
     def happened() -> bool:
@@ -102,17 +102,17 @@ def _leave(hands: Hands, balancer: CloudBalancer, place: Attachment, snapshot: S
 
     try:
         for target in _reached(balancer):
-            remove_target(hands, balancer, target, snapshot)
+            remove_target(writers, balancer, target, snapshot)
         try:
             body = {"network": place.network_id}
-            hands.act(path_of(balancer, "detach_from_network"), body, _departure(balancer, place), happened)
+            writers.act(path_of(balancer, "detach_from_network"), body, _departure(balancer, place), happened)
         except NotFound:
             if not happened():
                 raise
     except Transient:  # it may have happened, and nothing can be said by way of the same API
         raise
     except ApiError:
-        _put_all_back(hands, balancer, look)
+        _put_all_back(writers, balancer, look)
         raise
 
 

@@ -15,8 +15,8 @@ from actuators.load_balancers.lookup import (
     require_own,
     service_of,
 )
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.load_balancers.ownership import goes_back_to, is_in_use, owner_of, without_memory
 from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
 from desired.model.snapshot import Snapshot
@@ -32,32 +32,32 @@ from desired.plan.change import Change
 from desired.section import Present
 
 
-def delete_orphan(hands: Hands, balancer: CloudBalancer) -> None:
+def delete_orphan(writers: Writers, balancer: CloudBalancer) -> None:
     """Delete the load balancer, as it was observed, and wait until it is gone; one that is gone already is done.
 
     It is looked at just before: raises Conflict when its labels name somebody else by now, as when a Service has taken
     it over, or when it is protected against deletion by now. Other ApiErrors as they are.
     """
-    delete_now(hands, balancer, lambda now: require_as_observed(now, balancer))
+    delete_now(writers, balancer, lambda now: require_as_observed(now, balancer))
 
 
-def adopt(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Label the load balancer as the Service's own, without what its labels remember of another's targets. Raises
     Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and nobody's."""
     match change.before, change.after:
         case Owner() as before, Owner(service_uid=str()) as after:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
-    now = _unchanged(hands, balancer, before)
+            raise unexpected_change(change)
+    now = _unchanged(writers, balancer, before)
     if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
         raise Conflict(f"{name_of(balancer)} is in use by now")
     returns = goes_back_to(service_of(change, snapshot), now.owner, snapshot)
     present = now.labels if returns else without_memory(now.labels)
-    _write(hands, balancer, {"labels": _labels(present, after)})
+    _write(writers, balancer, {"labels": _labels(present, after)})
 
 
-def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Give the load balancer the name of ``after`` and the labels that it adds, and take away those that it lacks. A
     name that does not differ is not written. Raises Conflict when it is not the Service's own any more, or when another
     one has the name."""
@@ -65,15 +65,15 @@ def write_identity(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         case Identity() as before, Identity() as after:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
-    now = _own(hands, change, balancer, snapshot)
+            raise unexpected_change(change)
+    now = _own(writers, change, balancer, snapshot)
     added = {key: value for key, value in after.labels.items() if before.labels.get(key) != value}
     kept = {key: value for key, value in now.labels.items() if key in after.labels or key not in before.labels}
     name = {"name": after.name} if after.name != before.name else {}
-    _write(hands, balancer, {**name, "labels": {**kept, **added, **_cluster_label(snapshot)}})
+    _write(writers, balancer, {**name, "labels": {**kept, **added, **_cluster_label(snapshot)}})
 
 
-def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Let the load balancer go with its addresses: it is the Service's no more, and its labels say since when, or whose
     it was and after when it is deleted. What they remember of its targets goes with what is let go for good.
 
@@ -83,13 +83,13 @@ def retain(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         case Owner() as before, Owner(service_uid=None) as after if after.released or after.delete_after:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
-    now = _unchanged(hands, balancer, before)
+            raise unexpected_change(change)
+    now = _unchanged(writers, balancer, before)
     present = without_memory(now.labels) if after.released else now.labels
-    _write(hands, balancer, {"labels": _labels(present, after)})
+    _write(writers, balancer, {"labels": _labels(present, after)})
 
 
-def delete(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Delete the load balancer and wait until it is gone; one that is gone already is done.
 
     Raises Conflict when it is not the Service's own any more, or is protected against deletion by now (ID-10); for one
@@ -99,11 +99,11 @@ def delete(hands: Hands, change: Change, snapshot: Snapshot) -> None:
         case LoadBalancer(), None:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     if change.owner == balancer.key:
-        delete_now(hands, balancer, lambda now: require_as_observed(now, balancer))
+        delete_now(writers, balancer, lambda now: require_as_observed(now, balancer))
     else:
-        delete_now(hands, balancer, lambda now: require_own(now, change, balancer, snapshot))
+        delete_now(writers, balancer, lambda now: require_own(now, change, balancer, snapshot))
 
 
 def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
@@ -113,18 +113,18 @@ def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
         raise Conflict(f"{name_of(balancer)} has other owner labels by now")
 
 
-def delete_now(hands: Hands, balancer: CloudBalancer, check: Callable[[BalancerNow], None]) -> None:
+def delete_now(writers: Writers, balancer: CloudBalancer, check: Callable[[BalancerNow], None]) -> None:
     """Look at the load balancer, delete it, and wait until it is gone; one that is gone already is done.
 
     ``check`` raises Conflict when it may not be deleted as it is at this moment; so is it when it is protected against
     deletion by now (ID-10). Other ApiErrors as they are.
     """
     try:
-        now = balancer_now(hands.reader, balancer)
+        now = balancer_now(writers.reader, balancer)
         check(now)
         if now.is_protected:
             raise Conflict(f"{name_of(balancer)} is protected against deletion by now")
-        hands.actions.wait(hands.writer.delete(path_of(balancer)), f"deletion of {name_of(balancer)}")
+        writers.actions.wait(writers.writer.delete(path_of(balancer)), f"deletion of {name_of(balancer)}")
     except NotFound:
         return
     except Invalid as error:
@@ -133,17 +133,17 @@ def delete_now(hands: Hands, balancer: CloudBalancer, check: Callable[[BalancerN
         raise
 
 
-def _unchanged(hands: Hands, balancer: CloudBalancer, before: Owner) -> BalancerNow:
+def _unchanged(writers: Writers, balancer: CloudBalancer, before: Owner) -> BalancerNow:
     """The load balancer, whose labels still name the owner that they named when it was observed."""
-    now = remaining(hands.reader, balancer)
+    now = remaining(writers.reader, balancer)
     if now.owner != replace(before, balancer_id=None):
         raise Conflict(f"{name_of(balancer)} has other owner labels by now")
     return now
 
 
-def _own(hands: Hands, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
+def _own(writers: Writers, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
     """The load balancer, which is still the Service's own."""
-    now = remaining(hands.reader, balancer)
+    now = remaining(writers.reader, balancer)
     require_own(now, change, balancer, snapshot)
     return now
 
@@ -167,9 +167,9 @@ def _cluster_label(snapshot: Snapshot) -> Mapping[str, str]:
     return {LABEL_CLUSTER_UID: uid.value} if isinstance(uid, Present) else {}
 
 
-def _write(hands: Hands, balancer: CloudBalancer, body: Mapping[str, object]) -> None:
+def _write(writers: Writers, balancer: CloudBalancer, body: Mapping[str, object]) -> None:
     """Write name or labels. Raises Conflict when the load balancer is gone by now, and other ApiErrors."""
     try:
-        hands.writer.put(path_of(balancer), body)
+        writers.writer.put(path_of(balancer), body)
     except NotFound as error:
         raise gone(balancer) from error

@@ -6,78 +6,78 @@ from typing import Any
 from actuators.http.errors import Invalid, NotFound
 from actuators.http.hetzner_bodies import listener_body, listener_changes
 from actuators.load_balancers.lookup import balancer_now, balancer_of, name_of, own_now, path_of
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.annotations.choices import Algorithm
 from desired.model.load_balancer import CloudBalancer, Listener
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 
 
-def change_type(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def change_type(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Give the load balancer the type of ``after``, by name (LB-2)."""
     match change.after:
         case Algorithm():
-            raise misplanned(change)
+            raise unexpected_change(change)
         case str() as name:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
     def happened() -> bool:
-        return balancer_now(hands.reader, balancer).type == name
+        return balancer_now(writers.reader, balancer).type == name
 
     what = _named("change of the type", balancer)
-    hands.act(path_of(balancer, "change_type"), {"load_balancer_type": name}, what, happened)
+    writers.act(path_of(balancer, "change_type"), {"load_balancer_type": name}, what, happened)
 
 
-def change_algorithm(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def change_algorithm(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Let the load balancer choose targets as ``after`` says."""
     match change.after:
         case Algorithm() as algorithm:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
     def happened() -> bool:
-        return balancer_now(hands.reader, balancer).algorithm == algorithm.value
+        return balancer_now(writers.reader, balancer).algorithm == algorithm.value
 
     what = _named("change of the algorithm", balancer)
-    hands.act(path_of(balancer, "change_algorithm"), {"type": algorithm.value}, what, happened)
+    writers.act(path_of(balancer, "change_algorithm"), {"type": algorithm.value}, what, happened)
 
 
-def change_rdns(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def change_rdns(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Give the address that ends the change's key the reverse name of ``after``; None is what Hetzner gives (LB-1)."""
     match change.after:
         case str() | None as pointer:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
     ip = change.key.rpartition("/")[2]
 
     def happened() -> bool:
-        return pointer is not None and balancer_now(hands.reader, balancer).pointers.get(ip) == pointer
+        return pointer is not None and balancer_now(writers.reader, balancer).pointers.get(ip) == pointer
 
     what = _named(f"change of the reverse name of {ip}", balancer)
-    hands.act(path_of(balancer, "change_dns_ptr"), {"ip": ip, "dns_ptr": pointer}, what, happened)
+    writers.act(path_of(balancer, "change_dns_ptr"), {"ip": ip, "dns_ptr": pointer}, what, happened)
 
 
-def switch_public_interface(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def switch_public_interface(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Switch the public interface on or off (LB-6)."""
     match change.after:
         case bool() as enabled:
             balancer = balancer_of(change, snapshot)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
     def happened() -> bool:
-        return balancer_now(hands.reader, balancer).is_public is enabled
+        return balancer_now(writers.reader, balancer).is_public is enabled
 
     action = "enable_public_interface" if enabled else "disable_public_interface"
-    hands.act(path_of(balancer, action), None, _named(action.replace("_", " "), balancer), happened)
+    writers.act(path_of(balancer, action), None, _named(action.replace("_", " "), balancer), happened)
 
 
-def write_listener(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def write_listener(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Add, change or remove a listener.
 
     One that is changed is sent only what differs, so that what nobody asked for stays; one that is not there any more
@@ -85,31 +85,31 @@ def write_listener(hands: Hands, change: Change, snapshot: Snapshot) -> None:
     """
     match change.before, change.after:
         case None, Listener() as after:
-            _add(hands, change, snapshot, after)
+            _add(writers, change, snapshot, after)
         case Listener() as before, Listener() as after if before.port == after.port:
-            _update(hands, balancer_of(change, snapshot), after.port, listener_changes(before, after))
+            _update(writers, balancer_of(change, snapshot), after.port, listener_changes(before, after))
         case Listener() as before, None:
-            _remove(hands, balancer_of(change, snapshot), before.port)
+            _remove(writers, balancer_of(change, snapshot), before.port)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
 
-def _add(hands: Hands, change: Change, snapshot: Snapshot, listener: Listener) -> None:
+def _add(writers: Writers, change: Change, snapshot: Snapshot, listener: Listener) -> None:
     balancer = balancer_of(change, snapshot)
 
     def happened() -> bool:
-        return listener.port in own_now(hands.reader, change, balancer, snapshot).listeners
+        return listener.port in own_now(writers.reader, change, balancer, snapshot).listeners
 
     what = _named(f"addition of port {listener.port}", balancer)
-    hands.act_once(path_of(balancer, "add_service"), listener_body(listener), what, happened)
+    writers.act_once(path_of(balancer, "add_service"), listener_body(listener), what, happened)
 
 
-def _update(hands: Hands, balancer: CloudBalancer, port: int, changes: Mapping[str, Any]) -> None:
+def _update(writers: Writers, balancer: CloudBalancer, port: int, changes: Mapping[str, Any]) -> None:
     def happened() -> bool:
-        return _holds(balancer_now(hands.reader, balancer).listeners.get(port), changes)
+        return _holds(balancer_now(writers.reader, balancer).listeners.get(port), changes)
 
     what = _named(f"change of port {port}", balancer)
-    hands.act(path_of(balancer, "update_service"), changes, what, happened)
+    writers.act(path_of(balancer, "update_service"), changes, what, happened)
 
 
 def _holds(found: Any, wanted: Any) -> bool:
@@ -120,13 +120,13 @@ def _holds(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def _remove(hands: Hands, balancer: CloudBalancer, port: int) -> None:
+def _remove(writers: Writers, balancer: CloudBalancer, port: int) -> None:
     def happened() -> bool:
-        return port not in balancer_now(hands.reader, balancer).listeners
+        return port not in balancer_now(writers.reader, balancer).listeners
 
     try:
         what = _named(f"removal of port {port}", balancer)
-        hands.act(path_of(balancer, "delete_service"), {"listen_port": port}, what, happened)
+        writers.act(path_of(balancer, "delete_service"), {"listen_port": port}, what, happened)
     except (NotFound, Invalid) as error:  # also out of an action, which knows no class of errors
         if error.code != "not_found":
             raise

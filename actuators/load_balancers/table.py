@@ -13,11 +13,11 @@ from actuators.load_balancers.parts import (
     write_listener,
 )
 from actuators.load_balancers.targets import write_target
-from actuators.writers import Hands
+from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 
-BALANCER_ACTUATORS: Mapping[str, Callable[[Hands, Change, Snapshot], None]] = {
+BALANCER_ACTUATORS: Mapping[str, Callable[[Writers, Change, Snapshot], None]] = {
     "lb.create": create,
     "lb.adopt": adopt,
     "lb.identity": write_identity,

@@ -5,8 +5,8 @@ import logging
 from actuators.http.errors import ApiError, Invalid, NotFound, Transient
 from actuators.http.hetzner_bodies import named_target, target_body
 from actuators.load_balancers.lookup import Look, balancer_now, balancer_of, look_for, name_of, path_of
-from actuators.outcome import misplanned
-from actuators.writers import Hands
+from actuators.outcome import unexpected_change
+from actuators.writers import Writers
 from desired.load_balancers.move import spoken
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.snapshot import Snapshot
@@ -15,32 +15,32 @@ from desired.plan.change import Change
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
 
-def write_target(hands: Hands, change: Change, snapshot: Snapshot) -> None:
+def write_target(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Add or remove a target, or exchange the two addresses of a server. Raises an ApiError.
 
     A target that is there already is added, one that is not is removed (TGT-10). What others have added is planned
     only where a move in a network takes it away, or brings it back.
     """
-    look = look_for(hands.reader, change, snapshot)
+    look = look_for(writers.reader, change, snapshot)
     match change.before, change.after:
         case None, (ServerTarget() | IpTarget() | SelectorTarget()) as after:
-            add_target(hands, balancer_of(change, snapshot), after, look)
+            add_target(writers, balancer_of(change, snapshot), after, look)
         case (ServerTarget() | IpTarget() | SelectorTarget()) as before, None:
-            remove_target(hands, balancer_of(change, snapshot), before, snapshot)
+            remove_target(writers, balancer_of(change, snapshot), before, snapshot)
         case ServerTarget() as before, ServerTarget() as after if before.server_id == after.server_id:
-            _exchange(hands, balancer_of(change, snapshot), before, after, snapshot, look)
+            _exchange(writers, balancer_of(change, snapshot), before, after, snapshot, look)
         case _:
-            raise misplanned(change)
+            raise unexpected_change(change)
 
 
-def remove_target(hands: Hands, balancer: CloudBalancer, target: Target, snapshot: Snapshot) -> None:
+def remove_target(writers: Writers, balancer: CloudBalancer, target: Target, snapshot: Snapshot) -> None:
     """Remove one target; a server that is two targets keeps the other. Raises an ApiError."""
     is_twin = isinstance(target, ServerTarget) and _twin(target) in balancer.targets
-    _remove(hands, balancer, target, _address(target, balancer, snapshot) if is_twin else None)
+    _remove(writers, balancer, target, _address(target, balancer, snapshot) if is_twin else None)
 
 
 def _exchange(
-    hands: Hands, balancer: CloudBalancer, before: ServerTarget, after: ServerTarget, snapshot: Snapshot, look: Look
+    writers: Writers, balancer: CloudBalancer, before: ServerTarget, after: ServerTarget, snapshot: Snapshot, look: Look
 ) -> None:
     """Reach a server by its other address.
 
@@ -48,31 +48,31 @@ def _exchange(
     load balancer would otherwise be without any target.
     """
     address = _address(before, balancer, snapshot)
-    beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(hands, balancer, after, look))
+    beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(writers, balancer, after, look))
     if beside and address is not None:
-        _remove(hands, balancer, before, address)
+        _remove(writers, balancer, before, address)
         return
-    _remove(hands, balancer, before)
+    _remove(writers, balancer, before)
     try:
-        add_target(hands, balancer, after, look)
+        add_target(writers, balancer, after, look)
     except Transient:  # it may have happened, and nothing can be said by way of the same API
         raise
     except ApiError:
-        put_back(hands, balancer, before, look)
+        put_back(writers, balancer, before, look)
         raise
 
 
-def put_back(hands: Hands, balancer: CloudBalancer, target: Target, look: Look) -> None:
+def put_back(writers: Writers, balancer: CloudBalancer, target: Target, look: Look) -> None:
     """Make something a target again that was removed for the sake of what was refused then, unless the look before that
     says that the load balancer is somebody else's; a failure is logged, as the next plan sees that it is missing."""
     try:
         look()
-        add_target(hands, balancer, target, look)
+        add_target(writers, balancer, target, look)
     except ApiError as error:
         _log.warning("%s is no target of %s for now: %s", _shown(target), name_of(balancer), error)
 
 
-def add_target(hands: Hands, balancer: CloudBalancer, target: Target, look: Look) -> bool:
+def add_target(writers: Writers, balancer: CloudBalancer, target: Target, look: Look) -> bool:
     """Whether the target was added; False when the API says that it, or the server by another address, is one. Raises
     an ApiError.
 
@@ -84,7 +84,7 @@ def add_target(hands: Hands, balancer: CloudBalancer, target: Target, look: Look
 
     try:
         what = f"addition of {target.suffix} to {name_of(balancer)}"
-        hands.act_once(path_of(balancer, "add_target"), target_body(target), what, happened)
+        writers.act_once(path_of(balancer, "add_target"), target_body(target), what, happened)
     except Invalid as error:
         if error.code != "target_already_defined":
             raise
@@ -92,15 +92,15 @@ def add_target(hands: Hands, balancer: CloudBalancer, target: Target, look: Look
     return True
 
 
-def _remove(hands: Hands, balancer: CloudBalancer, target: Target, address: str | None = None) -> None:
+def _remove(writers: Writers, balancer: CloudBalancer, target: Target, address: str | None = None) -> None:
     """Remove a target; a server by all its addresses unless one is given."""
 
     def happened() -> bool:
-        return target not in balancer_now(hands.reader, balancer).targets
+        return target not in balancer_now(writers.reader, balancer).targets
 
     try:
         what = f"removal of {target.suffix} from {name_of(balancer)}"
-        hands.act(path_of(balancer, "remove_target"), named_target(target, address), what, happened)
+        writers.act(path_of(balancer, "remove_target"), named_target(target, address), what, happened)
     except (NotFound, Invalid) as error:  # also out of an action, which knows no class of errors
         if error.code != "not_found":
             raise

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import BadAnnotation, Defaults, Options
-from desired.annotations.parsing import contradictions, missing_for_creation, missing_without_network, read_options
+from desired.annotations.parsing import conflicts, missing_for_creation, missing_without_network, read_options
 from desired.annotations.table import BY_FIELD
-from desired.annotations.warnings import Remark, remarks_on
+from desired.annotations.warnings import AnnotationWarning, warnings_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +44,26 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ClaimCheck:
     """What is to be said of a claim."""
 
     problems: tuple[BadAnnotation, ...] = ()
     """With any of them no load balancer is created."""
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[AnnotationWarning, ...] = ()
 
 
-def judge_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> Judgement:
+def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> ClaimCheck:
     """Everything at once, as if the load balancer had to be created."""
     options, bad = read_options(claim.annotations, defaults)
     problems = (
         *bad.values(),
-        *contradictions(options, bad),
+        *conflicts(options, bad),
         *missing_for_creation(options, bad),
         *(() if has_network else missing_without_network(options, bad)),
         *_port_problems(claim, options),
     )
-    return Judgement(
-        problems, (*remarks_on(claim.annotations, defaults), *_unsupported(claim), *_local(claim, options))
+    return ClaimCheck(
+        problems, (*warnings_on(claim.annotations, defaults), *_unsupported(claim), *_local(claim, options))
     )
 
 
@@ -85,40 +85,46 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
         )
 
 
-def _unsupported(claim: Claim) -> Iterator[Remark]:
+def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
     """What the spec asks for and Hetzner's load balancers cannot do (PORT-2, PORT-10, TRG-3)."""
     for index, port in enumerate(claim.ports):
         if port.protocol != "TCP":
             key = f"spec.ports[{index}].protocol"
-            yield Remark(key, f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out")
+            yield AnnotationWarning(
+                key, f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out"
+            )
     if not _tcp(claim):
-        yield Remark("spec.ports", "spec.ports has no TCP port: the load balancer will listen on nothing")
+        yield AnnotationWarning("spec.ports", "spec.ports has no TCP port: the load balancer will listen on nothing")
     if claim.source_ranges:
         key = "spec.loadBalancerSourceRanges"
-        yield Remark(key, f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect")
+        yield AnnotationWarning(
+            key, f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect"
+        )
     if claim.session_affinity != "None":
         sticky = BY_FIELD["http_sticky_sessions"].full_key
         key = "spec.sessionAffinity"
-        yield Remark(key, f"{key} has no effect on the load balancer: with http and https there is {sticky}")
+        yield AnnotationWarning(key, f"{key} has no effect on the load balancer: with http and https there is {sticky}")
     if claim.load_balancer_ip:
         key = "spec.loadBalancerIP"
-        yield Remark(key, f"{key} has no effect: Hetzner chooses public addresses, {_private()} chooses a private one")
+        yield AnnotationWarning(
+            key, f"{key} has no effect: Hetzner chooses public addresses, {_private()} chooses a private one"
+        )
     if claim.external_ips:
         key = "spec.externalIPs"
-        yield Remark(key, f"{key} has no effect on the load balancer")
+        yield AnnotationWarning(key, f"{key} has no effect on the load balancer")
 
 
-def _local(claim: Claim, options: Options) -> Iterator[Remark]:
+def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
     """Whom health checks ask, where that differs from what the spec or the annotation suggests (PORT-10, W-20)."""
     policy, asks = "spec.externalTrafficPolicy", BY_FIELD["health_check_node_port"].full_key
     if claim.is_local and not options.health_check_node_port:
-        yield Remark(
+        yield AnnotationWarning(
             policy,
             f"{policy} is Local: Nodes without a pod stay targets, and only health checks keep traffic from them; set"
             f" {asks} to true, and they ask whether there is a pod",
         )
     if options.asks_kube_proxy and not claim.is_local:
-        yield Remark(
+        yield AnnotationWarning(
             asks,
             f"{asks} has no effect: {policy} is {claim.external_traffic_policy}, kube-proxy is asked only with Local",
         )

@@ -29,7 +29,7 @@ class _Rule:
     """What is wrong and what to do; ``{name}`` stands for the option ``name``, ``{name.key}`` for its annotation."""
 
 
-def contradictions(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
+def conflicts(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
     """What can be no load balancer at all. Nothing is said that hangs on an option in ``unreadable``."""
     return tuple(_broken(_ALWAYS, options, unreadable))
 
@@ -155,7 +155,7 @@ def parse_options(annotations: Mapping[str, str], defaults: Defaults) -> Options
     An annotation wins over the environment, and a default that it overrules is not looked at. Never raises.
     """
     options, bad = read_options(annotations, defaults)
-    problems = (*bad.values(), *contradictions(options, bad))
+    problems = (*bad.values(), *conflicts(options, bad))
     return problems or options
 
 

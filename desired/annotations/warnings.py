@@ -15,7 +15,7 @@ from desired.syntax.go import parse_bool
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Remark:
+class AnnotationWarning:
     """Something that a person should know of a Service though nothing hangs on it."""
 
     key: str
@@ -24,19 +24,19 @@ class Remark:
     """One sentence, which names the key."""
 
 
-def remarks_on(annotations: Mapping[str, str], defaults: Defaults) -> tuple[Remark, ...]:
+def warnings_on(annotations: Mapping[str, str], defaults: Defaults) -> tuple[AnnotationWarning, ...]:
     """Every remark on these annotations, by key."""
     options, bad = read_options(annotations, defaults)
     found = [*_keys(annotations), *_values(annotations)]
     for row in _IDLE:
         key = BY_FIELD[row.field].full_key
         if key in annotations and not {row.field, *row.others} & bad.keys() and row.idle(options):
-            found.append(Remark(key, f"{key} has no effect: {row.why}"))
+            found.append(AnnotationWarning(key, f"{key} has no effect: {row.why}"))
     found += _zone(annotations, options, defaults)
     return tuple(sorted(found))
 
 
-def _keys(annotations: Mapping[str, str]) -> Iterator[Remark]:
+def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     """Keys that look like ours and are not, and those that nobody reads. Of thousands that are unknown only the first
     few are compared with what might have been meant."""
     unknown = [key for key in annotations if key.startswith((PREFIX, OWN_PREFIX)) and key not in ANNOTATIONS]
@@ -46,34 +46,34 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[Remark]:
         near = [] if LABEL_KEY.is_exceeded(key) else get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
         meant = f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
         shown = shown_text(key) if LABEL_KEY.is_exceeded(key) else key
-        yield Remark(key, f"{shown} is unknown, and ignored: {meant}")
+        yield AnnotationWarning(key, f"{shown} is unknown, and ignored: {meant}")
     if len(unknown) > len(told):
         where = "metadata.annotations"
         more = len(unknown) - len(told)
-        yield Remark(where, f"{where} has {more} more unknown keys that begin with {PREFIX} or {OWN_PREFIX}")
+        yield AnnotationWarning(where, f"{where} has {more} more unknown keys that begin with {PREFIX} or {OWN_PREFIX}")
     for key, row in ANNOTATIONS.items():
         if row.field is None and key in annotations:
-            yield Remark(key, f"{key} is reserved: it is neither read nor written")
+            yield AnnotationWarning(key, f"{key} is reserved: it is neither read nor written")
 
 
-def _values(annotations: Mapping[str, str]) -> Iterator[Remark]:
+def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     """Values that are accepted and hardly meant."""
     key = BY_FIELD["certificate_type"].full_key
     if key in annotations and annotations[key] not in list(CertificateType):
         shown = shown_text(annotations[key])
-        yield Remark(key, f"{key} is {shown}, which counts as uploaded: write managed or uploaded")
+        yield AnnotationWarning(key, f"{key} is {shown}, which counts as uploaded: write managed or uploaded")
     key = BY_FIELD["http_managed_certificate_acme_staging"].full_key
     if key in annotations:
         try:
             parse_bool(annotations[key])
         except ValueError as error:
-            yield Remark(key, f"{key} is {shown_text(annotations[key])}, which counts as false: {error}")
+            yield AnnotationWarning(key, f"{key} is {shown_text(annotations[key])}, which counts as false: {error}")
     key = BY_FIELD["hostname"].full_key
     if annotations.get(key) == "":
-        yield Remark(key, f"{key} is empty: the Service's status will show neither an address nor a name")
+        yield AnnotationWarning(key, f"{key} is empty: the Service's status will show neither an address nor a name")
 
 
-def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) -> Iterator[Remark]:
+def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) -> Iterator[AnnotationWarning]:
     """A zone that a location overrules (ID-7). Only an annotation is worth a word: it is what a person just wrote."""
     zone, location = BY_FIELD["network_zone"], BY_FIELD["location"]
     if annotations.get(zone.full_key) and options.location is not UNMANAGED:
@@ -81,7 +81,7 @@ def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) 
         other = location.variable if by_default else location.full_key
         remedy = f'set {location.full_key} to ""' if by_default else "remove one of the two"
         overruled = defaults.location if by_default else options.location
-        yield Remark(
+        yield AnnotationWarning(
             zone.full_key,
             f"{zone.full_key} has no effect: {other} is {overruled}, and a location wins; {remedy}",
         )

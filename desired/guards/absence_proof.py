@@ -9,13 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
 
-from desired.guards.facts import Facts, Finding
-from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_departing, proof_of_absence, wait_for
+from desired.guards.facts import Facts, GuardResult
+from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_going_away, proof_of_absence, wait_for
 from desired.model.load_balancer import ServerTarget
 from desired.model.route import parse_route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
-from desired.nodes.disruption import is_announced
+from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.ownership import cloud_nodes
 from desired.plan.change import Change, LostNode, Verdict
 from desired.planner import compute_plan
@@ -79,11 +79,11 @@ def _of_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
     now, given_up_after = snapshot.taken_at, settings.waits.given_up_after
     for node, server_id in cloud_nodes(snapshot, settings):
         if (
-            is_departing(node)
+            is_going_away(node)
             and isinstance(snapshot.servers.find(server_id), Absent)
             and wait_for(proof_of_absence(node, server_id), now, settings.waits) is None
         ):
-            rank = _ANNOUNCED if is_announced(node, snapshot, given_up_after) else _OTHERS
+            rank = _ANNOUNCED if is_planned_disruption(node, snapshot, given_up_after) else _OTHERS
             yield node.key not in settings.only, rank, node.ready_since, server_id
 
 
@@ -134,11 +134,11 @@ def _ends_of(change: Change) -> tuple[IPv4Address, IPv4Network] | None:
     return change.before, parse_route_key(change.key)[1]
 
 
-def absence_proof(facts: Facts) -> Iterator[Finding]:
+def absence_proof(facts: Facts) -> Iterator[GuardResult]:
     """Whatever goes because a server is gone, a Node, a target or a route, waits until that is proven in every way that
     there is."""
     gateways = Gateways(facts.snapshot)
     for change in facts.plan.changes:
         doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)
         if doubt is not None:
-            yield Finding("absence-proof", Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s)
+            yield GuardResult("absence-proof", Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s)

@@ -18,7 +18,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
-from desired.nodes.disruption import is_announced
+from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.ownership import cloud_nodes, is_ignored
 from desired.routes.pod_cidrs import destinations_of
 from desired.section import Absent, Present, Unmanaged
@@ -83,7 +83,7 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
         nodes += 1
         present += is_found
         hidden += is_unknown
-        if node.ready is not Readiness.TRUE or is_announced(node, snapshot, settings.waits.given_up_after):
+        if node.ready is not Readiness.TRUE or is_planned_disruption(node, snapshot, settings.waits.given_up_after):
             continue
         total += 1
         found += is_found

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.model.load_balancer import Owner
 from desired.model.snapshot import Snapshot
@@ -13,12 +13,12 @@ _BY_AGE = frozenset({"node.delete"})
 """Kinds of changes that are planned, or allowed, because something is old enough."""
 
 
-def clock_skew(facts: Facts) -> Iterator[Finding]:
+def clock_skew(facts: Facts) -> Iterator[GuardResult]:
     """What hangs on an age waits while Kubernetes' clock disagrees with the others. Nobody can approve it."""
     if facts.snapshot.clocks.differ:
         keys = tuple(change.key for change in facts.plan.changes if hangs_on_age(change))
         why = explain_clocks(facts.snapshot.clocks) or ""
-        yield Finding(CLOCK_SKEW, Verdict.WAITING, keys, why, due_in_s=LOOK_AGAIN_S)
+        yield GuardResult(CLOCK_SKEW, Verdict.WAITING, keys, why, due_in_s=LOOK_AGAIN_S)
 
 
 def hangs_on_age(change: Change) -> bool:

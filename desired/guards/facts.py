@@ -12,7 +12,7 @@ from desired.planner import DesiredState, compute_desired
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GuardResult:
     """One rule's word on some changes of the plan."""
 
     rule: str
@@ -66,4 +66,4 @@ class Facts:
         return {key: tuple(notes) for key, notes in grouped.items()}
 
 
-Guard = Callable[[Facts], Iterable[Finding]]
+Guard = Callable[[Facts], Iterable[GuardResult]]

@@ -7,20 +7,20 @@ depends on a change that waits here waits with it; all others go on.
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING, Bar, Suspension
 from desired.model.to_builtins import digest
 from desired.plan.change import Change, Verdict
 
 
-def flapping(facts: Facts) -> Iterator[Finding]:
+def flapping(facts: Facts) -> Iterator[GuardResult]:
     """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants
     the opposite, and neither wins. Nobody can approve it; a change that leads elsewhere is another one."""
     yield from _suspended(facts, FLAPPING)
 
 
-def back_off(facts: Facts) -> Iterator[Finding]:
+def back_off(facts: Facts) -> Iterator[GuardResult]:
     """A change that failed waits for a second, and twice as long each time that it fails again, up to a minute."""
     yield from _suspended(facts, BACK_OFF)
 
@@ -54,12 +54,12 @@ def backing_off(suspensions: Mapping[str, Suspension]) -> frozenset[str]:
     return frozenset(key for key, found in suspensions.items() if found.rule == BACK_OFF)
 
 
-def _suspended(facts: Facts, rule: str) -> Iterator[Finding]:
+def _suspended(facts: Facts, rule: str) -> Iterator[GuardResult]:
     for key in facts.snapshot.suspensions:
         change = facts.plan.by_key.get(key)
         found = suspension_of(change, facts.snapshot) if change else None
         if found is not None and found.rule == rule:
-            yield Finding(rule, Verdict.WAITING, (key,), found.why, due_in_s=found.due_in_s)
+            yield GuardResult(rule, Verdict.WAITING, (key,), found.why, due_in_s=found.due_in_s)
 
 
 QUOTA = "quota"
@@ -79,14 +79,14 @@ _LIMITED_BY_OWNER = frozenset({"lb.listener", "lb.target"})
 """Kinds of which each load balancer may have so many, by its type."""
 
 
-def quota(facts: Facts) -> Iterator[Finding]:
+def quota(facts: Facts) -> Iterator[GuardResult]:
     """Of what Hetzner has refused for all objects of a kind one is tried an interval: whose turn was longest ago."""
     for scope, changes in _by_scope(facts).items():
         bar = facts.snapshot.bars[scope]
         is_due = bar.due_in_s <= 0
         first = min(changes, key=lambda change: (bar.turns.get(change.key, inf), change.order)) if is_due else None
         keys = tuple(change.key for change in changes if change is not first)
-        yield Finding(QUOTA, Verdict.WAITING, keys, bar.why, due_in_s=bar.again_in_s if is_due else bar.due_in_s)
+        yield GuardResult(QUOTA, Verdict.WAITING, keys, bar.why, due_in_s=bar.again_in_s if is_due else bar.due_in_s)
 
 
 def bars_of(change: Change, snapshot: Snapshot) -> tuple[Bar, ...]:

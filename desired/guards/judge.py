@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from desired.guards.anchor import AnchorState
 from desired.guards.clocks import clock_notes
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.guards.other_controllers import controller_notes
 from desired.guards.project import anchor_notes
 from desired.guards.table import GUARDS
@@ -16,7 +16,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING
 from desired.model.to_builtins import digest
-from desired.plan.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import DesiredState
 from desired.section import Present
@@ -39,7 +39,7 @@ def judge(
     Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
     """
     facts = Facts(plan, snapshot, settings, desired)
-    rulings: dict[str, Ruling] = {}
+    rulings: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
     for finding in (finding for guard in GUARDS.values() for finding in guard(facts)):
         if not finding.keys:
@@ -49,10 +49,10 @@ def judge(
             holds.append(hold)
             if hold.approved:
                 continue
-        ruling = Ruling(finding.verdict, finding.rule, finding.why, finding.due_in_s)
+        decision = GuardDecision(finding.verdict, finding.rule, finding.why, finding.due_in_s)
         for key in finding.keys:
-            if ruling.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
-                rulings[key] = ruling
+            if decision.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
+                rulings[key] = decision
     changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
     ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(_withhold_moves(changes))))
     return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
@@ -104,9 +104,9 @@ def _note_on_strange_key(key: str, everything: Collection[str]) -> Note:
 def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:
     """A change waits when something that has to be done first is left out."""
     missing = [key for key in change.depends_on if key in left_out]
-    if not missing or change.ruling.verdict is not Verdict.ALLOWED:
+    if not missing or change.decision.verdict is not Verdict.ALLOWED:
         return change
-    return change.ruled(Ruling(Verdict.WAITING, "only", f"comes after {missing[0]}, which is left out"))
+    return change.ruled(GuardDecision(Verdict.WAITING, "only", f"comes after {missing[0]}, which is left out"))
 
 
 def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:
@@ -118,7 +118,7 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
     return digest(uid, rule, held)
 
 
-def _hold(finding: Finding, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
+def _hold(finding: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
     digest_of_hold = hold_hash(finding.rule, [plan.by_key[key] for key in finding.keys], snapshot)
     return Hold(
         digest_of_hold,
@@ -138,9 +138,9 @@ def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     while not settled:
         settled = True
         for change, blocker in _blocked(tuple(by_key.values()), by_key):
-            why = f"comes after {blocker.key}, which is {blocker.ruling.verdict}"
-            ruling = replace(blocker.ruling, verdict=Verdict.WAITING, why=why)
-            by_key[change.key] = change.ruled(ruling)
+            why = f"comes after {blocker.key}, which is {blocker.decision.verdict}"
+            decision = replace(blocker.decision, verdict=Verdict.WAITING, why=why)
+            by_key[change.key] = change.ruled(decision)
             settled = False
     return tuple(by_key.values())
 
@@ -154,17 +154,17 @@ def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
         for change in changes
         if change.kind == "lb.target"
         and change.verb is Verb.ADD
-        and change.ruling.rule in (BACK_OFF, FLAPPING)
+        and change.decision.rule in (BACK_OFF, FLAPPING)
         and places.intersection(change.depends_on)
     }
 
     def ruled(change: Change) -> Change:
         after = late.get(change.owner)
         leaves = change.kind == "lb.network" and change.before is not None
-        if after is None or not leaves or change.ruling.verdict is not Verdict.ALLOWED:
+        if after is None or not leaves or change.decision.verdict is not Verdict.ALLOWED:
             return change
-        why = f"is made together with {after.key}, which is {after.ruling.verdict}"
-        return change.ruled(replace(after.ruling, verdict=Verdict.WAITING, why=why))
+        why = f"is made together with {after.key}, which is {after.decision.verdict}"
+        return change.ruled(replace(after.decision, verdict=Verdict.WAITING, why=why))
 
     return tuple(map(ruled, changes))
 
@@ -188,16 +188,16 @@ def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     def ruled(change: Change) -> Change:
         kinds = _PREPARES.get(change.kind, frozenset())
         for_these = [after for after in prepared.get(change.key, ()) if after.kind in kinds]
-        withheld = [after for after in for_these if after.ruling.verdict is not Verdict.ALLOWED]
-        is_needed = change.ruling.verdict is not Verdict.ALLOWED or not for_these or len(withheld) < len(for_these)
+        withheld = [after for after in for_these if after.decision.verdict is not Verdict.ALLOWED]
+        is_needed = change.decision.verdict is not Verdict.ALLOWED or not for_these or len(withheld) < len(for_these)
         return change if is_needed else _prepares_nothing(change, withheld[0])
 
     return tuple(map(ruled, changes))
 
 
 def _prepares_nothing(change: Change, after: Change) -> Change:
-    why = f"only prepares {after.key}, which is {after.ruling.verdict}"
-    return change.ruled(replace(after.ruling, verdict=Verdict.WAITING, why=why))
+    why = f"only prepares {after.key}, which is {after.decision.verdict}"
+    return change.ruled(replace(after.decision, verdict=Verdict.WAITING, why=why))
 
 
 def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
@@ -223,10 +223,10 @@ def conditions_of(key: str, changes: Collection[Change], facts: Facts) -> tuple[
 
 def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:
     for change in changes:
-        if change.ruling.verdict is not Verdict.ALLOWED:
+        if change.decision.verdict is not Verdict.ALLOWED:
             continue
         for key in change.depends_on:
-            if key in by_key and by_key[key].ruling.verdict is not Verdict.ALLOWED:
+            if key in by_key and by_key[key].decision.verdict is not Verdict.ALLOWED:
                 yield change, by_key[key]
                 break
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from desired.guards.facts import Facts, Finding
-from desired.load_balancers.desired import Serving
+from desired.guards.facts import Facts, GuardResult
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, former_of, owner_of
 from desired.load_balancers.release import due_of, shown_former, shown_time
@@ -23,15 +23,15 @@ _SHOWN = 5
 """How many targets a hold names."""
 
 
-def foreign_owner(facts: Facts) -> Iterator[Finding]:
+def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
     """Nothing is done to a load balancer of another cluster, of another living Service, or that several ask for."""
     for wish, changes in _serving(facts, *_KINDS):
         if isinstance(wish.match, Foreign | Contested):
             keys = tuple(change.key for change in changes)
-            yield Finding("foreign-owner", Verdict.REFUSED, keys, wish.match.why)
+            yield GuardResult("foreign-owner", Verdict.REFUSED, keys, wish.match.why)
 
 
-def adoption(facts: Facts) -> Iterator[Finding]:
+def adoption(facts: Facts) -> Iterator[GuardResult]:
     """A person has to see what an adoption would take away, and to say that a load balancer is theirs which was a dead
     Service's, which waits for another Service's return, or which somebody uses and nobody owns, or another Service let
     go: everything after the adoption changes where traffic goes.
@@ -55,24 +55,24 @@ def adoption(facts: Facts) -> Iterator[Finding]:
             why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
             why += f"; {strange}" if wish.match.is_stranger else ""
             why += f"; {_awaited(balancer)}" if wish.match.is_awaited else ""
-            yield Finding("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
+            yield GuardResult("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
         elif wish.match.is_stranger:
-            yield Finding("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+            yield GuardResult("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
         elif wish.match.is_awaited:
             mine = former_of(wish.service)
-            yield Finding("adoption", Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
+            yield GuardResult("adoption", Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
         elif wish.match.is_in_use_by_nobody_known:
             use = _use_of(balancer)
             whose = f"was let go with {former}" if wish.match.is_anothers else "nothing says whose it is"
             why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
-            yield Finding("adoption", Verdict.HELD, keys, why, use, "no listener, no target")
+            yield GuardResult("adoption", Verdict.HELD, keys, why, use, "no listener, no target")
         gap = _hides_removals(wish, balancer, facts.snapshot)
         if gap is not None:
             why = f"it cannot be told yet what {named} would lose: {gap}"
-            yield Finding("incomplete-snapshot", Verdict.WAITING, (adopt.key,), why)
+            yield GuardResult("incomplete-snapshot", Verdict.WAITING, (adopt.key,), why)
 
 
-def undo_window(facts: Facts) -> Iterator[Finding]:
+def undo_window(facts: Facts) -> Iterator[GuardResult]:
     """What was let go with its Service stays until its time has come, and while a Service may be one that wants it
     back."""
     services = facts.snapshot.services
@@ -82,13 +82,13 @@ def undo_window(facts: Facts) -> Iterator[Finding]:
         left_s = (parting.due_at - facts.snapshot.taken_at).total_seconds()
         if left_s > 0:
             why = f"a Service of the same namespace and name gets it back until {shown_time(parting.due_at)}"
-            yield Finding("undo-window", Verdict.WAITING, keys, why, due_in_s=left_s)
+            yield GuardResult("undo-window", Verdict.WAITING, keys, why, due_in_s=left_s)
         elif unread is not None:
             why = f"a Service that may want it back could not be read: {unread}"
-            yield Finding("undo-window", Verdict.WAITING, keys, why)
+            yield GuardResult("undo-window", Verdict.WAITING, keys, why)
 
 
-def ip_loss(facts: Facts) -> Iterator[Finding]:
+def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while one of its Service's
     namespace and name has come back and was not given it, as the list of load balancers lacked it then."""
     deletions = [change for change in facts.plan.changes if change.kind == "lb.delete"]
@@ -103,10 +103,10 @@ def ip_loss(facts: Facts) -> Iterator[Finding]:
             why += " it back once it has no other, so delete that, or approve this"
         else:
             continue
-        yield Finding("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
+        yield GuardResult("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
 
 
-def target_floor(facts: Facts) -> Iterator[Finding]:
+def target_floor(facts: Facts) -> Iterator[GuardResult]:
     """Servers that live are not all taken out of a load balancer, nor most of them for no reason that can be named.
 
     Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: what goes for a
@@ -131,15 +131,15 @@ def target_floor(facts: Facts) -> Iterator[Finding]:
         if living and end == 0:
             nobody = "anybody who is known to serve" if wish.targets.targets else "any target"
             why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
-            yield Finding("target-floor", Verdict.HELD, living, why, "0", "1")
+            yield GuardResult("target-floor", Verdict.HELD, living, why, "0", "1")
         elif unexplained and end * 2 < had:
             why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
-            yield Finding("target-floor", Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
+            yield GuardResult("target-floor", Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
 
 
 def _floor_of_a_move(
-    wish: Serving, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
-) -> Iterator[Finding]:
+    wish: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
+) -> Iterator[GuardResult]:
     """A load balancer that leaves a network goes on to serve meanwhile, unless nothing of it did, and nobody's targets
     are lost by it for good."""
     moves = [change for change in changes if change.kind == "lb.network" and change.before is not None]
@@ -157,7 +157,7 @@ def _floor_of_a_move(
             f" ({few}): {moves[0].reason}; let other targets answer before, or approve it when an outage does no harm"
         )
         keys = tuple(sorted(change.key for change in (*moves, *back)))
-        yield Finding("target-floor", Verdict.HELD, keys, why, "0", "1")
+        yield GuardResult("target-floor", Verdict.HELD, keys, why, "0", "1")
     lost = [
         change
         for change in changes
@@ -170,7 +170,7 @@ def _floor_of_a_move(
             f" leaves, as {moves[0].reason}"
         )
         keys = tuple(sorted(change.key for change in lost))
-        yield Finding("target-floor", Verdict.HELD, keys, why, str(len(lost)), "0")
+        yield GuardResult("target-floor", Verdict.HELD, keys, why, str(len(lost)), "0")
     returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], wish.targets.roster)
     if labels_for(returning) is None:
         why = (
@@ -178,10 +178,10 @@ def _floor_of_a_move(
             f" are too many to be remembered in its labels, should that end on the way: {moves[0].reason}"
         )
         keys = tuple(sorted(change.key for change in (*moves, *back)))
-        yield Finding("target-floor", Verdict.HELD, keys, why, str(len(returning)), "0")
+        yield GuardResult("target-floor", Verdict.HELD, keys, why, str(len(returning)), "0")
 
 
-def target_health(facts: Facts) -> Iterator[Finding]:
+def target_health(facts: Facts) -> Iterator[GuardResult]:
     """Targets that are switched to their other addresses go in batches that double, each once the load balancer has
     reported the one before it healthy. What does not answer in time goes back, and a person may approve the rest.
 
@@ -210,7 +210,7 @@ def target_health(facts: Facts) -> Iterator[Finding]:
                 " private network; approve it to switch all that are left at once, or it is tried again with one"
                 f" after {RETRY_AFTER.total_seconds() / 3600:g} hours"
             )
-            yield Finding(
+            yield GuardResult(
                 "target-health", Verdict.HELD, tuple(sorted(held)), why, str(switch.answering), "1", switch.due_in_s
             )
         else:
@@ -219,9 +219,9 @@ def target_health(facts: Facts) -> Iterator[Finding]:
             why = f"{named}: what is switched to answer {way} {looked} ({switch.answering} of its targets answer so)"
             if switch.is_unchecked:
                 why = f"{named}: its health checks have not reported yet which targets answer"
-            yield Finding("target-health", Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s)
+            yield GuardResult("target-health", Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s)
         why = f"{named}: the switch of its targets has not ended, and may have to go back"
-        yield Finding("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
+        yield GuardResult("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
 
 
 def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
@@ -232,7 +232,7 @@ def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
     return change.kind == "lb.network" and change.after is None and not to_private
 
 
-def certificate_issuance(facts: Facts) -> Iterator[Finding]:
+def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
     """An https port waits for its managed certificate; the rest of the load balancer does not."""
     for wish, changes in _serving(facts, "lb.listener"):
         if wish.certificates.pending is None or any(change.kind == "certificate.create" for change in changes):
@@ -240,26 +240,26 @@ def certificate_issuance(facts: Facts) -> Iterator[Finding]:
         for change in changes:
             if change.kind == "lb.listener" and not change.is_known:
                 why, due_in_s = wish.certificates.pending, wish.certificates.due_in_s
-                yield Finding("certificate-issuance", Verdict.WAITING, (change.key,), why, due_in_s=due_in_s)
+                yield GuardResult("certificate-issuance", Verdict.WAITING, (change.key,), why, due_in_s=due_in_s)
 
 
-def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[Serving, tuple[Change, ...]]]:
+def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:
     """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
     for owner, changes in facts.by_owner.items():
         if any(change.kind in kinds for change in changes):
             wish = facts.desired.services.get(owner.removeprefix("service/"))
-            if isinstance(wish, Serving):
+            if isinstance(wish, DesiredLoadBalancer):
                 yield wish, changes
 
 
-def _alive(targets: Collection[Target], wish: Serving, snapshot: Snapshot) -> int:
+def _alive(targets: Collection[Target], wish: DesiredLoadBalancer, snapshot: Snapshot) -> int:
     """How many servers these are: each is one by whichever address, and none when it is gone. Whom a selector means,
     and whether an address serves, nobody knows here."""
     servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
     return len(servers) - sum(_is_gone(target, wish, snapshot) for target in servers.values())
 
 
-def _is_gone(target: ServerTarget, wish: Serving, snapshot: Snapshot) -> bool:
+def _is_gone(target: ServerTarget, wish: DesiredLoadBalancer, snapshot: Snapshot) -> bool:
     absent = isinstance(snapshot.servers.find(target.server_id), Absent)
     return absent and not removal_reason(target, wish.targets.claiming(target.server_id), snapshot).server_lives
 
@@ -279,7 +279,7 @@ def _use_of(balancer: CloudBalancer) -> str:
     return " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
 
 
-def _hides_removals(wish: Serving, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
+def _hides_removals(wish: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
     """Why later readings may take more away from the load balancer than this one; None when they do not."""
     if wish.wanted is None:
         return None

@@ -6,14 +6,14 @@ Measured on the state of the world and not on one plan, so that it means the sam
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S
 from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Snapshot
 from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
-from desired.nodes.disruption import is_announced
+from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.ownership import cloud_nodes
 from desired.plan.change import Change, NodeIdentity, NoteKind, Verdict
 from desired.section import Absent, Present, Unknown
@@ -48,7 +48,8 @@ def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
     lost = (
         node.key
         for node, server_id in ours
-        if isinstance(snapshot.servers.find(server_id), Absent) and not is_announced(node, snapshot, given_up_after)
+        if isinstance(snapshot.servers.find(server_id), Absent)
+        and not is_planned_disruption(node, snapshot, given_up_after)
     )
     unreadable = sum(server_id in snapshot.servers.unreadable for _, server_id in ours) + len(snapshot.nodes.unreadable)
     return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
@@ -91,7 +92,7 @@ _IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
 _FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 
 
-def address_blast_radius(facts: Facts) -> Iterator[Finding]:
+def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     """Addresses of Nodes do not go by the dozen, and Nodes are not closed to pods by the dozen.
 
     Counted over the state and not over one plan, so that one pass and ten small ones mean the same: Nodes that lack an
@@ -113,7 +114,7 @@ def closes_to_pods(change: Change) -> bool:
     return change.after == UNROUTED and isinstance(before, NetworkCondition) and before.status != UNROUTED.status
 
 
-def _losses(facts: Facts) -> Iterator[Finding]:
+def _losses(facts: Facts) -> Iterator[GuardResult]:
     """Where no network is configured a Node that joins loses the internal address that its kubelet reported. That is
     HCCM's way (W-17), told as a consequence, and every cluster without a network comes up by it: it does not count."""
     in_network = facts.settings.network is not None
@@ -134,10 +135,10 @@ def _losses(facts: Facts) -> Iterator[Finding]:
         " and HCLOUD_INSTANCES_ADDRESS_FAMILY, and approve this if it was meant"
     )
     keys = tuple(sorted(change.key for change in losing.values()))
-    yield Finding("address-blast-radius", Verdict.HELD, keys, why, str(value), str(limit))
+    yield GuardResult("address-blast-radius", Verdict.HELD, keys, why, str(value), str(limit))
 
 
-def _closures(facts: Facts) -> Iterator[Finding]:
+def _closures(facts: Facts) -> Iterator[GuardResult]:
     closing = tuple(sorted(change.key for change in facts.plan.changes if closes_to_pods(change)))
     if not closing:
         return
@@ -150,7 +151,7 @@ def _closures(facts: Facts) -> Iterator[Finding]:
         f"{value} of {nodes} Nodes would be closed to pods: check HCLOUD_NETWORK and the servers' attachments to it,"
         " and approve this if it was meant"
     )
-    yield Finding("address-blast-radius", Verdict.HELD, closing, why, str(value), str(limit))
+    yield GuardResult("address-blast-radius", Verdict.HELD, closing, why, str(value), str(limit))
 
 
 def _limit(nodes: int) -> int:
@@ -215,7 +216,7 @@ def _ips(addresses: tuple[object, ...]) -> set[str]:
     return {address.address for address in addresses if isinstance(address, NodeAddress) and address.type in _IPS}
 
 
-def node_blast_radius(facts: Facts) -> Iterator[Finding]:
+def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     """Deletions of Nodes are held when more servers are gone at once than anybody announced, and for the last Node of
     the control plane always."""
     deletions = [change.key for change in facts.plan.changes if change.kind == "node.delete"]
@@ -227,7 +228,7 @@ def node_blast_radius(facts: Facts) -> Iterator[Finding]:
     final = "no Node of the control plane would be left, and that is always for a person to approve"
     if losses.value > losses.limit:
         why = explain_losses(losses) + (f"; {final}" if last else f"; {explain_easing(facts.settings)}")
-        yield Finding(
+        yield GuardResult(
             "node-blast-radius",
             Verdict.HELD,
             tuple(sorted({*(key for key in deletions if key in losses.lost), *last})),
@@ -238,7 +239,7 @@ def node_blast_radius(facts: Facts) -> Iterator[Finding]:
         )
     elif last:
         limit = str(len(members) - 1)
-        yield Finding("node-blast-radius", Verdict.HELD, tuple(sorted(last)), final, str(len(last)), limit)
+        yield GuardResult("node-blast-radius", Verdict.HELD, tuple(sorted(last)), final, str(len(last)), limit)
 
 
 def explain_losses(losses: NodeLosses) -> str:

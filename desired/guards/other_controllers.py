@@ -5,7 +5,7 @@ HCCM with one replica takes no Lease, so that the Lease alone does not tell.
 
 from collections.abc import Collection, Iterator
 
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
 from desired.plan.change import Note, NoteKind, Verdict
 
@@ -13,15 +13,15 @@ RULE = "other-controller"
 _UNTOLD = "whether another cloud controller is at work could not be told"
 
 
-def other_controller(facts: Facts) -> Iterator[Finding]:
+def other_controller(facts: Facts) -> Iterator[GuardResult]:
     """Nothing is written while another cloud controller is at work, and while that will be known in a moment; where it
     may not be looked at, only a note says so."""
     found, others = facts.snapshot.controllers, other_controllers(facts.snapshot)
     keys = tuple(change.key for change in facts.plan.changes)
     if others:
-        yield Finding(RULE, Verdict.HELD, keys, explain_others(others), str(len(others)), "0")
+        yield GuardResult(RULE, Verdict.HELD, keys, explain_others(others), str(len(others)), "0")
     elif found is not None and found.why_incomplete is not None:
-        yield Finding(RULE, Verdict.WAITING, keys, f"{_UNTOLD}: {found.why_incomplete}")
+        yield GuardResult(RULE, Verdict.WAITING, keys, f"{_UNTOLD}: {found.why_incomplete}")
 
 
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
@@ -13,13 +13,13 @@ from desired.plan.kinds import Verb
 from desired.section import Unknown
 
 
-def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
+def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
     """Removals, creations in the cloud and finalizer releases wait for whole sections; cloud writes for the UID."""
     sections = facts.snapshot.sections()
     for change in facts.plan.changes:
         if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
             why = f"the cluster's identity could not be read: {facts.snapshot.cluster_uid.why}"
-            yield Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+            yield GuardResult("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
         if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
             continue
         for name in change.row.decided_from:
@@ -27,10 +27,10 @@ def incomplete_snapshot(facts: Facts) -> Iterator[Finding]:
             gap = "it was not read" if section is None else section.why_incomplete
             if gap:
                 why = f"the list of {name.replace('_', ' ')} is incomplete: {gap}"
-                yield Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+                yield GuardResult("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
 
 
-def project_anchor(facts: Facts) -> Iterator[Finding]:
+def project_anchor(facts: Facts) -> Iterator[GuardResult]:
     """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it; and, with
     none Ready and none of our Nodes found, while no witness is there either. Removals never go without one; nor does
     anything where Services publish what is not in the project, and no Node tells whose project it is."""
@@ -41,10 +41,10 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
         why = (
             f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
         )
-        yield Finding("incomplete-snapshot", Verdict.WAITING, removals, why)
+        yield GuardResult("incomplete-snapshot", Verdict.WAITING, removals, why)
     match anchor.state:
         case AnchorState.VIOLATED:
-            yield Finding(
+            yield GuardResult(
                 "project-anchor",
                 Verdict.HELD,
                 tuple(change.key for change in derived),
@@ -55,23 +55,23 @@ def project_anchor(facts: Facts) -> Iterator[Finding]:
         case AnchorState.UNDETERMINED:
             why = f"too few servers could be read to tell whether this is the cluster's project ({anchor.found} of the"
             why += f" {anchor.needed} needed were found)"
-            yield Finding("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
+            yield GuardResult("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
         case AnchorState.UNFOUND if not facts.witnesses:
             keys = tuple(change.key for change in derived)
             remembered = facts.snapshot.remembered
             if anchor.hidden:
                 why = f"the servers of {anchor.hidden} Nodes could not be read to tell whether this is the cluster's"
-                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, f"{why} project")
+                yield GuardResult("incomplete-snapshot", Verdict.WAITING, keys, f"{why} project")
             elif isinstance(remembered, Unknown):
-                yield Finding("incomplete-snapshot", Verdict.WAITING, keys, _explain_unremembered(remembered))
+                yield GuardResult("incomplete-snapshot", Verdict.WAITING, keys, _explain_unremembered(remembered))
             else:
-                yield Finding("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
+                yield GuardResult("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
         case AnchorState.NONE if not facts.witnesses and is_served_elsewhere(facts.snapshot):
             keys = tuple(change.key for change in derived)
-            yield Finding("project-anchor", Verdict.HELD, keys, explain_elsewhere(), "0", "1")
+            yield GuardResult("project-anchor", Verdict.HELD, keys, explain_elsewhere(), "0", "1")
         case AnchorState.NONE if removals and not facts.witnesses:
             why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
-            yield Finding("project-anchor", Verdict.HELD, removals, why, "0", "1")
+            yield GuardResult("project-anchor", Verdict.HELD, removals, why, "0", "1")
 
 
 def explain_violation(anchor: Anchor) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS, explain_clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
@@ -19,7 +19,7 @@ from desired.names import LABEL_SERVICE_UID
 from desired.nodes.ownership import cloud_nodes, is_ignored
 from desired.plan.change import Change, Verdict
 from desired.plan.kinds import Verb
-from desired.routes.actions import Fate
+from desired.routes.actions import RouteAction
 from desired.section import Absent, Present
 
 RULE = "silent-cluster"
@@ -126,7 +126,7 @@ def _runs(snapshot: Snapshot, server_id: int) -> bool:
     return isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
 
 
-def silent_cluster(facts: Facts) -> Iterator[Finding]:
+def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
     """While no Node is Ready, or most are silent, though their servers run, whatever changes or goes in the cloud is
     held; what goes alone, where kubelets speak. What adds waits as long as none speaks at all: an outage needs new
     machines, and what it leaves as it is costs little. What leads to nobody may go: nobody living loses it. What
@@ -139,15 +139,15 @@ def silent_cluster(facts: Facts) -> Iterator[Finding]:
     held = tuple(change.key for change in changes if change.verb in kept and not _is_dead(change, facts))
     if silence is None:
         why = f"heartbeats of most Nodes may be too old: {explain_clocks(facts.snapshot.clocks)}"
-        yield Finding(CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
+        yield GuardResult(CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
         return
     speak, enough = silence.counted - silence.mute, (silence.counted + 1 + bool(silence.strangers)) // 2
     value, limit = (speak, enough) if silence.mute else (0, 1)
-    yield Finding(RULE, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
+    yield GuardResult(RULE, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
     if silence.is_total:
         others = tuple(change.key for change in changes if change.key not in held)
         why = f"no kubelet reports to this cluster{_while(silence)}: it may be a copy (a restored backup)"
-        yield Finding(RULE, Verdict.WAITING, others, why)
+        yield GuardResult(RULE, Verdict.WAITING, others, why)
 
 
 def explain_silence(silence: Silence) -> str:
@@ -191,5 +191,5 @@ def _is_dead(change: Change, facts: Facts) -> bool:
         return isinstance(target, ServerTarget) and isinstance(facts.snapshot.servers.find(target.server_id), Absent)
     if change.kind == "route.delete":
         decided = facts.desired.routes.by_key.get(change.key)
-        return decided is not None and decided.fate is Fate.DEAD
+        return decided is not None and decided.action is RouteAction.DEAD
     return False

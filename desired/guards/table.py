@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from desired.guards.absence_proof import absence_proof
 from desired.guards.clocks import clock_skew
-from desired.guards.facts import Facts, Finding, Guard
+from desired.guards.facts import Facts, Guard, GuardResult
 from desired.guards.history import back_off, flapping, quota
 from desired.guards.load_balancers import (
     adoption,
@@ -29,7 +29,7 @@ from desired.plan.change import Verdict
 from desired.plan.kinds import Verb
 
 
-def policy(facts: Facts) -> Iterator[Finding]:
+def policy(facts: Facts) -> Iterator[GuardResult]:
     """What the operator's policy leaves undone: everything under ``observe``, removals under ``upsert``."""
     withheld: Mapping[Policy, frozenset[Verb]] = {
         Policy.OBSERVE: frozenset(Verb),
@@ -38,7 +38,7 @@ def policy(facts: Facts) -> Iterator[Finding]:
     }
     verbs = withheld[facts.settings.policy]
     keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
-    yield Finding("policy", Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+    yield GuardResult("policy", Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
 
 
 GUARDS: Mapping[str, Guard] = MappingProxyType(

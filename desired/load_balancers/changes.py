@@ -6,11 +6,11 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import Options
-from desired.load_balancers.desired import Serving
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, waits_for_certificate
-from desired.load_balancers.release import Leaving, Parting, for_good, shown_former, shown_time
+from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
@@ -75,7 +75,7 @@ def _parsed(text: str | None) -> object:
         return text or ""
 
 
-def serving_changes(wish: Serving, snapshot: Snapshot) -> tuple[Change, ...]:
+def load_balancer_changes(wish: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
     """The changes that give a Service the load balancer that it wants, each after what it needs."""
     wanted = wish.wanted
     if wanted is None:
@@ -105,7 +105,7 @@ def serving_changes(wish: Serving, snapshot: Snapshot) -> tuple[Change, ...]:
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, wish.size, to_private=way), *status)
 
 
-def leaving_changes(wish: Leaving) -> tuple[Change, ...]:
+def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
     """The changes after which a Service may go: its load balancer is deleted or let go, then the Service is."""
     if not wish.is_settled:
         return ()
@@ -155,7 +155,7 @@ def leaving_changes(wish: Leaving) -> tuple[Change, ...]:
     return (*first, release)
 
 
-def parting_change(parting: Parting, snapshot: Snapshot) -> Change:
+def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
     """The end of a load balancer that no Service wants back: it is deleted, or stays for good where somebody has
     protected it meanwhile. When it is due is for a guard to say (``undo-window``)."""
     balancer = parting.balancer
@@ -189,7 +189,7 @@ def _lost_addresses(present: CloudBalancer) -> tuple[str, ...]:
     return (f"its public addresses {' and '.join(addresses)} are lost for good",) if addresses else ()
 
 
-def _claim(wish: Serving) -> tuple[Change, ...]:
+def _claim(wish: DesiredLoadBalancer) -> tuple[Change, ...]:
     service = wish.service
     if FINALIZER_BALANCER in service.finalizers:
         return ()
@@ -205,7 +205,7 @@ def _claim(wish: Serving) -> tuple[Change, ...]:
     return (change,)
 
 
-def _certificate(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+def _certificate(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
     service, certificate = wish.service, wish.certificates.create
     used = any(listener.protocol is Protocol.HTTPS for listener in wanted.listeners.values())
     if certificate is None or wish.problems or not used:
@@ -223,7 +223,7 @@ def _certificate(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...])
     return (change,)
 
 
-def _create(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
+def _create(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
     """One call makes all that is known by now. Its body has no field for a private address or a subnet, so who wants
     one gets a network, and targets in it, one by one."""
     service = wish.service
@@ -256,7 +256,7 @@ def _create(wish: Serving, wanted: LoadBalancer, prepared: tuple[str, ...]) -> C
 
 
 def _parts_to_come(
-    wish: Serving, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
+    wish: DesiredLoadBalancer, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
     """What the new load balancer will lack of ``wanted``: a chosen private address with the targets behind it, and the
     listeners that wait for their certificate. Shown with the creation, and carried out once there is an id."""
@@ -270,7 +270,9 @@ def _parts_to_come(
         yield replace(change, depends_on=(create.key, *change.depends_on))
 
 
-def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+def _adopt(
+    wish: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]
+) -> tuple[Change, ...]:
     if isinstance(wish.match, Owned):
         return ()
     before = replace(owner_of(present.spec.labels), balancer_id=present.id)
@@ -295,7 +297,7 @@ def _adopt(wish: Serving, present: CloudBalancer, snapshot: Snapshot, prepared: 
     return (change,)
 
 
-def _why_adopted(wish: Serving, present: CloudBalancer, *, stays: bool) -> str:
+def _why_adopted(wish: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
     if isinstance(wish.match, Adoptable) and wish.match.returns:
         return f"load balancer {present.id} was let go when a Service {wish.service.id} went, and goes back to it"
     why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
@@ -307,7 +309,7 @@ def _consequence_of(change: Change) -> str:
     return f"{part} is removed from it: the Service does not ask for that"
 
 
-def _status_to_come(wish: Serving, create: Change) -> Iterator[Change]:
+def _status_to_come(wish: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
     service, hostname = wish.service, wish.options.hostname
     yield Change(
         key=f"{service.key}/status",
@@ -327,7 +329,7 @@ _PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"}
 """Options that say what is published: while one of them cannot be read, what is published stays."""
 
 
-def _status(wish: Serving, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
+def _status(wish: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
     service = wish.service
     wanted = UNMANAGED if wish.unclear & _PUBLISHING else desired_ingress(wish.options, present)
     if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):

@@ -84,7 +84,7 @@ def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, .
     found = next(_troubles(changes, notes), None)
     if found is not None:
         return _condition(CONDITION_IN_SYNC, *found)
-    gaps = [change.ruling.why for change in _ordered(changes) if _waits_for_data(change)]
+    gaps = [change.decision.why for change in _ordered(changes) if _waits_for_data(change)]
     if unknown := [*gaps, *_texts(notes, NoteKind.UNKNOWN)]:
         return _unchanged(service, CONDITION_IN_SYNC, _sentence(unknown))
     return _condition(CONDITION_IN_SYNC, "InSync", "the load balancer is as the Service asks", is_true=True)
@@ -96,7 +96,7 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
         if texts := _texts(notes, kind):
             yield reason, _sentence(texts)
     for verdict, reason in ((Verdict.REFUSED, "Refused"), (Verdict.HELD, "Held")):
-        if texts := [change.ruling.why for change in _ordered(changes) if change.ruling.verdict is verdict]:
+        if texts := [change.decision.why for change in _ordered(changes) if change.decision.verdict is verdict]:
             yield reason, _sentence(texts)
     for kind, reason in _REASONS_OF_NOTES.items():
         if texts := _texts(notes, kind):
@@ -105,17 +105,17 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
         yield "Unsupported", _sentence(lacking)
     waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]
     if waiting:
-        yield "Waiting", _sentence([change.ruling.why or f"still to come: {change.reason}" for change in waiting])
+        yield "Waiting", _sentence([change.decision.why or f"still to come: {change.reason}" for change in waiting])
 
 
 def _is_done(change: Change) -> bool:
     """Whether the change is applied in this very round."""
-    return change.ruling.verdict is Verdict.ALLOWED and change.is_known
+    return change.decision.verdict is Verdict.ALLOWED and change.is_known
 
 
 def _waits_for_data(change: Change) -> bool:
     """Whether nothing but a gap in what was read withholds the change: the next reading may have none."""
-    return change.ruling.rule == _GAP and change.ruling.verdict is Verdict.WAITING
+    return change.decision.rule == _GAP and change.decision.verdict is Verdict.WAITING
 
 
 def _ordered(changes: tuple[Change, ...]) -> list[Change]:

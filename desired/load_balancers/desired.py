@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from desired.annotations.choices import Algorithm
-from desired.annotations.claims import judge_claim
+from desired.annotations.claims import check_claim
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.parsing import missing_for_creation, read_options
 from desired.annotations.table import BY_FIELD
@@ -30,15 +30,15 @@ from desired.load_balancers.ownership import (
     match_balancers,
     wanted_name,
 )
-from desired.load_balancers.release import Leaving, Parting, let_go, partings, window_of
+from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, pending_deletions, release, window_of
 from desired.load_balancers.size import Demand, Size, fitting_size
 from desired.load_balancers.targets import (
     DesiredTargets,
-    Roster,
-    a_roster,
+    TargetCandidates,
     count_targets,
     desired_targets,
     node_targets,
+    target_candidates,
 )
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import (
@@ -57,7 +57,7 @@ from desired.syntax.bounds import NOBODY, Several, several
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class DesiredLoadBalancer:
     """A Service that wants a load balancer, and everything that was decided on it."""
 
     service: Service
@@ -80,20 +80,20 @@ class Serving:
         return None if isinstance(self.match, Missing | Undecided) else self.match.balancer
 
 
-def serve(
+def desired_load_balancer(
     service: Service,
     match: BalancerMatch,
     snapshot: Snapshot,
     settings: Settings,
-    members_of: Callable[[Options], Roster],
+    members_of: Callable[[Options], TargetCandidates],
     rivals: Several = NOBODY,
-) -> Serving:
+) -> DesiredLoadBalancer:
     """What ``service`` should have. ``match`` says which load balancer is its own, ``members_of`` which Nodes may get
     its traffic, ``rivals`` which other Services ask for the same private address."""
     defaults = settings.balancer_defaults
     options, bad = read_options(service.claim.annotations, defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
-    judgement = judge_claim(service.claim, defaults, has_network=settings.network is not None)
+    judgement = check_claim(service.claim, defaults, has_network=settings.network is not None)
     is_created = present is None and not isinstance(match, Undecided)
     absent = () if is_created else [problem.key for problem in missing_for_creation(options, bad)]
     problems = [
@@ -113,7 +113,7 @@ def serve(
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
     notes += [*certificates.notes, *notes_on_match(service, match)]
     unclear = frozenset(_fields_of(problems))
-    serving = Serving(service, options, match, None, size, certificates, targets, tuple(problems), unclear)
+    serving = DesiredLoadBalancer(service, options, match, None, size, certificates, targets, tuple(problems), unclear)
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot)
         if wanted is not None and window_of(service, settings):
@@ -129,7 +129,7 @@ def serve(
 
 
 def _to_create(
-    serving: Serving, ports: Mapping[int, Listener], snapshot: Snapshot
+    serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot
 ) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
     """The load balancer to create; None when that would go wrong, or may not be (``serving.match``)."""
     options, service, size = serving.options, serving.service, serving.size.type
@@ -154,7 +154,12 @@ def _to_create(
 
 
 def _to_change(
-    serving: Serving, present: CloudBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, *, reset: bool
+    serving: DesiredLoadBalancer,
+    present: CloudBalancer,
+    ports: Mapping[int, Listener],
+    snapshot: Snapshot,
+    *,
+    reset: bool,
 ) -> tuple[LoadBalancer, tuple[Note, ...]]:
     """What the load balancer that is there should become; what nobody asks for stays as it is (W-3)."""
     options, service, spec = serving.options, serving.service, present.spec
@@ -242,9 +247,9 @@ def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
     return (field for field, row in BY_FIELD.items() if row.full_key in keys or row.variable in keys)
 
 
-def desired_services(
+def desired_load_balancers(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
-) -> tuple[Mapping[str, Serving | Leaving], tuple[Parting, ...], tuple[Note, ...]]:
+) -> tuple[Mapping[str, DesiredLoadBalancer | LoadBalancerRelease], tuple[PendingDeletion, ...], tuple[Note, ...]]:
     """Id of each Service that is looked after → what it should have; what was let go and has nobody any more; and notes
     on what is left alone.
 
@@ -252,30 +257,32 @@ def desired_services(
     """
     if snapshot.services is None:
         return {}, (), ()
-    desired: dict[str, Serving | Leaving] = {}
+    desired: dict[str, DesiredLoadBalancer | LoadBalancerRelease] = {}
     unreadable = snapshot.services.unreadable
     notes = [Note(f"service/{key}", NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
     matches = match_balancers(snapshot, settings)
     asked = _private_addresses(snapshot.services, settings)
-    known: dict[object, Roster] = {}
+    known: dict[object, TargetCandidates] = {}
 
-    def members_of(options: Options) -> Roster:
+    def members_of(options: Options) -> TargetCandidates:
         """Services that ask for the same Nodes in the same way share the answer: there may be thousands of Nodes."""
         asked = (options.use_private_ip, options.node_selector)
         if asked not in known:
-            known[asked] = a_roster(node_targets(options, network_id(snapshot), snapshot, nodes, settings))
+            known[asked] = target_candidates(node_targets(options, network_id(snapshot), snapshot, nodes, settings))
         return known[asked]
 
     for key, match in matches.items():
         service = snapshot.services.items[key]
         wish = (
-            serve(service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id))
+            desired_load_balancer(
+                service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id)
+            )
             if wants_balancer(service)
-            else let_go(service, match, snapshot, settings)
+            else release(service, match, snapshot, settings)
         )
         desired[key] = wish
         notes += wish.notes
-    parting = partings(snapshot, matches)
+    parting = pending_deletions(snapshot, matches)
     planned = {each.balancer.id for each in parting}
     for orphan in orphans(snapshot, matches):
         balancer = orphan.balancer

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_address
 
-from desired.load_balancers.targets import Roster
+from desired.load_balancers.targets import TargetCandidates
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -52,7 +52,7 @@ def may_return(
             return stays or (network is not None and any(address in subnet for subnet in network.subnets))
 
 
-def unknown_to_nodes(targets: Collection[Target], roster: Roster) -> tuple[Target, ...]:
+def unknown_to_nodes(targets: Collection[Target], roster: TargetCandidates) -> tuple[Target, ...]:
     """Those of the targets that no later pass would want for the sake of a Node."""
     of_nodes = set(roster.candidates.values())
     return tuple(target for target in targets if target not in of_nodes)
@@ -75,7 +75,7 @@ def spoken(target: Target) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class MoveLoss:
     """What serves while the load balancer is between two places, or has left its network for good."""
 
     lost: tuple[Target, ...]
@@ -84,14 +84,14 @@ class Gap:
     """How many go on."""
 
 
-def gap_of(present: CloudBalancer, changes: Collection[Change]) -> Gap:
+def gap_of(present: CloudBalancer, changes: Collection[Change]) -> MoveLoss:
     """What these changes of one load balancer leave of its traffic while it leaves a network.
 
     What is reported healthy by any listener serves; what is not checked yet may be lost, and is not relied on. What is
     switched to its other address, or removed, is so before the load balancer leaves.
     """
     if not any(change.kind == "lb.network" and change.before is not None for change in changes):
-        return Gap((), 0)
+        return MoveLoss((), 0)
     targets = [change for change in changes if change.kind == "lb.target"]
     switched = {change.before for change in targets if change.verb is Verb.MODIFY}
     removed = {change.before for change in targets if change.verb is Verb.REMOVE}
@@ -99,7 +99,7 @@ def gap_of(present: CloudBalancer, changes: Collection[Change]) -> Gap:
     serving = [target for target in left if present.passed(target)]
     leaving = {target for target in left if is_private(target) and target not in switched}
     lost = tuple(target for target in left if target in leaving and (target in serving or present.is_unchecked(target)))
-    return Gap(lost, len(set(serving) - leaving))
+    return MoveLoss(lost, len(set(serving) - leaving))
 
 
 def remembered(labels: Mapping[str, str]) -> tuple[Target, ...]:

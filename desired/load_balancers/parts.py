@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from desired.load_balancers.desired import Serving
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.move import (
     is_dead,
     labels_for,
@@ -35,7 +35,7 @@ from desired.section import Unmanaged
 
 
 def changed_parts(
-    wish: Serving, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
+    wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
     """A change for every part that differs, in any order; ``issue`` are keys of certificates that are still to come."""
     networks = tuple(_networks(wish, wanted, present))
@@ -62,7 +62,9 @@ def changed_parts(
         yield replace(change, depends_on=tuple(other.key for other in after))
 
 
-def listener_change(wish: Serving, before: Listener | None, after: Listener | None, needed: tuple[str, ...]) -> Change:
+def listener_change(
+    wish: DesiredLoadBalancer, before: Listener | None, after: Listener | None, needed: tuple[str, ...]
+) -> Change:
     """The change of one listener, of which one side may be None; it comes after the changes ``needed``."""
     port = after.port if after else before.port if before else 0
     if after is None:
@@ -87,7 +89,7 @@ def waits_for_certificate(listener: Listener) -> bool:
 
 
 def _change(
-    wish: Serving,
+    wish: DesiredLoadBalancer,
     part: str,
     kind: str,
     before: State | None,
@@ -111,7 +113,7 @@ def _change(
     )
 
 
-def _whole(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     spec = present.spec
     if wanted.name != spec.name:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
@@ -136,7 +138,9 @@ def _goes_before_it_leaves(change: Change) -> bool:
     return change.kind == "lb.identity" or (isinstance(change.before, Target) and is_private(change.before))
 
 
-def _type(wish: Serving, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Change]:
+def _type(
+    wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]
+) -> Iterator[Change]:
     if wanted.type != present.spec.type:
         why = "the Service asks for another type"
         needed = tuple(_room_for(wish.size.type, present, parts))
@@ -156,7 +160,7 @@ def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Ch
             yield from (change.key for change in changes if change.verb is Verb.REMOVE)
 
 
-def _public_interface(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+def _public_interface(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     public, there = wanted.public_interface, present.spec.public_interface
     if isinstance(public, Unmanaged) or isinstance(there, Unmanaged) or public is there:
         return
@@ -173,7 +177,7 @@ def _public_interface(wish: Serving, wanted: LoadBalancer, present: CloudBalance
     )
 
 
-def _networks(wish: Serving, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     key, place = wish.service.balancer_key, wanted.attachment
     if isinstance(place, Unmanaged):
         return
@@ -221,7 +225,9 @@ def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
     return f"{loss}, and traffic to private targets stops meanwhile" if stops else loss
 
 
-def _listeners(wish: Serving, wanted: LoadBalancer, present: CloudBalancer, issue: tuple[str, ...]) -> Iterator[Change]:
+def _listeners(
+    wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, issue: tuple[str, ...]
+) -> Iterator[Change]:
     for port in sorted(wanted.listeners.keys() | present.spec.listeners.keys()):
         before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
         if before != after:
@@ -229,7 +235,7 @@ def _listeners(wish: Serving, wanted: LoadBalancer, present: CloudBalancer, issu
 
 
 def _targets(
-    wish: Serving,
+    wish: DesiredLoadBalancer,
     wanted: LoadBalancer,
     present: CloudBalancer,
     snapshot: Snapshot,
@@ -269,7 +275,11 @@ def _targets(
 
 
 def _step_by_step(
-    wish: Serving, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, targets: tuple[Change, ...]
+    wish: DesiredLoadBalancer,
+    wanted: LoadBalancer,
+    present: CloudBalancer,
+    snapshot: Snapshot,
+    targets: tuple[Change, ...],
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """The changes of targets, with those that take back what does not answer by its new address; and the change of the
     label that says how far the switch is, before each batch. Which of them may be made now, says ``target-health``."""
@@ -309,7 +319,7 @@ def _step_by_step(
 
 
 def _moved(
-    wish: Serving,
+    wish: DesiredLoadBalancer,
     wanted: LoadBalancer,
     present: CloudBalancer,
     snapshot: Snapshot,
@@ -347,7 +357,11 @@ def _moved(
 
 
 def _memory(
-    wish: Serving, wanted: LoadBalancer, present: CloudBalancer, networks: Sequence[Change], moved: Sequence[Change]
+    wish: DesiredLoadBalancer,
+    wanted: LoadBalancer,
+    present: CloudBalancer,
+    networks: Sequence[Change],
+    moved: Sequence[Change],
 ) -> Iterator[Change]:
     """The labels that say what comes back although no Node tells of it: written before it goes, and taken away once it
     is back. Too much of it is written nowhere: then the move is held (``target-floor``)."""
@@ -378,7 +392,7 @@ def _stays_in_network(change: Change) -> bool:
     return isinstance(before, Attachment) and isinstance(after, Attachment) and before.network_id == after.network_id
 
 
-def _removal(wish: Serving, target: ServerTarget, snapshot: Snapshot) -> Change:
+def _removal(wish: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot) -> Change:
     removal = removal_reason(target, wish.targets.claiming(target.server_id), snapshot)
     return _change(
         wish,

@@ -40,7 +40,7 @@ _STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class PendingDeletion:
     """A load balancer that was let go, and that no Service wants back."""
 
     balancer: CloudBalancer
@@ -97,7 +97,7 @@ def shown_former(owner: Owner) -> str:
     return f"Service {namespace}/{name}" if dot else "its Service"
 
 
-def partings(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Parting, ...]:
+def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
     """What was let go and is wanted by nobody, by id. ``matches`` are of all Services that want a load balancer or have
     to let go of one: what one of them may get is not among these, nor what one of them may yet turn out to get."""
     if snapshot.services is None:
@@ -109,7 +109,7 @@ def partings(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[
     return tuple(_partings(snapshot, taken, open_))
 
 
-def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]) -> list[Parting]:
+def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]) -> list[PendingDeletion]:
     found = []
     heirs = {former_of(service): service for service in snapshot.services or () if wants_balancer(service)}
     for balancer in snapshot.load_balancers or ():
@@ -119,7 +119,7 @@ def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]
             continue
         heir = heirs.get(owner.former or "")
         is_back = heir is not None and not _names_another(heir, balancer)
-        found.append(Parting(balancer, due_at, heir.id if heir and is_back else None))
+        found.append(PendingDeletion(balancer, due_at, heir.id if heir and is_back else None))
     return found
 
 
@@ -129,7 +129,7 @@ def _names_another(service: Service, balancer: CloudBalancer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class LoadBalancerRelease:
     """A Service that lets go of its load balancer."""
 
     service: Service
@@ -154,7 +154,7 @@ class Leaving:
         return isinstance(self.match, Owned | Missing)
 
 
-def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> Leaving:
+def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> LoadBalancerRelease:
     """What should become of the Service's load balancer, which ``match`` has found by its label (ID-4)."""
     if isinstance(match, Owned):
         why, cluster = _why_retained(service, match.balancer), snapshot.cluster_uid
@@ -162,19 +162,21 @@ def let_go(service: Service, match: BalancerMatch, snapshot: Snapshot, settings:
         if isinstance(cluster, Present):
             owner = replace(owner, cluster_uid=cluster.value)
         if why is not None:
-            return Leaving(service, match, for_good(replace(owner, former=former_of(service)), snapshot.taken_at), why)
+            return LoadBalancerRelease(
+                service, match, for_good(replace(owner, former=former_of(service)), snapshot.taken_at), why
+            )
         window, problem = window_of(service, settings), why_window_is_unclear(service)
         notes = () if problem is None else (Note(service.key, NoteKind.MALFORMED, _instead(problem, window)),)
         if not window:
-            return Leaving(service, match, notes=notes)
+            return LoadBalancerRelease(service, match, notes=notes)
         due_at = snapshot.taken_at + window
         for_a_while = replace(owner, former=former_of(service), delete_after=stamped(due_at), released=None)
-        return Leaving(service, match, for_a_while, delete_at=due_at, notes=notes)
+        return LoadBalancerRelease(service, match, for_a_while, delete_at=due_at, notes=notes)
     if not isinstance(match, Undecided):
-        return Leaving(service, match)
+        return LoadBalancerRelease(service, match)
     kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
     text = f"its load balancer cannot be let go: {match.why}"
-    return Leaving(service, match, notes=(Note(service.key, kind, text),))
+    return LoadBalancerRelease(service, match, notes=(Note(service.key, kind, text),))
 
 
 def for_good(owner: Owner, now: datetime) -> Owner:

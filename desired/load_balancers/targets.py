@@ -16,7 +16,7 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.nodes.desired import DesiredNode, JoiningNode, is_joining
+from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
 from desired.nodes.ownership import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.go import parse_bool
@@ -110,7 +110,7 @@ def _node_target(
     provider_id = parse_provider_id(node.provider_id or "")
     server_id = provider_id.server_id if isinstance(provider_id, CloudID) else None
     found = None
-    if isinstance(desired, JoiningNode):
+    if isinstance(desired, UninitializedNode):
         server_id, found = desired.server.id, Present(desired.server)
     target = None
     if is_ignored(node, settings):
@@ -122,7 +122,7 @@ def _node_target(
     else:
         membership, why = _on_server(found or _find(server_id, snapshot, [node]), options, network_id, snapshot)
         target = ServerTarget(server_id, options.use_private_ip) if membership is Membership.TARGET else None
-    return NodeTarget(node.name, membership, why, target, server_id, joins=isinstance(desired, JoiningNode))
+    return NodeTarget(node.name, membership, why, target, server_id, joins=isinstance(desired, UninitializedNode))
 
 
 def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
@@ -135,7 +135,7 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
             case MalformedID(why=why):
                 return Membership.SERVERLESS, why
         return Membership.SERVERLESS, "the Node belongs to another cloud"
-    if not is_joining(node):
+    if not is_uninitialized(node):
         return Membership.SERVERLESS, "the Node has no providerID"
     gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
@@ -190,7 +190,7 @@ def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Presen
 
 
 @dataclass(frozen=True)
-class Roster:
+class TargetCandidates:
     """All Nodes as targets, looked up in every way that is needed. Services that ask for the same share one: there may
     be thousands of Nodes."""
 
@@ -236,9 +236,9 @@ class Roster:
         return any(member.server_id is None for member in self.by_membership.get(Membership.UNCERTAIN, ()))
 
 
-def a_roster(members: Iterable[NodeTarget]) -> Roster:
+def target_candidates(members: Iterable[NodeTarget]) -> TargetCandidates:
     """These Nodes in the order of their names."""
-    return Roster(tuple(sorted(members, key=lambda member: member.node)))
+    return TargetCandidates(tuple(sorted(members, key=lambda member: member.node)))
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class DesiredTargets:
 
     targets: frozenset[Target]
     """Everything that should be there, what is not ours included."""
-    roster: Roster
+    roster: TargetCandidates
     """As given: those for which there is no room are candidates in it."""
     foreign: tuple[Target, ...] = ()
     """Targets that are left alone: label selectors (TGT-3), and addresses while no Robot server is read."""
@@ -291,13 +291,13 @@ class DesiredTargets:
         return member
 
 
-def count_targets(roster: Roster, present: CloudBalancer | None) -> int:
+def count_targets(roster: TargetCandidates, present: CloudBalancer | None) -> int:
     """How many targets a load balancer would have if there were room for all of them."""
     foreign, kept = _stay(roster, present)
     return len(foreign) + len(kept) + len(roster.candidates)
 
 
-def desired_targets(roster: Roster, present: CloudBalancer | None, max_targets: int | None) -> DesiredTargets:
+def desired_targets(roster: TargetCandidates, present: CloudBalancer | None, max_targets: int | None) -> DesiredTargets:
     """The targets of a load balancer whose type takes ``max_targets``, None for all that there are; ``present`` is None
     when it is to be created.
 
@@ -321,7 +321,9 @@ def desired_targets(roster: Roster, present: CloudBalancer | None, max_targets: 
     )
 
 
-def _stay(roster: Roster, present: CloudBalancer | None) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
+def _stay(
+    roster: TargetCandidates, present: CloudBalancer | None
+) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
     """What is there and stays whatever the Nodes are: targets that are not ours, and servers that are left alone."""
     there = () if present is None else set(present.targets)
     foreign = sorted((target for target in there if not isinstance(target, ServerTarget)), key=str)

@@ -68,7 +68,7 @@ def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt 
     return doubt_about_server(proof.server_id, snapshot) if wait is None or failed else wait
 
 
-def is_departing(node: Node) -> bool:
+def is_going_away(node: Node) -> bool:
     """Whether a Node without a server is to be deleted: not while its kubelet reports, nor twice."""
     return node.ready is not Readiness.TRUE and node.deleted_at is None
 

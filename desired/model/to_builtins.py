@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 
-def plain(value: object) -> Any:
+def to_builtins(value: object) -> Any:
     """``value`` in dicts, lists, strings, numbers, booleans and None.
 
     Mappings come in the order of their keys, sets sorted; fields that are never compared are left out. Raises
@@ -26,17 +26,17 @@ def plain(value: object) -> Any:
         case IPv4Address() | IPv6Address() | IPv4Network() | IPv6Network():
             return str(value)
         case Mapping():
-            return {str(key): plain(value[key]) for key in sorted(value, key=str)}
+            return {str(key): to_builtins(value[key]) for key in sorted(value, key=str)}
         case tuple() | list():
-            return [plain(item) for item in value]
+            return [to_builtins(item) for item in value]
         case frozenset() | set():
-            return sorted((plain(item) for item in value), key=json.dumps)
+            return sorted((to_builtins(item) for item in value), key=json.dumps)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.compare}
+        return {field.name: to_builtins(getattr(value, field.name)) for field in fields(value) if field.compare}
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 
 def digest(*values: object) -> str:
     """``sha256:`` and the first 16 hex digits over the canonical JSON of ``values``."""
-    canonical = json.dumps([plain(value) for value in values], sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps([to_builtins(value) for value in values], sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()[:16]}"

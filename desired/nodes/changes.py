@@ -6,10 +6,10 @@ from typing import assert_never
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server
 from desired.nodes.desired import (
-    DepartingNode,
     DesiredNode,
-    JoiningNode,
-    SettledNode,
+    InitializedNode,
+    OrphanedNode,
+    UninitializedNode,
     current_identity,
     has_shutdown_taint,
 )
@@ -22,19 +22,19 @@ from desired.section import Unmanaged
 def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterator[Change]:
     """The changes that make ``node`` the ``wanted`` one."""
     match wanted:
-        case JoiningNode():
+        case UninitializedNode():
             yield _initialise(node, wanted, settings)
-        case SettledNode():
+        case InitializedNode():
             yield from _labels(node, wanted, settings)
             yield from _addresses(node, wanted)
             yield from _shutdown_taint(node, wanted)
-        case DepartingNode():
+        case OrphanedNode():
             yield _delete(node, wanted)
         case _:
             assert_never(wanted)
 
 
-def _initialise(node: Node, wanted: JoiningNode, settings: Settings) -> Change:
+def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Change:
     return Change(
         key=node.key,
         kind="node.initialise",
@@ -47,7 +47,7 @@ def _initialise(node: Node, wanted: JoiningNode, settings: Settings) -> Change:
     )
 
 
-def _labels(node: Node, wanted: SettledNode, settings: Settings) -> Iterator[Change]:
+def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
     before = owned_labels(node.labels, settings)
     if not isinstance(wanted.labels, Unmanaged) and wanted.labels != before:
         yield Change(
@@ -71,7 +71,7 @@ def _why_labels(before: Mapping[str, str], after: Mapping[str, str], server: Ser
     return f"differs from the labels of server {server.id}"
 
 
-def _addresses(node: Node, wanted: SettledNode) -> Iterator[Change]:
+def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
     if not isinstance(wanted.addresses, Unmanaged) and wanted.addresses != node.addresses:
         yield Change(
             key=f"{node.key}/addresses",
@@ -85,7 +85,7 @@ def _addresses(node: Node, wanted: SettledNode) -> Iterator[Change]:
         )
 
 
-def _shutdown_taint(node: Node, wanted: SettledNode) -> Iterator[Change]:
+def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
     tainted = has_shutdown_taint(node.taints)
     if not isinstance(wanted.shut_down, Unmanaged) and wanted.shut_down is not tainted:
         yield Change(
@@ -99,7 +99,7 @@ def _shutdown_taint(node: Node, wanted: SettledNode) -> Iterator[Change]:
         )
 
 
-def _delete(node: Node, wanted: DepartingNode) -> Change:
+def _delete(node: Node, wanted: OrphanedNode) -> Change:
     return Change(
         key=node.key,
         kind="node.delete",

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from desired.model.absence import is_departing, proof_of_absence
+from desired.model.absence import is_going_away, proof_of_absence
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, ServerStatus, Snapshot, Taint
 from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses, cloud_addresses, with_internal_ips
 from desired.nodes.contested import ContestedAddress, Others, choose_hostname
-from desired.nodes.labels import NodeLabels, joining_labels, owned_labels, settled_labels
+from desired.nodes.labels import NodeLabels, initial_labels, kept_labels, owned_labels
 from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Matched, Matcher, Miss, Unmatched, Unsupported
 from desired.nodes.ownership import is_ignored
 from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
@@ -82,7 +82,7 @@ def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class JoiningNode:
+class UninitializedNode:
     """A Node that can be initialised: what it should be, and how it was recognised."""
 
     identity: NodeIdentity
@@ -91,7 +91,7 @@ class JoiningNode:
     consequences: tuple[str, ...] = ()
 
 
-def is_joining(node: Node) -> bool:
+def is_uninitialized(node: Node) -> bool:
     """Whether the Node waits for a cloud controller: the uninitialised taint, with any value and effect."""
     return any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
 
@@ -101,9 +101,9 @@ def current_identity(node: Node, settings: Settings) -> NodeIdentity:
     return NodeIdentity(node.provider_id, owned_labels(node.labels, settings), node.taints, node.addresses)
 
 
-def joining_node(
+def uninitialized_node(
     node: Node, match: Matched, snapshot: Snapshot, settings: Settings, others: Others
-) -> tuple[JoiningNode | None, tuple[Note, ...]]:
+) -> tuple[UninitializedNode | None, tuple[Note, ...]]:
     """What ``node`` should be once it is initialised as the server of ``match``, and what there is to know about it.
 
     A providerID that is set is kept, and so is an owned label that the server has no value for (nodes-and-routes 4.4:
@@ -119,7 +119,7 @@ def joining_node(
             return None, (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the Node waits until only one has it"),)
         case Unknown(why):
             return None, (Note(node.key, NoteKind.UNKNOWN, why),)
-    labels = joining_labels(match.server, node.labels, settings)
+    labels = initial_labels(match.server, node.labels, settings)
     identity = NodeIdentity(
         node.provider_id or format_provider_id(CloudID(match.server.id)),
         labels.labels,
@@ -128,7 +128,7 @@ def joining_node(
     )
     lost = lost_addresses(node, addresses, settings)
     notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, match.server, others, joins=True))
-    return JoiningNode(identity, match.server, match.by, lost), notes
+    return UninitializedNode(identity, match.server, match.by, lost), notes
 
 
 def note_on_miss(node: Node, miss: Miss) -> Note:
@@ -184,7 +184,7 @@ def _is_shutdown(taint: Taint) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledNode:
+class InitializedNode:
     """A Node with its server. A field is UNMANAGED when nobody wants it kept, or too little is known to keep it."""
 
     server: Server
@@ -196,9 +196,9 @@ class SettledNode:
     """A warning for each IP address that goes away."""
 
 
-def settled_node(
+def initialized_node(
     node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others
-) -> tuple[SettledNode, tuple[Note, ...]]:
+) -> tuple[InitializedNode, tuple[Note, ...]]:
     """What ``node`` should be on ``server``, and what there is to know about it.
 
     No address goes away because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
@@ -206,22 +206,24 @@ def settled_node(
     """
     shut_down = is_shut_down(server) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
     if Controller.NODE not in settings.controllers:
-        return SettledNode(server, UNMANAGED, UNMANAGED, shut_down), ()
-    labels = settled_labels(server, node.labels, settings)
+        return InitializedNode(server, UNMANAGED, UNMANAGED, shut_down), ()
+    labels = kept_labels(server, node.labels, settings)
     notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, server, others, joins=False))
     addresses = desired_addresses(node, server, snapshot, settings, others, joins=False)
     match addresses:
         case UnusableNodeIP(why):
             notes += (Note(node.key, NoteKind.UNUSABLE_NODE_IP, f"{why}; the addresses stay as they are"),)
-            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
+            return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
         case ContestedAddress(why):
             notes += (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the addresses stay as they are"),)
-            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
+            return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
         case Unknown(why):
             if server.missing:  # a network that could not be read is told once, and not on each Node
                 notes += (Note(node.key, NoteKind.UNKNOWN, why),)
-            return SettledNode(server, labels.labels, UNMANAGED, shut_down), notes
-    return SettledNode(server, labels.labels, addresses, shut_down, lost_addresses(node, addresses, settings)), notes
+            return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
+    return InitializedNode(
+        server, labels.labels, addresses, shut_down, lost_addresses(node, addresses, settings)
+    ), notes
 
 
 def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool) -> tuple[Note, ...]:
@@ -249,16 +251,16 @@ def note_on_unclaimed(node: Node) -> Note:
 
 
 @dataclass(frozen=True, slots=True)
-class DepartingNode:
+class OrphanedNode:
     """A Node that should not be there any more."""
 
     lost: LostNode
 
 
-def departing_node(node: Node, gone: Gone, settings: Settings) -> tuple[DepartingNode | None, tuple[Note, ...]]:
+def orphaned_node(node: Node, gone: Gone, settings: Settings) -> tuple[OrphanedNode | None, tuple[Note, ...]]:
     """The Node as one to be deleted; None, with a note that says why, while it is not to be."""
-    if is_departing(node):
-        return DepartingNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server_id))), ()
+    if is_going_away(node):
+        return OrphanedNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server_id))), ()
     missing = f"no server of the project has the id {gone.server_id}"
     if node.deleted_at is None:
         why = f"{missing}, and its kubelet reports Ready: nothing is done while it does"
@@ -274,7 +276,7 @@ def asked_to_go(node: Node) -> str:
     return f"is being deleted since {node.deleted_at:%Y-%m-%d %H:%M} UTC and waits for {holders}"
 
 
-DesiredNode = JoiningNode | SettledNode | DepartingNode
+DesiredNode = UninitializedNode | InitializedNode | OrphanedNode
 
 
 def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, DesiredNode], tuple[Note, ...]]:
@@ -295,18 +297,18 @@ def _desired_node(
 ) -> tuple[DesiredNode | None, tuple[Note, ...]]:
     if settings.ignore_nodes is not None and is_ignored(node, settings):
         return None, (Note(node.key, NoteKind.IGNORED, f"ignored: matches {settings.ignore_nodes.text}"),)
-    joining = is_joining(node)
+    joining = is_uninitialized(node)
     if node.provider_id is None and not joining:
         return None, (note_on_unclaimed(node),)
     match = matcher.match(node)
     if isinstance(match, Gone) and Controller.LIFECYCLE in settings.controllers:
-        return departing_node(node, match, settings)
+        return orphaned_node(node, match, settings)
     if joining and Controller.NODE not in settings.controllers:
         return None, ()
     if isinstance(match, Matched):
         if joining:
-            return joining_node(node, match, snapshot, settings, others)
-        return settled_node(node, match.server, snapshot, settings, others)
+            return uninitialized_node(node, match, snapshot, settings, others)
+        return initialized_node(node, match.server, snapshot, settings, others)
     return None, (note_on_miss(node, match),) if joining else notes_on_unmanaged(
         node, match, list_of_servers_is_whole=snapshot.servers.complete
     )

@@ -8,12 +8,12 @@ from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED
 _ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
 
 
-def is_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
+def is_planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
     """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
-    return why_announced(node, snapshot, given_up_after) is not None
+    return planned_disruption(node, snapshot, given_up_after) is not None
 
 
-def why_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:
+def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:
     """How the Node's going was announced, in words; None when it was not.
 
     It is given up when it was not Ready, and its kubelet silent, for ``given_up_after``: one that says False lives.
@@ -23,7 +23,7 @@ def why_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> 
         return "it is being deleted"
     if node.unschedulable:
         return "it is cordoned"
-    tainted = sorted(taint.key for taint in node.taints if is_announcing(taint))
+    tainted = sorted(taint.key for taint in node.taints if announces_disruption(taint))
     if tainted:
         return f"it has the taint {tainted[0]}"
     is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
@@ -32,6 +32,6 @@ def why_announced(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> 
     return None
 
 
-def is_announcing(taint: Taint) -> bool:
+def announces_disruption(taint: Taint) -> bool:
     """Whether somebody sets this taint before a server goes away, with any value and effect."""
     return taint.key in _ANNOUNCING

@@ -65,7 +65,7 @@ def owned_labels(labels: Mapping[str, str], settings: Settings) -> Mapping[str, 
     return {key: value for key, value in labels.items() if is_owned_label(key, settings)}
 
 
-def joining_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
+def initial_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
     """The owned labels of a Node on ``server`` that has ``current`` labels and is about to be initialised.
 
     Instance type, zone and region are overwritten, a ``provided-by`` that somebody set is kept. Where the server has no
@@ -78,7 +78,7 @@ def joining_labels(server: Server, current: Mapping[str, str], settings: Setting
     return _complete(labels, (), server, current, settings)
 
 
-def settled_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
+def kept_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
     """The owned labels of a Node on ``server`` that was initialised and has ``current`` labels now.
 
     The instance type follows the server. A zone or region that somebody set stays; the stable key decides for its

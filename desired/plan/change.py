@@ -93,7 +93,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class GuardDecision:
     """A guard's word on one change."""
 
     verdict: Verdict
@@ -105,7 +105,7 @@ class Ruling:
     """Seconds until the change is worth another look; None when no time is known."""
 
 
-ALLOWED = Ruling(Verdict.ALLOWED)
+ALLOWED = GuardDecision(Verdict.ALLOWED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Change:
     """Keys of changes that are tried first when they are applied in the same round, whatever comes of them."""
     rides: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
-    ruling: Ruling = ALLOWED
+    decision: GuardDecision = ALLOWED
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:
@@ -155,9 +155,9 @@ class Change:
         """Where the change stands in a plan: by section, then class (removals last), then key."""
         return (self.key.split("/", 1)[0], list(Verb).index(self.verb), self.key)
 
-    def ruled(self, ruling: Ruling) -> "Change":
+    def ruled(self, decision: GuardDecision) -> "Change":
         """The same change under another ruling."""
-        return replace(self, ruling=ruling)
+        return replace(self, decision=decision)
 
 
 class NoteKind(StrEnum):
@@ -260,7 +260,7 @@ class Plan:
 
     def with_verdict(self, *verdicts: Verdict) -> tuple[Change, ...]:
         """The changes that have one of these verdicts, in their order."""
-        return tuple(change for change in self.changes if change.ruling.verdict in verdicts)
+        return tuple(change for change in self.changes if change.decision.verdict in verdicts)
 
     @property
     def allowed(self) -> tuple[Change, ...]:

@@ -53,7 +53,7 @@ class Kind:
     verbs: frozenset[Verb]
     calls: tuple[Call, ...]
     retry: Retry
-    lanes: tuple[str, ...]
+    locks: tuple[str, ...]
     """Objects that the change occupies: changes that share a lane run one after another. ``network`` is shared by
     load balancers and routes."""
     controller: Controller
@@ -105,9 +105,9 @@ def _service(name: str, verbs: frozenset[Verb]) -> Kind:
 
 
 def _lb(
-    name: str, verbs: frozenset[Verb], calls: tuple[Call, ...], retry: Retry, *lanes: str, needs: tuple[str, ...] = ()
+    name: str, verbs: frozenset[Verb], calls: tuple[Call, ...], retry: Retry, *locks: str, needs: tuple[str, ...] = ()
 ) -> Kind:
-    return Kind(name, verbs, calls, retry, ("lb", *lanes), Controller.SERVICE, ("services", "load_balancers", *needs))
+    return Kind(name, verbs, calls, retry, ("lb", *locks), Controller.SERVICE, ("services", "load_balancers", *needs))
 
 
 def _route(name: str, verbs: frozenset[Verb], retry: Retry, *actions: str) -> Kind:

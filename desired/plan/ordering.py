@@ -11,18 +11,18 @@ from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
 
 
-def lanes_of(change: Change) -> frozenset[str]:
+def locks_of(change: Change) -> frozenset[str]:
     """The objects that a change occupies while it is carried out.
 
     Its owner: a Node, or a Service with its load balancer and certificate. Besides the network that it attaches
     something to or detaches it from. A route occupies the network alone: its Node need not wait for it.
     """
     networks = _networks(change)
-    return frozenset(networks) if change.row.lanes == ("network",) else frozenset({change.owner, *networks})
+    return frozenset(networks) if change.row.locks == ("network",) else frozenset({change.owner, *networks})
 
 
 def _networks(change: Change) -> Iterator[str]:
-    if "network" not in change.row.lanes:
+    if "network" not in change.row.locks:
         return
     if change.key.startswith("route/"):
         yield f"network/{change.key.split('/')[1]}"
@@ -60,7 +60,7 @@ def _before(change: Change, places: Mapping[str, int]) -> Iterator[int]:
     return iter(sorted({places[key] for key in (*change.depends_on, *change.follows) if key in places}))
 
 
-def forerunners(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
+def predecessors(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
     """Key → keys of those changes that have to end before this one begins, in the order of ``in_order``.
 
     They are what it depends on or follows, and in each of its lanes the one before it. Raises ValueError when changes
@@ -70,20 +70,20 @@ def forerunners(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
     last: dict[str, str] = {}
     found: dict[str, frozenset[str]] = {}
     for change in in_order(changes):
-        lanes = lanes_of(change)
+        locks = locks_of(change)
         named = among.intersection((*change.depends_on, *change.follows))
-        found[change.key] = frozenset({*named, *(last[lane] for lane in lanes if lane in last)})
-        last |= dict.fromkeys(lanes, change.key)
+        found[change.key] = frozenset({*named, *(last[lock] for lock in locks if lock in last)})
+        last |= dict.fromkeys(locks, change.key)
     return found
 
 
-def urgent(changes: Sequence[Change]) -> frozenset[str]:
+def not_preemptible(changes: Sequence[Change]) -> frozenset[str]:
     """Keys of the changes that neither give way to others nor come after one that does.
 
     Raises ValueError when changes wait for each other in a circle.
     """
     patient = {change.key for change in changes if change.row.gives_way}
-    for key, before in forerunners(changes).items():
+    for key, before in predecessors(changes).items():
         if not patient.isdisjoint(before):
             patient.add(key)
     return frozenset(change.key for change in changes if change.key not in patient)

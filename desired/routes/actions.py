@@ -8,13 +8,13 @@ from ipaddress import IPv4Network
 from desired.model.route import DEFAULT_ROUTE, Route
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.routes.address_owners import Holder, Holders, Holding
-from desired.routes.endpoints import Place, Reach
+from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
+from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.routes.pod_cidrs import destinations_of, node_masks
 from desired.section import Section
 
 
-class Fate(StrEnum):
+class RouteAction(StrEnum):
     """What becomes of a route."""
 
     CLAIMED = "claimed"
@@ -31,19 +31,19 @@ class Fate(StrEnum):
     """Ours by its looks, and it leads to a living server that is no Node: it goes if a person says so."""
 
 
-GOING = frozenset({Fate.DEAD, Fate.SUPERFLUOUS, Fate.STRANGER})
+GOING = frozenset({RouteAction.DEAD, RouteAction.SUPERFLUOUS, RouteAction.STRANGER})
 """Fates of routes that should not be there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class RouteDecision:
     """One route that is there."""
 
     route: Route
-    fate: Fate
+    action: RouteAction
     why: str
     """One sentence for people: why it is left, or goes."""
-    holder: Holder | None = None
+    holder: AddressOwner | None = None
     """Who has its gateway; None where that does not matter."""
     node: str | None = None
     """Name of the Node that has the pods, or else the gateway, of a route that goes; None when none has."""
@@ -54,14 +54,14 @@ def present_routes(snapshot: Snapshot) -> Section[str, Route]:
     return Section() if snapshot.routes is None else snapshot.routes
 
 
-def fates_of(
-    snapshot: Snapshot, settings: Settings, places: Iterable[Place], holders: Holders
-) -> Mapping[IPv4Network, Decided]:
+def route_decisions(
+    snapshot: Snapshot, settings: Settings, endpoints: Iterable[NodeEndpoint], holders: AddressOwners
+) -> Mapping[IPv4Network, RouteDecision]:
     """Destination → what becomes of the route to it, in the order of destinations."""
-    claimants: dict[IPv4Network, list[Place]] = {}
-    for place in places:
-        for destination in destinations_of(place.node):
-            claimants.setdefault(destination, []).append(place)
+    claimants: dict[IPv4Network, list[NodeEndpoint]] = {}
+    for endpoint in endpoints:
+        for destination in destinations_of(endpoint.node):
+            claimants.setdefault(destination, []).append(endpoint)
     masks = node_masks(snapshot.nodes)
     routes = sorted(present_routes(snapshot), key=lambda route: route.destination)
     return {
@@ -74,46 +74,50 @@ def fates_of(
 
 def _decided(
     route: Route,
-    claimants: Collection[Place],
+    claimants: Collection[NodeEndpoint],
     snapshot: Snapshot,
     cluster_cidr: IPv4Network | None,
-    holders: Holders,
+    holders: AddressOwners,
     masks: Collection[int],
-) -> Decided:
+) -> RouteDecision:
     if route.destination == DEFAULT_ROUTE:  # also where it is within what somebody gave as the cluster CIDR
-        return Decided(route, Fate.FOREIGN, "it is the default route")
+        return RouteDecision(route, RouteAction.FOREIGN, "it is the default route")
     # A server that has left the network may come back with its address, and then its route has to be there.
-    if any(place.reach is not Reach.GONE for place in claimants):
-        return Decided(route, Fate.CLAIMED, "it leads to the pods of a Node")
+    if any(endpoint.reach is not Reach.GONE for endpoint in claimants):
+        return RouteDecision(route, RouteAction.CLAIMED, "it leads to the pods of a Node")
     if cluster_cidr is None:
-        fate = Fate.CLAIMED if claimants else Fate.FOREIGN
-        return Decided(route, fate, "without --cluster-cidr no route is changed or removed")
+        action = RouteAction.CLAIMED if claimants else RouteAction.FOREIGN
+        return RouteDecision(route, action, "without --cluster-cidr no route is changed or removed")
     if not route.destination.subnet_of(cluster_cidr):
-        fate = Fate.CLAIMED if claimants else Fate.FOREIGN
-        return Decided(route, fate, f"it is not within the cluster CIDR {cluster_cidr}")
+        action = RouteAction.CLAIMED if claimants else RouteAction.FOREIGN
+        return RouteDecision(route, action, f"it is not within the cluster CIDR {cluster_cidr}")
     holder = holders.of(route.gateway)
     if holder.holding is Holding.NOBODY:
-        node = next((place.node.name for place in claimants), None)
-        return Decided(route, Fate.DEAD, f"it leads to {holder.what}", holder, node)
+        node = next((endpoint.node.name for endpoint in claimants), None)
+        return RouteDecision(route, RouteAction.DEAD, f"it leads to {holder.what}", holder, node)
     if claimants:
-        return Decided(route, Fate.CLAIMED, "it leads to the pods of a Node", holder)
+        return RouteDecision(route, RouteAction.CLAIMED, "it leads to the pods of a Node", holder)
     return _unclaimed(route, holder, snapshot, masks)
 
 
-def _unclaimed(route: Route, holder: Holder, snapshot: Snapshot, masks: Collection[int]) -> Decided:
+def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> RouteDecision:
     """A route within the cluster CIDR to pods that no Node has, and somebody has its gateway."""
     leads = f"it leads to {holder.what}"
     if holder.holding is Holding.UNKNOWN:
-        return Decided(route, Fate.UNCERTAIN, holder.what, holder)
+        return RouteDecision(route, RouteAction.UNCERTAIN, holder.what, holder)
     if holder.holding not in (Holding.NODE, Holding.SERVER):
-        return Decided(route, Fate.FOREIGN, leads, holder)
+        return RouteDecision(route, RouteAction.FOREIGN, leads, holder)
     if holder.holding is Holding.SERVER and route.destination.prefixlen not in masks:
         why = f"{leads}, and no Node's pod CIDR is a /{route.destination.prefixlen}"
-        return Decided(route, Fate.FOREIGN, why, holder)
+        return RouteDecision(route, RouteAction.FOREIGN, why, holder)
     if not masks:
-        return Decided(route, Fate.FOREIGN, f"{leads}, and no Node has a pod CIDR at all", holder)
+        return RouteDecision(route, RouteAction.FOREIGN, f"{leads}, and no Node has a pod CIDR at all", holder)
     if snapshot.nodes.unreadable:
         names = ", ".join(sorted(snapshot.nodes.unreadable))
-        return Decided(route, Fate.UNCERTAIN, f"it may be of Node {names}, which could not be read", holder)
-    fate = Fate.SUPERFLUOUS if holder.holding is Holding.NODE else Fate.STRANGER
-    return Decided(route, fate, f"{leads}, and no Node has the pod CIDR {route.destination}", holder, holder.node)
+        return RouteDecision(
+            route, RouteAction.UNCERTAIN, f"it may be of Node {names}, which could not be read", holder
+        )
+    action = RouteAction.SUPERFLUOUS if holder.holding is Holding.NODE else RouteAction.STRANGER
+    return RouteDecision(
+        route, action, f"{leads}, and no Node has the pod CIDR {route.destination}", holder, holder.node
+    )

@@ -9,7 +9,7 @@ from desired.model.load_balancer import CloudBalancer
 from desired.model.route import Member, MemberKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Snapshot
-from desired.routes.endpoints import Place, Reach
+from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.section import Present
 
 
@@ -31,7 +31,7 @@ class Holding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class AddressOwner:
     """Who has an address."""
 
     holding: Holding
@@ -41,21 +41,21 @@ class Holder:
     """Name of a Node of ours that is on the server; None for any other holder."""
 
 
-class Holders:
+class AddressOwners:
     """All addresses of one network, as far as they are known."""
 
-    def __init__(self, snapshot: Snapshot, network_id: int, places: Iterable[Place]) -> None:
+    def __init__(self, snapshot: Snapshot, network_id: int, endpoints: Iterable[NodeEndpoint]) -> None:
         self._snapshot = snapshot
         self._members = snapshot.members
         self._own = {ip: server for server in snapshot.servers for ip in _within(server.private_ips, network_id)}
         self._aliases = {ip: server for server in snapshot.servers for ip in _within(server.alias_ips, network_id)}
         self._balancers = _balancers(snapshot.load_balancers or (), network_id)
-        self._places: dict[int, list[Place]] = {}
-        for place in places:
-            if place.server_id is not None:
-                self._places.setdefault(place.server_id, []).append(place)
+        self._places: dict[int, list[NodeEndpoint]] = {}
+        for endpoint in endpoints:
+            if endpoint.server_id is not None:
+                self._places.setdefault(endpoint.server_id, []).append(endpoint)
 
-    def of(self, address: IPv4Address) -> Holder:
+    def of(self, address: IPv4Address) -> AddressOwner:
         """Who has the address. NOBODY only where the network's own list of members says so."""
         if address in self._own:
             return self._server(self._own[address].id)
@@ -64,16 +64,16 @@ class Holders:
         if address in self._balancers:
             return _balancer(self._balancers[address])
         if self._members is None:
-            return Holder(Holding.UNKNOWN, f"nobody asked who has {address}")
+            return AddressOwner(Holding.UNKNOWN, f"nobody asked who has {address}")
         found = next((m for m in self._members if address in (m.ip, *m.alias_ips)), None)
         if found is not None:
             return self._member(found, address)
         gap = self._members.why_incomplete or next(iter(self._members.unreadable.values()), None)
         if gap is not None:
-            return Holder(Holding.UNKNOWN, f"who has {address} could not be read: {gap}")
-        return Holder(Holding.NOBODY, f"{address}, which nobody has")
+            return AddressOwner(Holding.UNKNOWN, f"who has {address} could not be read: {gap}")
+        return AddressOwner(Holding.NOBODY, f"{address}, which nobody has")
 
-    def _member(self, member: Member, address: IPv4Address) -> Holder:
+    def _member(self, member: Member, address: IPv4Address) -> AddressOwner:
         """One that the lists of servers and load balancers do not show: it is just being attached or detached, or its
         object could not be read."""
         if member.kind is MemberKind.LOAD_BALANCER:
@@ -82,16 +82,16 @@ class Holders:
             return _alias(member.id)
         if isinstance(self._snapshot.servers.find(member.id), Present):
             return self._server(member.id)
-        return Holder(Holding.UNKNOWN, f"server {member.id} has {address}, and is in no list of servers")
+        return AddressOwner(Holding.UNKNOWN, f"server {member.id} has {address}, and is in no list of servers")
 
-    def _server(self, server_id: int) -> Holder:
-        places = self._places.get(server_id, ())
-        ours = next((place.node.name for place in places if place.reach is not Reach.IGNORED), None)
-        if any(place.reach is Reach.IGNORED for place in places):
-            return Holder(Holding.IGNORED, f"server {server_id}, whose Node is ignored")
+    def _server(self, server_id: int) -> AddressOwner:
+        endpoints = self._places.get(server_id, ())
+        ours = next((endpoint.node.name for endpoint in endpoints if endpoint.reach is not Reach.IGNORED), None)
+        if any(endpoint.reach is Reach.IGNORED for endpoint in endpoints):
+            return AddressOwner(Holding.IGNORED, f"server {server_id}, whose Node is ignored")
         if ours is not None:
-            return Holder(Holding.NODE, f"server {server_id} of Node {ours}", ours)
-        return Holder(Holding.SERVER, f"server {server_id}, which is no Node of this cluster")
+            return AddressOwner(Holding.NODE, f"server {server_id} of Node {ours}", ours)
+        return AddressOwner(Holding.SERVER, f"server {server_id}, which is no Node of this cluster")
 
 
 def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
@@ -122,16 +122,16 @@ def _within(attachments: Iterable[tuple[int, IPv4Address]], network_id: int) -> 
 def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[IPv4Address, int]:
     """Address in the network → id of the load balancer that has it."""
     return {
-        place.ip: balancer.id
+        endpoint.ip: balancer.id
         for balancer in balancers
-        for place in balancer.attachments
-        if place.network_id == network_id and isinstance(place.ip, IPv4Address)
+        for endpoint in balancer.attachments
+        if endpoint.network_id == network_id and isinstance(endpoint.ip, IPv4Address)
     }
 
 
-def _alias(server_id: int) -> Holder:
-    return Holder(Holding.ALIAS, f"an alias address of server {server_id}")
+def _alias(server_id: int) -> AddressOwner:
+    return AddressOwner(Holding.ALIAS, f"an alias address of server {server_id}")
 
 
-def _balancer(balancer_id: int) -> Holder:
-    return Holder(Holding.LOAD_BALANCER, f"load balancer {balancer_id}")
+def _balancer(balancer_id: int) -> AddressOwner:
+    return AddressOwner(Holding.LOAD_BALANCER, f"load balancer {balancer_id}")

@@ -6,8 +6,8 @@ from desired.model.route import route_key
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
-from desired.routes.actions import GOING, Decided, Fate
-from desired.routes.claims import Claim, Standing
+from desired.routes.actions import GOING, RouteAction, RouteDecision
+from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.conditions import DesiredCondition, condition_of
 from desired.routes.desired import DesiredRoutes
 
@@ -18,12 +18,12 @@ def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
         return
     network_id = desired.network.id
     for claim in desired.claims:
-        if claim.standing is Standing.MISSING:
+        if claim.standing is RouteStatus.MISSING:
             yield _create(claim, network_id)
-        elif claim.standing is Standing.MISLED:
+        elif claim.standing is RouteStatus.MISLED:
             yield _replace(claim, network_id)
     for decided in desired.decided.values():
-        if decided.fate in GOING:
+        if decided.action in GOING:
             yield _delete(decided, network_id)
 
 
@@ -40,35 +40,35 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
             yield _condition(node, wanted, tuple(sorted(by_owner.get(node.key, ()))))
 
 
-def _create(claim: Claim, network_id: int) -> Change:
+def _create(claim: RouteClaim, network_id: int) -> Change:
     return Change(
         key=route_key(network_id, claim.destination),
         kind="route.create",
         verb=Verb.ADD,
         before=None,
         after=claim.gateway,
-        reason=f"server {claim.place.server_id} has the pods of Node {claim.place.node.name}",
-        owner=claim.place.node.key,
+        reason=f"server {claim.endpoint.server_id} has the pods of Node {claim.endpoint.node.name}",
+        owner=claim.endpoint.node.key,
         depends_on=(*_joining(claim), *(route_key(network_id, destination) for destination in claim.after)),
     )
 
 
-def _replace(claim: Claim, network_id: int) -> Change:
-    node = claim.place.node
+def _replace(claim: RouteClaim, network_id: int) -> Change:
+    node = claim.endpoint.node
     return Change(
         key=route_key(network_id, claim.destination),
         kind="route.replace",
         verb=Verb.MODIFY,
         before=claim.present,
         after=claim.gateway,
-        reason=f"{claim.why}, and server {claim.place.server_id} has the pods of Node {node.name}",
+        reason=f"{claim.why}, and server {claim.endpoint.server_id} has the pods of Node {node.name}",
         owner=node.key,
         consequences=(f"pods of Node {node.name} are out of reach for the moment of the swap",),
         depends_on=_joining(claim),
     )
 
 
-def _delete(decided: Decided, network_id: int) -> Change:
+def _delete(decided: RouteDecision, network_id: int) -> Change:
     return Change(
         key=route_key(network_id, decided.route.destination),
         kind="route.delete",
@@ -81,9 +81,9 @@ def _delete(decided: Decided, network_id: int) -> Change:
     )
 
 
-def _cost(decided: Decided) -> tuple[str, ...]:
+def _cost(decided: RouteDecision) -> tuple[str, ...]:
     """What leads nowhere costs nothing."""
-    if decided.fate is Fate.DEAD or decided.holder is None:
+    if decided.action is RouteAction.DEAD or decided.holder is None:
         return ()
     return (f"traffic to {decided.route.destination} no longer reaches {decided.holder.what}",)
 
@@ -102,6 +102,6 @@ def _condition(node: Node, wanted: DesiredCondition, others: tuple[str, ...]) ->
     )
 
 
-def _joining(claim: Claim) -> tuple[str, ...]:
+def _joining(claim: RouteClaim) -> tuple[str, ...]:
     """The Node has to become the server's first."""
-    return (claim.place.node.key,) if claim.place.joins else ()
+    return (claim.endpoint.node.key,) if claim.endpoint.joins else ()

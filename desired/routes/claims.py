@@ -10,9 +10,9 @@ from ipaddress import IPv4Address, IPv4Network
 from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
-from desired.routes.actions import GOING, Decided, Fate, present_routes
-from desired.routes.address_owners import Holder, Holders, Holding
-from desired.routes.endpoints import Place, Reach
+from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
+from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
+from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
 
 _BITS = 32
@@ -42,7 +42,7 @@ _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/1
 _RESERVED = IPv4Address("172.31.1.1")
 
 
-class Standing(StrEnum):
+class RouteStatus(StrEnum):
     """How it stands with the route to one pod CIDR."""
 
     SERVED = "served"
@@ -62,24 +62,24 @@ class Standing(StrEnum):
     """The network takes no more."""
 
 
-UNDECIDED = frozenset({Standing.WAITING, Standing.UNKNOWN})
+UNDECIDED = frozenset({RouteStatus.WAITING, RouteStatus.UNKNOWN})
 """Standings of which nothing follows yet."""
-FAILING = frozenset({Standing.UNROUTABLE, Standing.OUTSIDE, Standing.OVER_LIMIT})
+FAILING = frozenset({RouteStatus.UNROUTABLE, RouteStatus.OUTSIDE, RouteStatus.OVER_LIMIT})
 """Standings of a Node's pods that nobody reaches, and will not."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RouteClaim:
     """One IPv4 pod CIDR of one Node."""
 
-    place: Place
+    endpoint: NodeEndpoint
     destination: IPv4Network
-    standing: Standing
+    standing: RouteStatus
     why: str
     """One sentence for people. It names no Node."""
     present: IPv4Address | None = None
     """The gateway of the route to it that is there; None when there is none."""
-    holder: Holder | None = None
+    holder: AddressOwner | None = None
     """Who has that gateway, where the route leads elsewhere; None otherwise."""
     after: tuple[IPv4Network, ...] = ()
     """Destinations of the routes that have to go first."""
@@ -87,20 +87,20 @@ class Claim:
     @property
     def gateway(self) -> IPv4Address:
         """Where the route should lead. Raises IndexError for a Node that is not reached."""
-        return self.place.addresses[0]
+        return self.endpoint.addresses[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Terrain:
+class RouteContext:
     """What decides on claims besides their Nodes."""
 
     network_id: int
     cluster_cidr: IPv4Network | None
-    fates: Mapping[IPv4Network, Decided]
+    actions: Mapping[IPv4Network, RouteDecision]
     taken: Ranges
     """The destinations of these, but for the default route, which is in nobody's way."""
     subnets: Ranges
-    holders: Holders
+    holders: AddressOwners
     rivals: Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]
     """Node and destination → a Node with other pods in that range, another one or the same, and which these are."""
     unreadable: Mapping[str, str]
@@ -113,62 +113,65 @@ def claims_of(
     snapshot: Snapshot,
     settings: Settings,
     network: Network,
-    places: Sequence[Place],
-    fates: Mapping[IPv4Network, Decided],
-    holders: Holders,
-) -> tuple[Claim, ...]:
+    endpoints: Sequence[NodeEndpoint],
+    actions: Mapping[IPv4Network, RouteDecision],
+    holders: AddressOwners,
+) -> tuple[RouteClaim, ...]:
     """A claim for each IPv4 pod CIDR of each Node that is ours, older Nodes first: that is the order in which they get
     what room the network has."""
     routes = present_routes(snapshot)
     hidden = bool(snapshot.nodes.unreadable) or not snapshot.nodes.complete
-    terrain = Terrain(
+    context = RouteContext(
         network_id=network.id,
         cluster_cidr=settings.cluster_cidr,
-        fates=fates,
-        taken=Ranges(fates.keys() - {DEFAULT_ROUTE}),
+        actions=actions,
+        taken=Ranges(actions.keys() - {DEFAULT_ROUTE}),
         subnets=Ranges(network.subnets),
         holders=holders,
-        rivals=_rivals(places),
+        rivals=_rivals(endpoints),
         unreadable=routes.unreadable,
         has_hidden_nodes=hidden,
     )
     ours = sorted(
-        (place for place in places if place.is_ours), key=lambda place: (place.node.created_at, place.node.name)
+        (endpoint for endpoint in endpoints if endpoint.is_ours),
+        key=lambda endpoint: (endpoint.node.created_at, endpoint.node.name),
     )
-    claims = [_claim(place, destination, terrain) for place in ours for destination in destinations_of(place.node)]
-    return _within_limit(claims, fates, MOST_ROUTES - routes.total)
+    claims = [
+        _claim(endpoint, destination, context) for endpoint in ours for destination in destinations_of(endpoint.node)
+    ]
+    return _within_limit(claims, actions, MOST_ROUTES - routes.total)
 
 
-def _claim(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:
-    found = terrain.fates.get(destination)
+def _claim(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteContext) -> RouteClaim:
+    found = context.actions.get(destination)
     present = found.route.gateway if found else None
 
-    def stands(standing: Standing, why: str, after: tuple[IPv4Network, ...] = ()) -> Claim:
-        return Claim(place, destination, standing, why, present, after=after)
+    def stands(standing: RouteStatus, why: str, after: tuple[IPv4Network, ...] = ()) -> RouteClaim:
+        return RouteClaim(endpoint, destination, standing, why, present, after=after)
 
-    if place.reach in (Reach.WAITING, Reach.GONE):
-        return stands(Standing.WAITING, place.why)
-    if place.reach is Reach.UNATTACHED:
-        return stands(Standing.UNROUTABLE, place.why)
-    if present in (*place.addresses, *place.aliases):
-        return stands(Standing.SERVED, f"the route leads to {present}, an address of server {place.server_id}")
-    if terrain.cluster_cidr is not None and not destination.subnet_of(terrain.cluster_cidr):
+    if endpoint.reach in (Reach.WAITING, Reach.GONE):
+        return stands(RouteStatus.WAITING, endpoint.why)
+    if endpoint.reach is Reach.UNATTACHED:
+        return stands(RouteStatus.UNROUTABLE, endpoint.why)
+    if present in (*endpoint.addresses, *endpoint.aliases):
+        return stands(RouteStatus.SERVED, f"the route leads to {present}, an address of server {endpoint.server_id}")
+    if context.cluster_cidr is not None and not destination.subnet_of(context.cluster_cidr):
         return stands(
-            Standing.OUTSIDE,
-            f"route CIDR {destination} is not contained within cluster CIDR {terrain.cluster_cidr}",
+            RouteStatus.OUTSIDE,
+            f"route CIDR {destination} is not contained within cluster CIDR {context.cluster_cidr}",
         )
-    rival = terrain.rivals.get((place.node.name, destination))
+    rival = context.rivals.get((endpoint.node.name, destination))
     if rival is not None:
-        return stands(Standing.UNROUTABLE, _contested(destination, *rival))
-    impossible = why_impossible(destination, terrain.subnets, terrain.network_id)
+        return stands(RouteStatus.UNROUTABLE, _contested(destination, *rival))
+    impossible = why_impossible(destination, context.subnets, context.network_id)
     if impossible is not None:
-        return stands(Standing.UNROUTABLE, impossible)
-    unreadable = _unreadable_in(destination, terrain.unreadable)
+        return stands(RouteStatus.UNROUTABLE, impossible)
+    unreadable = _unreadable_in(destination, context.unreadable)
     if unreadable is not None:
-        return stands(Standing.UNKNOWN, unreadable)
+        return stands(RouteStatus.UNKNOWN, unreadable)
     if found is not None:
-        return _on_taken(place, found, terrain)
-    return _on_free(place, destination, terrain)
+        return _on_taken(endpoint, found, context)
+    return _on_free(endpoint, destination, context)
 
 
 def _contested(destination: IPv4Network, rival: str, other: IPv4Network) -> str:
@@ -200,74 +203,78 @@ def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -
     return None
 
 
-def _on_taken(place: Place, found: Decided, terrain: Terrain) -> Claim:
+def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContext) -> RouteClaim:
     """There is a route to the pods, and it leads elsewhere."""
     route = found.route
-    holder = found.holder or terrain.holders.of(route.gateway)
+    holder = found.holder or context.holders.of(route.gateway)
 
-    def stands(standing: Standing, why: str) -> Claim:
-        return Claim(place, route.destination, standing, why, route.gateway, holder)
+    def stands(standing: RouteStatus, why: str) -> RouteClaim:
+        return RouteClaim(endpoint, route.destination, standing, why, route.gateway, holder)
 
-    if terrain.cluster_cidr is None:
+    if context.cluster_cidr is None:
         return stands(
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             f"the route to {route.destination} leads to {route.gateway}, and without --cluster-cidr none is changed",
         )
     if holder.holding is Holding.UNKNOWN:
-        return stands(Standing.UNKNOWN, holder.what)
-    if terrain.has_hidden_nodes and holder.holding is not Holding.NOBODY:
-        return stands(Standing.UNKNOWN, "some Node could not be read, and the route may be its own")
+        return stands(RouteStatus.UNKNOWN, holder.what)
+    if context.has_hidden_nodes and holder.holding is not Holding.NOBODY:
+        return stands(RouteStatus.UNKNOWN, "some Node could not be read, and the route may be its own")
     if holder.holding in (Holding.NODE, Holding.SERVER, Holding.NOBODY):
-        return stands(Standing.MISLED, f"it leads to {holder.what}")
+        return stands(RouteStatus.MISLED, f"it leads to {holder.what}")
     why = f"the route to {route.destination} leads to {holder.what}, and is left alone"
-    return stands(Standing.UNROUTABLE, why)
+    return stands(RouteStatus.UNROUTABLE, why)
 
 
-def _on_free(place: Place, destination: IPv4Network, terrain: Terrain) -> Claim:
+def _on_free(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteContext) -> RouteClaim:
     """There is no route to the pods; some other one may stand in the way of theirs."""
-    in_the_way = [terrain.fates[other] for other in terrain.taken.overlapping(destination)]
-    stays = next((decided for decided in in_the_way if decided.fate not in GOING), None)
+    in_the_way = [context.actions[other] for other in context.taken.overlapping(destination)]
+    stays = next((decided for decided in in_the_way if decided.action not in GOING), None)
     if stays is None:
         after = tuple(decided.route.destination for decided in in_the_way)
-        why = f"server {place.server_id} has the pods"
-        return Claim(place, destination, Standing.MISSING, why, after=after)
+        why = f"server {endpoint.server_id} has the pods"
+        return RouteClaim(endpoint, destination, RouteStatus.MISSING, why, after=after)
     other = f"pod CIDR {destination} overlaps with the route to {stays.route.destination} by {stays.route.gateway}"
-    if stays.fate is Fate.UNCERTAIN:
-        return Claim(place, destination, Standing.UNKNOWN, f"{other}: {stays.why}")
-    return Claim(place, destination, Standing.UNROUTABLE, f"{other}, which stays: {stays.why}")
+    if stays.action is RouteAction.UNCERTAIN:
+        return RouteClaim(endpoint, destination, RouteStatus.UNKNOWN, f"{other}: {stays.why}")
+    return RouteClaim(endpoint, destination, RouteStatus.UNROUTABLE, f"{other}, which stays: {stays.why}")
 
 
-def _within_limit(claims: Sequence[Claim], fates: Mapping[IPv4Network, Decided], room: int) -> tuple[Claim, ...]:
+def _within_limit(
+    claims: Sequence[RouteClaim], actions: Mapping[IPv4Network, RouteDecision], room: int
+) -> tuple[RouteClaim, ...]:
     """``claims`` as far as the network has ``room``: then each creation waits for a route that goes, dead ones first,
     and what has none to wait for is over the limit. One that takes the place of a route in its way needs no other."""
-    places = deque[IPv4Network | None]([None] * max(0, room))  # None is free already, the others once a route has gone
+    endpoints = deque[IPv4Network | None](
+        [None] * max(0, room)
+    )  # None is free already, the others once a route has gone
     in_the_way = {destination for claim in claims for destination in claim.after}
-    for fate in (Fate.DEAD, Fate.SUPERFLUOUS, Fate.STRANGER):
-        places += (gone for gone, decided in fates.items() if decided.fate is fate and gone not in in_the_way)
+    for action in (RouteAction.DEAD, RouteAction.SUPERFLUOUS, RouteAction.STRANGER):
+        endpoints += (gone for gone, decided in actions.items() if decided.action is action and gone not in in_the_way)
     # Of a network that has more than fit, some go before anything comes.
-    surplus = [places.popleft() for _ in range(min(-room, len(places)))]
+    surplus = [endpoints.popleft() for _ in range(min(-room, len(endpoints)))]
 
-    def placed(claim: Claim) -> Claim:
+    def placed(claim: RouteClaim) -> RouteClaim:
         own = next((destination for destination in claim.after if destination in in_the_way), None)
         if own is not None:
             in_the_way.remove(own)
             taken: tuple[IPv4Network | None, ...] = ()
-        elif places:
-            taken = (places.popleft(),)
+        elif endpoints:
+            taken = (endpoints.popleft(),)
         else:
             why = f"the network has {MOST_ROUTES} of {MOST_ROUTES} routes, and takes no more"
-            return replace(claim, standing=Standing.OVER_LIMIT, why=why, after=())
+            return replace(claim, standing=RouteStatus.OVER_LIMIT, why=why, after=())
         gone = (destination for destination in (*surplus, *taken) if destination is not None)
         return replace(claim, after=(*claim.after, *gone))
 
-    return tuple(placed(claim) if claim.standing is Standing.MISSING else claim for claim in claims)
+    return tuple(placed(claim) if claim.standing is RouteStatus.MISSING else claim for claim in claims)
 
 
-def _rivals(places: Iterable[Place]) -> Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]:
+def _rivals(endpoints: Iterable[NodeEndpoint]) -> Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]:
     """Node and destination → the Node with other pods in that range, and these. Sorted by where they begin, ranges
     that overlap contain each other, so that only those that are still open have to be looked at."""
     ranges = sorted(
-        ((destination, place.node.name) for place in places for destination in destinations_of(place.node)),
+        ((destination, endpoint.node.name) for endpoint in endpoints for destination in destinations_of(endpoint.node)),
         key=lambda pair: (int(pair[0].network_address), pair[0].prefixlen, pair[1]),
     )
     found: dict[tuple[str, IPv4Network], tuple[str, IPv4Network]] = {}

@@ -7,8 +7,8 @@ from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCond
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.nodes.ownership import cloud_nodes
-from desired.routes.claims import FAILING, UNDECIDED, Claim, Standing
-from desired.routes.endpoints import Place, Reach
+from desired.routes.claims import FAILING, UNDECIDED, RouteClaim, RouteStatus
+from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.routes.pod_cidrs import destinations_of, ipv6_of, malformed_of
 
 
@@ -31,35 +31,35 @@ def condition_of(node: Node) -> NetworkCondition | None:
 
 
 def desired_conditions(
-    places: Collection[Place], claims: Collection[Claim], network_id: int, snapshot: Snapshot
+    endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim], network_id: int, snapshot: Snapshot
 ) -> Mapping[str, DesiredCondition]:
     """Name of each Node whose condition is ours to say → what it should be; the others keep theirs."""
-    by_node: dict[str, list[Claim]] = {}
+    by_node: dict[str, list[RouteClaim]] = {}
     for claim in claims:
-        by_node.setdefault(claim.place.node.name, []).append(claim)
+        by_node.setdefault(claim.endpoint.node.name, []).append(claim)
     wanted = {
-        place.node.name: _desired(place, by_node.get(place.node.name, ()), network_id, snapshot.failed)
-        for place in places
-        if place.reach in (Reach.REACHED, Reach.UNATTACHED)
+        endpoint.node.name: _desired(endpoint, by_node.get(endpoint.node.name, ()), network_id, snapshot.failed)
+        for endpoint in endpoints
+        if endpoint.reach in (Reach.REACHED, Reach.UNATTACHED)
     }
     return {name: condition for name, condition in wanted.items() if condition is not None}
 
 
 def _desired(
-    place: Place, claims: Collection[Claim], network_id: int, failed: Collection[str]
+    endpoint: NodeEndpoint, claims: Collection[RouteClaim], network_id: int, failed: Collection[str]
 ) -> DesiredCondition | None:
     """A Node is without a network as soon as one of its ranges is: HCCM says so likewise.
 
     What is about to be tried says nothing yet, so that no Node is unschedulable for the moment that a route takes.
     """
     keys = {claim.destination: route_key(network_id, claim.destination) for claim in claims}
-    missing = [claim.destination for claim in claims if claim.standing is not Standing.SERVED]
+    missing = [claim.destination for claim in claims if claim.standing is not RouteStatus.SERVED]
     refused = [destination for destination in missing if keys[destination] in failed]
     wrong = next((claim.why for claim in claims if claim.standing in FAILING), None)
     if wrong is None and refused:
         wrong = f"the route to {refused[0]} was refused"
-    if wrong is None and malformed_of(place.node):
-        wrong = f"pod CIDR {malformed_of(place.node)[0]!r} is no range"
+    if wrong is None and malformed_of(endpoint.node):
+        wrong = f"pod CIDR {malformed_of(endpoint.node)[0]!r} is no range"
     if wrong is not None:
         return DesiredCondition(UNROUTED, wrong)
     if any(claim.standing in UNDECIDED for claim in claims):
@@ -68,7 +68,7 @@ def _desired(
         after = tuple(sorted(keys[destination] for destination in missing))
         be = "will be" if after else "is"
         return DesiredCondition(ROUTED, f"there {be} a route for each of its IPv4 pod CIDRs", after)
-    return _without_claims(place.node)
+    return _without_claims(endpoint.node)
 
 
 def _without_claims(node: Node) -> DesiredCondition | None:

@@ -10,20 +10,20 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Snapshot
 from desired.nodes.desired import DesiredNode
 from desired.plan.change import Note, NoteKind
-from desired.routes.actions import Decided, Fate, fates_of, present_routes
-from desired.routes.address_owners import Holders
-from desired.routes.claims import Claim, Standing, claims_of
+from desired.routes.actions import RouteAction, RouteDecision, present_routes, route_decisions
+from desired.routes.address_owners import AddressOwners
+from desired.routes.claims import RouteClaim, RouteStatus, claims_of
 from desired.routes.conditions import DesiredCondition, conditions_without_routes, desired_conditions
-from desired.routes.endpoints import Place, places_of
+from desired.routes.endpoints import NodeEndpoint, node_endpoints
 from desired.routes.pod_cidrs import covering, destinations_of, ipv6_of, malformed_of
 from desired.section import Present
 from desired.syntax.bounds import shown_text
 
 _KINDS = {
-    Standing.UNROUTABLE: NoteKind.UNROUTABLE,
-    Standing.OUTSIDE: NoteKind.CLUSTER_CIDR,
-    Standing.OVER_LIMIT: NoteKind.LIMIT,
-    Standing.UNKNOWN: NoteKind.UNKNOWN,
+    RouteStatus.UNROUTABLE: NoteKind.UNROUTABLE,
+    RouteStatus.OUTSIDE: NoteKind.CLUSTER_CIDR,
+    RouteStatus.OVER_LIMIT: NoteKind.LIMIT,
+    RouteStatus.UNKNOWN: NoteKind.UNKNOWN,
 }
 _NEARLY_FULL = MOST_ROUTES * 8 // 10
 _SHOWN = 5
@@ -33,28 +33,28 @@ def notes_on_routes(
     snapshot: Snapshot,
     settings: Settings,
     network: Network,
-    places: Collection[Place],
-    claims: Collection[Claim],
-    decided: Mapping[IPv4Network, Decided],
+    endpoints: Collection[NodeEndpoint],
+    claims: Collection[RouteClaim],
+    decided: Mapping[IPv4Network, RouteDecision],
     mismatch: str | None,
 ) -> Iterator[Note]:
     """Notes on Nodes whose pods are not reached, on routes that are left alone, and on the network as a whole."""
-    yield from _on_nodes(places, claims)
+    yield from _on_nodes(endpoints, claims)
     yield from _on_foreign(snapshot, network, decided)
     key = f"network/{network.id}"
-    ours = [place for place in places if place.is_ours]
+    ours = [endpoint for endpoint in endpoints if endpoint.is_ours]
     if mismatch is not None:
         yield Note(key, NoteKind.CLUSTER_CIDR, mismatch)
     if settings.cluster_cidr is None and (cidr := covering(snapshot.nodes)) is not None:
         yield Note(key, NoteKind.CLUSTER_CIDR, _without_cluster_cidr(cidr))
-    only_new = [place.node.name for place in ours if not place.node.pod_cidrs]
+    only_new = [endpoint.node.name for endpoint in ours if not endpoint.node.pod_cidrs]
     if only_new and claims:  # where no Node has one, it is the network plug-in that gives pods their addresses
         yield Note(key, NoteKind.NO_POD_CIDR, f"{_named(only_new)} no pod CIDR yet, and so no route")
-    dual = [place.node.name for place in ours if ipv6_of(place.node)]
+    dual = [endpoint.node.name for endpoint in ours if ipv6_of(endpoint.node)]
     if dual:
         text = f"{_named(dual)} IPv6 pod CIDRs: there are no routes for these, as private networks have IPv4 alone"
         yield Note(key, NoteKind.UNSUPPORTED, text)
-    wanted = sum(claim.standing in (Standing.MISSING, Standing.OVER_LIMIT) for claim in claims)
+    wanted = sum(claim.standing in (RouteStatus.MISSING, RouteStatus.OVER_LIMIT) for claim in claims)
     leaves = len({destination for claim in claims for destination in claim.after})
     used = present_routes(snapshot).total
     if used + wanted - leaves >= _NEARLY_FULL:
@@ -62,32 +62,34 @@ def notes_on_routes(
         yield Note(key, NoteKind.LIMIT, text)
 
 
-def _on_nodes(places: Collection[Place], claims: Collection[Claim]) -> Iterator[Note]:
+def _on_nodes(endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim]) -> Iterator[Note]:
     for claim in claims:
         if claim.standing in _KINDS:
-            yield Note(claim.place.node.key, _KINDS[claim.standing], _told(claim))
-    for place in places:
-        if place.is_ours:
-            for text in malformed_of(place.node):
+            yield Note(claim.endpoint.node.key, _KINDS[claim.standing], _told(claim))
+    for endpoint in endpoints:
+        if endpoint.is_ours:
+            for text in malformed_of(endpoint.node):
                 yield Note(
-                    place.node.key, NoteKind.UNROUTABLE, f"pod CIDR {shown_text(text)} is no range, and gets no route"
+                    endpoint.node.key,
+                    NoteKind.UNROUTABLE,
+                    f"pod CIDR {shown_text(text)} is no range, and gets no route",
                 )
 
 
-def _told(claim: Claim) -> str:
-    if claim.standing is Standing.UNKNOWN:
+def _told(claim: RouteClaim) -> str:
+    if claim.standing is RouteStatus.UNKNOWN:
         return f"the route to pod CIDR {claim.destination} stays as it is: {claim.why}"
-    if claim.standing is not Standing.OUTSIDE and str(claim.destination) not in claim.why:
+    if claim.standing is not RouteStatus.OUTSIDE and str(claim.destination) not in claim.why:
         return f"no route to pod CIDR {claim.destination}: {claim.why}"
     return claim.why
 
 
-def _on_foreign(snapshot: Snapshot, network: Network, decided: Mapping[IPv4Network, Decided]) -> Iterator[Note]:
+def _on_foreign(snapshot: Snapshot, network: Network, decided: Mapping[IPv4Network, RouteDecision]) -> Iterator[Note]:
     for destination, found in decided.items():
         key = route_key(network.id, destination)
-        if found.fate is Fate.FOREIGN:
+        if found.action is RouteAction.FOREIGN:
             yield Note(key, NoteKind.FOREIGN, f"left alone: {found.why}")
-        elif found.fate is Fate.UNCERTAIN:
+        elif found.action is RouteAction.UNCERTAIN:
             yield Note(key, NoteKind.UNKNOWN, f"left as it is: {found.why}")
     for text, why in present_routes(snapshot).unreadable.items():
         yield Note(f"route/{network.id}/{text}", NoteKind.FOREIGN, f"left alone: {why}")
@@ -113,11 +115,11 @@ class DesiredRoutes:
     """What should be in the network, and what Nodes should be told of it. Empty when there is nothing to look after."""
 
     network: Network | None = None
-    places: tuple[Place, ...] = ()
+    endpoints: tuple[NodeEndpoint, ...] = ()
     """Of all Nodes that could be read, in the order of names."""
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[RouteClaim, ...] = ()
     """Of all pod CIDRs, in the order in which they get room."""
-    decided: Mapping[IPv4Network, Decided] = field(default_factory=dict)
+    decided: Mapping[IPv4Network, RouteDecision] = field(default_factory=dict)
     """Destination → what becomes of the route that is there."""
     conditions: Mapping[str, DesiredCondition] = field(default_factory=dict)
     """By the name of the Node."""
@@ -125,7 +127,7 @@ class DesiredRoutes:
     """Why the cluster CIDR that is given cannot be the cluster's, one sentence; None when it may be."""
 
     @cached_property
-    def by_key(self) -> Mapping[str, Decided]:
+    def by_key(self) -> Mapping[str, RouteDecision]:
         """Key of a plan → the route that is there."""
         network_id = self.network.id if self.network else 0
         return {route_key(network_id, destination): decided for destination, decided in self.decided.items()}
@@ -146,14 +148,14 @@ def desired_routes(
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or snapshot.routes is None:
         return DesiredRoutes(), ()
-    places = places_of(snapshot, settings, nodes, network.id)
-    holders = Holders(snapshot, network.id, places)
-    fates = fates_of(snapshot, settings, places, holders)
-    claims = claims_of(snapshot, settings, network, places, fates, holders)
-    conditions = desired_conditions(places, claims, network.id, snapshot)
+    endpoints = node_endpoints(snapshot, settings, nodes, network.id)
+    holders = AddressOwners(snapshot, network.id, endpoints)
+    actions = route_decisions(snapshot, settings, endpoints, holders)
+    claims = claims_of(snapshot, settings, network, endpoints, actions, holders)
+    conditions = desired_conditions(endpoints, claims, network.id, snapshot)
     mismatch = why_mismatched(settings.cluster_cidr, snapshot.nodes)
-    desired = DesiredRoutes(network, places, claims, fates, conditions, mismatch)
-    return desired, tuple(notes_on_routes(snapshot, settings, network, places, claims, fates, mismatch))
+    desired = DesiredRoutes(network, endpoints, claims, actions, conditions, mismatch)
+    return desired, tuple(notes_on_routes(snapshot, settings, network, endpoints, claims, actions, mismatch))
 
 
 _TOLD = 3

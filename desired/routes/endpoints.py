@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
-from desired.nodes.desired import DesiredNode, JoiningNode, is_joining
+from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
 from desired.nodes.ownership import is_ignored
 from desired.section import Absent, Unknown
 from desired.syntax.provider_id import CloudID, parse_provider_id
@@ -31,7 +31,7 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeEndpoint:
     """One Node in the network."""
 
     node: Node
@@ -53,48 +53,50 @@ class Place:
         return self.reach not in (Reach.ELSEWHERE, Reach.IGNORED)
 
 
-def places_of(
+def node_endpoints(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode], network_id: int
-) -> tuple[Place, ...]:
+) -> tuple[NodeEndpoint, ...]:
     """The place of each Node that could be read, in the order of names. ``nodes`` are names with what the Nodes should
     be: a Node that joins is placed by the server that it will have."""
     return tuple(_place(node, nodes.get(node.name), snapshot, settings, network_id) for node in snapshot.nodes)
 
 
-def _place(node: Node, desired: DesiredNode | None, snapshot: Snapshot, settings: Settings, network_id: int) -> Place:
+def _place(
+    node: Node, desired: DesiredNode | None, snapshot: Snapshot, settings: Settings, network_id: int
+) -> NodeEndpoint:
     claim = parse_provider_id(node.provider_id or "")
     server_id = claim.server_id if isinstance(claim, CloudID) else None
     if is_ignored(node, settings):
-        return Place(node, Reach.IGNORED, "ignored by --ignore-nodes", server_id)
-    if isinstance(desired, JoiningNode):
+        return NodeEndpoint(node, Reach.IGNORED, "ignored by --ignore-nodes", server_id)
+    if isinstance(desired, UninitializedNode):
         return _on_server(node, desired.server, network_id, joins=True)
-    if is_joining(node):
-        return Place(node, Reach.WAITING, "the Node is not initialised", server_id)
+    if is_uninitialized(node):
+        return NodeEndpoint(node, Reach.WAITING, "the Node is not initialised", server_id)
     if server_id is None:
-        return Place(node, Reach.ELSEWHERE, "its providerID names no server of Hetzner Cloud")
+        return NodeEndpoint(node, Reach.ELSEWHERE, "its providerID names no server of Hetzner Cloud")
     match snapshot.servers.find(server_id):
         case Absent():
             return _without_server(node, server_id)
         case Unknown(why):
-            return Place(node, Reach.WAITING, why, server_id)
+            return NodeEndpoint(node, Reach.WAITING, why, server_id)
         case found:
             return _on_server(node, found.value, network_id)
 
 
-def _on_server(node: Node, server: Server, network_id: int, *, joins: bool = False) -> Place:
+def _on_server(node: Node, server: Server, network_id: int, *, joins: bool = False) -> NodeEndpoint:
     if "private_net" in server.missing:
         why = f"the API did not say which private addresses server {server.id} has"
-        return Place(node, Reach.WAITING, why, server.id, joins=joins)
+        return NodeEndpoint(node, Reach.WAITING, why, server.id, joins=joins)
     addresses = tuple(ip for attached, ip in server.private_ips if attached == network_id)
     aliases = tuple(ip for attached, ip in server.alias_ips if attached == network_id)
     if addresses:
-        return Place(node, Reach.REACHED, "", server.id, addresses, aliases, joins)
+        return NodeEndpoint(node, Reach.REACHED, "", server.id, addresses, aliases, joins)
     why = f"server {server.id} is not attached to network {network_id}"
     # A server may get its network while its kubelet registers: that is no trouble yet (W-9).
-    return Place(node, Reach.WAITING if joins else Reach.UNATTACHED, why, server.id, joins=joins)
+    return NodeEndpoint(node, Reach.WAITING if joins else Reach.UNATTACHED, why, server.id, joins=joins)
 
 
-def _without_server(node: Node, server_id: int) -> Place:
+def _without_server(node: Node, server_id: int) -> NodeEndpoint:
     """A server is not gone while the kubelet on it reports: then the list is what is wrong."""
     why = f"no server of the project has the id {server_id}"
-    return Place(node, Reach.WAITING if node.ready is Readiness.TRUE else Reach.GONE, why, server_id)
+    return NodeEndpoint(node, Reach.WAITING if node.ready is Readiness.TRUE else Reach.GONE, why, server_id)

@@ -21,7 +21,7 @@ from actuators.http.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segme
 from actuators.http.requests import RequestCount
 from reconciler.capture.world_file import World
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes
+from reconciler.observe.world import Readers
 
 
 class _Named(msgspec.Struct):
@@ -40,10 +40,10 @@ class _Identity(msgspec.Struct):
 _IDENTITY = decoder(_Identity)
 
 
-def eyes_of(world: World) -> Eyes:
+def eyes_of(world: World) -> Readers:
     """What a pass reads with, when it reads ``world``."""
     project = FiledProject(world)
-    return Eyes(FiledCluster(world), project, Confirmer(project))
+    return Readers(FiledCluster(world), project, Confirmer(project))
 
 
 class FiledCluster(KubernetesReader):

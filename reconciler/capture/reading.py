@@ -27,7 +27,7 @@ from reconciler import __version__
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import eyes_of
-from reconciler.capture.world_file import Captured, Cluster, Gap, Objects, Project, World
+from reconciler.capture.world_file import Captured, Cluster, MissingPart, Objects, Project, World
 from reconciler.observe.kubernetes import server_time
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import observe_world
@@ -50,7 +50,7 @@ class _Found:
     """What was read of a path, and why that is not all."""
 
     objects: Objects
-    gap: Gap | None = None
+    gap: MissingPart | None = None
     read_at: datetime | None = None
     """The API server's time; None of Hetzner, and of what could not be read."""
 
@@ -120,7 +120,7 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         except NotFound:
             continue
         except ApiError as error:
-            captured.gaps[path] = Gap.of(error)
+            captured.gaps[path] = MissingPart.of(error)
 
 
 def _listed(cluster: KubernetesReader, path: str, mask: Mask) -> _Found:
@@ -133,7 +133,7 @@ def _listed(cluster: KubernetesReader, path: str, mask: Mask) -> _Found:
     try:
         pages = cluster.list_pages(path, lambda answer: (decode(answer.body), server_time(answer)))
     except ApiError as error:
-        return _Found([], Gap.of(error))
+        return _Found([], MissingPart.of(error))
     return _Found([raw for page, _ in pages for raw in page], read_at=pages[0][1])
 
 
@@ -143,7 +143,7 @@ def _single(cluster: KubernetesReader, path: str, mask: Mask) -> _Found:
     except NotFound:
         return _Found([])
     except ApiError as error:
-        return _Found([], Gap.of(error))
+        return _Found([], MissingPart.of(error))
 
 
 def _id_of(found: Any) -> int:
@@ -179,7 +179,7 @@ def _pages(project: HetznerReader, path: str, mask: Mask, key: Callable[[Any], i
         return _Found(objects)
     expected = section.expected
     # Pages may differ in how many objects they say there are: then none of these numbers is what was read.
-    return _Found(objects, Gap.of(error, len(objects) + 1 if expected == len(objects) else expected))
+    return _Found(objects, MissingPart.of(error, len(objects) + 1 if expected == len(objects) else expected))
 
 
 def _decoded(body: bytes, path: str) -> dict[str, Any]:

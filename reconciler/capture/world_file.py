@@ -30,7 +30,7 @@ class WorldFileProblem(ConnectionProblem):
     """A file from which nothing can be planned; the text names it and the remedy."""
 
 
-class Gap(msgspec.Struct, omit_defaults=True):
+class MissingPart(msgspec.Struct, omit_defaults=True):
     """Why a list, or an object, is not whole."""
 
     error: str | None = None
@@ -43,7 +43,7 @@ class Gap(msgspec.Struct, omit_defaults=True):
     """How many objects the API said there are; None when it did not say."""
 
     @classmethod
-    def of(cls, error: ApiError | None, expected: int | None = None) -> "Gap":
+    def of(cls, error: ApiError | None, expected: int | None = None) -> "MissingPart":
         """The gap that ``error`` left."""
         if error is None:
             return cls(expected=expected)
@@ -68,7 +68,7 @@ class Captured(msgspec.Struct, omit_defaults=True):
     """Path → the objects that are listed there."""
     objects: dict[str, msgspec.Raw] = {}
     """Path → an object that its list lacks."""
-    gaps: dict[str, Gap] = {}
+    gaps: dict[str, MissingPart] = {}
     """Path → why it could not be read whole."""
 
 

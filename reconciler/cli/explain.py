@@ -14,7 +14,7 @@ from reconciler.config.flags import Command, Output
 from reconciler.passes.converge import explain_once
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import Explained, Report
-from reconciler.runtime import wire
+from reconciler.runtime import build_runtime
 
 
 def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -47,7 +47,7 @@ def _explained(key: str, config: Config) -> Explained:
     """The explanation, or the errors that keep it from being one."""
     with stop_on_signals() as stop:
         try:
-            return explain_once(wire(config, stop, TerminalProgress()).looking, key)
+            return explain_once(build_runtime(config, stop, TerminalProgress()).plan_context, key)
         except ConnectionProblem as error:
             return _nothing(key, str(error))
         except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere

@@ -12,7 +12,7 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
 from actuators.load_balancers.ownership import delete_orphan
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
-from actuators.writers import Hands
+from actuators.writers import Writers
 from desired.guards.orphans import why_no_orphans, why_none_may_go
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.orphans import orphans as orphans_in
@@ -30,7 +30,7 @@ from reconciler.config.flags import Command, Output
 from reconciler.observe.currency import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes, observe_world, with_memory
+from reconciler.observe.world import Readers, observe_world, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
 from reconciler.runtime import open_cloud, open_cluster
@@ -82,8 +82,8 @@ def _listed_and_deleted(
     """Raises an ApiError when the Nodes cannot be listed."""
     reader = HetznerReader(cloud)
     settings = replace(config.settings, controllers=frozenset(Controller))
-    eyes = Eyes(cluster, reader, Confirmer(reader))
-    snapshot = with_memory(eyes, settings, _observe(eyes, settings), config.lease_namespace)
+    readers = Readers(cluster, reader, Confirmer(reader))
+    snapshot = with_memory(readers, settings, _observe(readers, settings), config.lease_namespace)
     found = orphans_in(snapshot, match_balancers(snapshot, settings))
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
     obstacle = why_none_may_go(snapshot, settings)
@@ -101,16 +101,16 @@ def _listed_and_deleted(
     if report.errors or obstacle is not None:
         refusal = () if report.errors or obstacle is None else (f"nothing is deleted: {obstacle}",)
         return replace(report, errors=(*report.errors, *refusal))
-    hands = Hands(reader, HetznerWriter(cloud), Actions(reader, stop))
-    return replace(report, outcomes=_delete(chosen, hands, stop, only_named=bool(ids)))
+    writers = Writers(reader, HetznerWriter(cloud), Actions(reader, stop))
+    return replace(report, outcomes=_delete(chosen, writers, stop, only_named=bool(ids)))
 
 
-def _observe(eyes: Eyes, settings: Settings) -> Snapshot:
+def _observe(readers: Readers, settings: Settings) -> Snapshot:
     """The world, with the load balancers even where no Service wants any. Raises an ApiError."""
-    snapshot = observe_world(eyes, settings).snapshot
+    snapshot = observe_world(readers, settings).snapshot
     if snapshot.load_balancers is not None:
         return snapshot
-    return replace(snapshot, load_balancers=observe_load_balancers(eyes.hetzner)[0])
+    return replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])
 
 
 def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
 
 
 def _delete(
-    chosen: Sequence[Orphan], hands: Hands, stop: threading.Event, *, only_named: bool
+    chosen: Sequence[Orphan], writers: Writers, stop: threading.Event, *, only_named: bool
 ) -> Mapping[int, Outcome]:
     """Id → how the deletion ended, one after another. What is kept, or goes by itself, is left out
     unless it was asked for by its id."""
@@ -145,13 +145,13 @@ def _delete(
         orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if only_named and orphan.kept is not None
     }
     for orphan in going:
-        outcomes[orphan.balancer.id] = Skipped(STOPPED) if stop.is_set() else _delete_one(orphan, hands)
+        outcomes[orphan.balancer.id] = Skipped(STOPPED) if stop.is_set() else _delete_one(orphan, writers)
     return outcomes
 
 
-def _delete_one(orphan: Orphan, hands: Hands) -> Outcome:
+def _delete_one(orphan: Orphan, writers: Writers) -> Outcome:
     try:
-        delete_orphan(hands, orphan.balancer)
+        delete_orphan(writers, orphan.balancer)
     except ApiError as error:
         return Failed(str(error))
     return Applied()

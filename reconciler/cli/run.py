@@ -16,11 +16,11 @@ from reconciler.cli.streams import fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import Command, LogFormat, Output
-from reconciler.leader_election.leadership import Standing
-from reconciler.passes.converge import Looking, converge, plan_once
+from reconciler.leader_election.leadership import LeadershipStatus
+from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
-from reconciler.runtime import Hands, Wired, wire
+from reconciler.runtime import Connections, Runtime, build_runtime
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
 from reconciler.wake import Wake
@@ -60,47 +60,47 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
         code = 0 if is_loop else 1
         try:
             with ended_at_the_latest(stop, grace_s=CONNECTING_GRACE_S, code=code):  # a credential plugin may hang
-                wired = wire(config, stop, TerminalProgress())
+                runtime = build_runtime(config, stop, TerminalProgress())
         except ConnectionProblem as error:
             if is_loop and config.log_format is LogFormat.JSON:
                 return _cannot_start((str(error),), config)
             return _finish(Report(errors=(str(error),)), config, writer)
         gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
-        hands, looking = wired.hands, wired.looking
-        if hands is None:
+        writers, plan_context = runtime.writers, runtime.plan_context
+        if writers is None:
             with ended_at_the_latest(stop, code=code):
-                return _finish(_guarded(lambda: plan_once(looking)), config, writer)
-        with _held(hands, stop, code):
+                return _finish(_guarded(lambda: plan_once(plan_context)), config, writer)
+        with _held(writers, stop, code):
             if is_loop:
-                return _loop(wired, hands, config, writer, stop)
-            return _finish(_once(looking, hands, stop), config, writer)
+                return _loop(runtime, writers, config, writer, stop)
+            return _finish(_once(plan_context, writers, stop), config, writer)
 
 
 @contextmanager
-def _held(hands: Hands, stop: Stop, code: int) -> Iterator[None]:
+def _held(writers: Connections, stop: Stop, code: int) -> Iterator[None]:
     """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs. The Lease is
     left to run out when a request of ours is still open."""
-    with ended_at_the_latest(stop, lambda: hands.leader.close(release=False), code=code):
+    with ended_at_the_latest(stop, lambda: writers.leader.close(release=False), code=code):
         try:
             yield
         finally:
-            is_quiet = hands.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
-            hands.leader.close(release=is_quiet)
+            is_quiet = writers.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
+            writers.leader.close(release=is_quiet)
 
 
-def _once(looking: Looking, hands: Hands, stop: Stop) -> Report:
+def _once(plan_context: PlanContext, writers: Connections, stop: Stop) -> Report:
     """One pass, as soon as this process leads."""
     deadline = threading.Timer(ONCE_DEADLINE_S, stop.set)
     deadline.daemon = True
     deadline.start()
     try:
-        outcome = hands.leader.wait_until_leader(stop)
+        outcome = writers.leader.wait_until_leader(stop)
         match outcome.standing:
-            case Standing.LEADING:
-                allowance = SharedAllowance(lambda: _allowance(hands))
-                actuators = within_budget(hands.acting.actuators, allowance.begin_change)
-                return _guarded(lambda: converge(looking, replace(hands.acting, actuators=actuators)))
-            case Standing.NOT_LEADER:
+            case LeadershipStatus.LEADING:
+                allowance = SharedAllowance(lambda: _allowance(writers))
+                actuators = within_budget(writers.apply_context.actuators, allowance.begin_change)
+                return _guarded(lambda: converge(plan_context, replace(writers.apply_context, actuators=actuators)))
+            case LeadershipStatus.NOT_LEADER:
                 return Report(not_leader=outcome.why)
             case _:
                 return Report(errors=(outcome.why,))
@@ -108,12 +108,12 @@ def _once(looking: Looking, hands: Hands, stop: Stop) -> Report:
         deadline.cancel()
 
 
-def _allowance(hands: Hands) -> tuple[int, int] | None:
-    known = hands.cloud.rate_limit
+def _allowance(writers: Connections) -> tuple[int, int] | None:
+    known = writers.cloud.rate_limit
     return None if known is None else (known.limit, known.remaining)
 
 
-def _loop(wired: Wired, hands: Hands, config: Config, writer: Writer, stop: Stop) -> int:
+def _loop(runtime: Runtime, writers: Connections, config: Config, writer: Writer, stop: Stop) -> int:
     from reconciler.controller import run_controller  # noqa: PLC0415 - a run that ends by itself need not pay for it
 
     def publish_pass(report: Report) -> None:
@@ -123,7 +123,7 @@ def _loop(wired: Wired, hands: Hands, config: Config, writer: Writer, stop: Stop
     wake = Wake(stop)
     stop.wakes(wake.interrupt)
     try:
-        run_controller(wired, hands, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
+        run_controller(runtime, writers, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
     except ConfigurationError as error:
         return _cannot_start(error.lines, config)
     return 0

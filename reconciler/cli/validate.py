@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from desired.annotations.claims import Judgement, judge_claim
+from desired.annotations.claims import ClaimCheck, check_claim
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.parsing import read_options
 from reconciler.cli.streams import fail, publish
@@ -14,7 +14,7 @@ from reconciler.config.flags import Command, Output
 from reconciler.config.variables import read_variables
 from reconciler.observe.manifests import NotManifests, read_services
 from reconciler.report.terminal import Writer
-from reconciler.report.validation import JudgedService, Place, Unreadable, Validation
+from reconciler.report.validation import FilePlace, JudgedService, Unreadable, Validation
 
 
 def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -47,11 +47,11 @@ def _judge(
     """Append each Service in ``file`` to ``services``, and why there may be more to ``unreadable``."""
     try:
         for found in read_services(_content(file)):
-            place = Place(file, found.document, found.item)
-            judgement = Judgement(found.malformed)
+            place = FilePlace(file, found.document, found.item)
+            judgement = ClaimCheck(found.malformed)
             if found.claim is not None:
-                judged = judge_claim(found.claim, defaults, has_network=has_network)
-                judgement = Judgement((*found.malformed, *judged.problems), judged.remarks)
+                judged = check_claim(found.claim, defaults, has_network=has_network)
+                judgement = ClaimCheck((*found.malformed, *judged.problems), judged.remarks)
             services.append(JudgedService(place, found.namespace, found.name, judgement))
     except OSError as error:
         unreadable.append(Unreadable(file, f"cannot be read: {error.strerror or error}"))

@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from actuators.http.errors import Conflict, Denied, Invalid, NotFound
-from actuators.lease import NOBODY, Claim, Lease, micro_time
-from reconciler.leader_election.leadership import Outcome, Standing
+from actuators.lease import NOBODY, Lease, LeaseClaim, micro_time
+from reconciler.leader_election.leadership import LeadershipStatus, Outcome
 from reconciler.leader_election.timings import Timings
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ObservedLease:
     """A claim, and the time on the own clock at which it was first seen as it is."""
 
-    claim: Claim
+    claim: LeaseClaim
     since: float
 
     def is_of_another(self, identity: str) -> bool:
@@ -32,7 +32,7 @@ class Sighting:
         return self.since + (self.duration_s(default_s) if self.is_of_another(identity) else 0.0)
 
 
-def seen(before: Sighting | None, claim: Claim | None, now: float) -> Sighting | None:
+def seen(before: ObservedLease | None, claim: LeaseClaim | None, now: float) -> ObservedLease | None:
     """The sighting after another look, which is the one before as long as nothing was renewed. ``claim`` is None when
     there is no Lease, and so is the answer when there never was one.
 
@@ -40,7 +40,7 @@ def seen(before: Sighting | None, claim: Claim | None, now: float) -> Sighting |
     """
     if claim is None or (before is not None and before.claim == claim):
         return before
-    return Sighting(claim, now)
+    return ObservedLease(claim, now)
 
 
 _RELEASED_S = 1
@@ -55,10 +55,10 @@ class LeaseApi(Protocol):
     def read(self) -> Lease | None:
         """The Lease; None when there is none. Raises an ApiError."""
 
-    def create(self, claim: Claim) -> Lease:
+    def create(self, claim: LeaseClaim) -> Lease:
         """The Lease as it was made. Raises an ApiError: Conflict when there is one by now."""
 
-    def update(self, lease: Lease, claim: Claim) -> Lease:
+    def update(self, lease: Lease, claim: LeaseClaim) -> Lease:
         """The Lease as it was changed. Raises an ApiError: Conflict when it is no longer ``lease``."""
 
 
@@ -67,10 +67,10 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
+class HeldLease:
     """The Lease as this process holds it."""
 
-    claim: Claim
+    claim: LeaseClaim
     renewed_at: float
     """When the last renewal that succeeded was begun, on the own clock."""
     lease: Lease | None
@@ -82,7 +82,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Contender:
+class LeaseCandidate:
     """Takes, renews and gives back the Lease. Its calls come from one thread at a time; ``tenure`` may be read in any.
 
     A write goes along with the version that was read, so that of two processes that try at once one fails.
@@ -97,9 +97,9 @@ class Contender:
         wall_clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.identity = identity
-        self.sighting: Sighting | None = None
+        self.sighting: ObservedLease | None = None
         """What was last seen of the Lease; None before it was."""
-        self.tenure: Tenure | None = None
+        self.tenure: HeldLease | None = None
         """None when this process does not hold the Lease as far as it knows. Whether it may still write is a matter of
         the clock as well."""
         self._leases = leases
@@ -158,7 +158,7 @@ class Contender:
         """No longer hold the Lease, though it may still say so."""
         self.tenure = None
 
-    def _held(self) -> Tenure:
+    def _held(self) -> HeldLease:
         if self.tenure is None:
             raise Lost(f"the Lease {self.name} is not held")
         return self.tenure
@@ -176,18 +176,18 @@ class Contender:
             raise Lost(f"the Lease {self.name} is {'gone' if lease is None else f'held by {lease.claim.shown}'}")
         return lease
 
-    def _write(self, lease: Lease | None, claim: Claim) -> Tenure:
+    def _write(self, lease: Lease | None, claim: LeaseClaim) -> HeldLease:
         began = self._clock()
         written = self._leases.create(claim) if lease is None else self._leases.update(lease, claim)
-        self.sighting = Sighting(written.claim, began)
-        return Tenure(claim, began, written)
+        self.sighting = ObservedLease(written.claim, began)
+        return HeldLease(claim, began, written)
 
-    def _first_claim(self, lease: Lease | None) -> Claim:
+    def _first_claim(self, lease: Lease | None) -> LeaseClaim:
         now = micro_time(self._wall_clock())
         transitions = 0
         if lease is not None:
             transitions = lease.claim.transitions + (lease.claim.holder != self.identity)
-        return Claim(self.identity, self._timings.written_duration_s, now, now, transitions)
+        return LeaseClaim(self.identity, self._timings.written_duration_s, now, now, transitions)
 
 
 BEYOND_S = 5.0
@@ -205,9 +205,9 @@ class SingleRun:
     identity: str
     default_s: float
     """How long a Lease lasts that does not say so."""
-    first: Sighting | None = None
+    first: ObservedLease | None = None
 
-    def verdict(self, sighting: Sighting | None, error: Exception | None, waited_s: float) -> Outcome | None:
+    def verdict(self, sighting: ObservedLease | None, error: Exception | None, waited_s: float) -> Outcome | None:
         """What a try comes to that did not get the Lease; None: to another one.
 
         NOT_LEADER when another process was seen to renew the Lease, or to take it; FAILED when no waiting helps, or
@@ -217,11 +217,11 @@ class SingleRun:
         self.first = self.first or foreign
         if foreign is not None and foreign != self.first:
             why = f"the Lease {self.lease} was renewed meanwhile by {foreign.claim.shown}"
-            return Outcome(Standing.NOT_LEADER, why)
+            return Outcome(LeadershipStatus.NOT_LEADER, why)
         if isinstance(error, _HOPELESS):
-            return Outcome(Standing.FAILED, f"the Lease {self.lease} cannot be had: {error}")
+            return Outcome(LeadershipStatus.FAILED, f"the Lease {self.lease} cannot be had: {error}")
         longest_s = BEYOND_S + (self.default_s if self.first is None else self.first.duration_s(self.default_s))
         if waited_s < longest_s:
             return None
         why = f"the Lease {self.lease} could not be had in {longest_s:g} s"
-        return Outcome(Standing.FAILED, why if error is None else f"{why}: {error}")
+        return Outcome(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Protocol
 
 from actuators.http.errors import NotLeader
-from reconciler.leader_election.candidate import Contender, LeaseApi, Lost, SingleRun, utc_now
+from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun, utc_now
 from reconciler.leader_election.clock import clock as boot_clock
-from reconciler.leader_election.leadership import Look, Outcome, Standing
+from reconciler.leader_election.leadership import LeadershipStatus, Look, Outcome
 from reconciler.leader_election.timings import Timings
 
 _log = logging.getLogger("hcloud-reconciler.leadership")
@@ -69,7 +69,7 @@ class Elector:
         self.identity = identity or new_identity()
         self.last_look = Look()
         """Set in the thread that waits, and so never by a renewal."""
-        self._contender = Contender(leases, timings, self.identity, clock, wall_clock)
+        self._contender = LeaseCandidate(leases, timings, self.identity, clock, wall_clock)
         self._timings = timings
         self._clock = clock
         self._draw = draw
@@ -96,7 +96,7 @@ class Elector:
 
     def wait(self, stop: threading.Event) -> bool:
         """Stand by until this process leads, whatever the API does meanwhile. False: ``stop`` was set first."""
-        return self._campaign(stop, lambda _error: None).standing is Standing.LEADING
+        return self._campaign(stop, lambda _error: None).standing is LeadershipStatus.LEADING
 
     def wait_until_leader(self, stop: threading.Event) -> Outcome:
         """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
@@ -124,7 +124,7 @@ class Elector:
         """Try until the lead is had, ``stop`` is set, or ``verdict`` on a try that did not succeed ends it."""
         while not stop.is_set() and not self._closing.is_set():
             if self.is_leader():
-                return Outcome(Standing.LEADING)
+                return Outcome(LeadershipStatus.LEADING)
             began = self._clock()
             pause_s = self._timings.period_s(self._draw())
             if self._keeping is None or not self._keeping.is_alive():  # else it is about to renew, or to give up
@@ -137,7 +137,7 @@ class Elector:
                 if error is None:  # another one has the Lease, which may run out or be given back before
                     pause_s = min(LOOK_SHARE * pause_s, self._contender.free_at - began)
             stop.wait(max(0.0, began + pause_s - self._clock()))
-        return Outcome(Standing.STOPPED, "stopped while it waited for the lead")
+        return Outcome(LeadershipStatus.STOPPED, "stopped while it waited for the lead")
 
     def _try(self) -> Exception | None:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Standing(StrEnum):
+class LeadershipStatus(StrEnum):
     """How waiting for the lead came out."""
 
     LEADING = "leading"
@@ -23,7 +23,7 @@ class Standing(StrEnum):
 class Outcome:
     """How waiting for the lead came out, with one sentence for people where it did not succeed."""
 
-    standing: Standing
+    standing: LeadershipStatus
     why: str = ""
 
 
@@ -64,7 +64,7 @@ class Leadership(Protocol):
         wait for its end; it is for who knows that no write is under way. Takes 2 s at most."""
 
 
-class Unelected:
+class NoElection:
     """Always leads. Implements ``Leadership``."""
 
     @property
@@ -78,7 +78,7 @@ class Unelected:
 
     def wait_until_leader(self, stop: threading.Event) -> Outcome:
         """LEADING, at once."""
-        return Outcome(Standing.STOPPED if stop.is_set() else Standing.LEADING)
+        return Outcome(LeadershipStatus.STOPPED if stop.is_set() else LeadershipStatus.LEADING)
 
     def is_leader(self) -> bool:
         """True."""

@@ -36,7 +36,7 @@ _PARALLEL = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Eyes:
+class Readers:
     """What a pass reads with."""
 
     kubernetes: KubernetesReader
@@ -68,7 +68,7 @@ class Observation:
     ``load_balancer_types``) → the error behind it."""
 
 
-def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = None) -> Observation:
+def observe_world(readers: Readers, settings: Settings, lease_namespace: str | None = None) -> Observation:
     """Everything, read once. Raises an ApiError when the Nodes cannot be listed: without them nothing can be said.
 
     Hetzner's absence is no error here: its sections are incomplete, and the guards know what hangs on that. Nor is a
@@ -78,18 +78,18 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
     """
     services: Section[str, Service] | None = None
     error: ApiError | None = None
-    eyes.begin()
+    readers.begin()
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
-        nodes = pool.submit(observe_nodes, eyes.kubernetes)
-        uid = pool.submit(observe_cluster_uid, eyes.kubernetes)
-        servers = pool.submit(observe_servers, eyes.hetzner)
-        network = pool.submit(observe_network, eyes.hetzner, settings.network)
-        others = pool.submit(observe_controllers, eyes.kubernetes, lease_namespace) if lease_namespace else None
+        nodes = pool.submit(observe_nodes, readers.kubernetes)
+        uid = pool.submit(observe_cluster_uid, readers.kubernetes)
+        servers = pool.submit(observe_servers, readers.hetzner)
+        network = pool.submit(observe_network, readers.hetzner, settings.network)
+        others = pool.submit(observe_controllers, readers.kubernetes, lease_namespace) if lease_namespace else None
         is_off = Controller.SERVICE not in settings.controllers
-        unserved = pool.submit(_unserved, eyes) if is_off else None
+        unserved = pool.submit(_unserved, readers) if is_off else None
         if not is_off:
-            services, error, _ = _services(eyes)
-        reads = _begin(pool, eyes, services, settings)
+            services, error, _ = _services(readers)
+        reads = _begin(pool, readers, services, settings)
     node_section, taken_at = nodes.result()
     server_section, servers_error = servers.result()
     found = network.result()
@@ -103,25 +103,25 @@ def observe_world(eyes: Eyes, settings: Settings, lease_namespace: str | None = 
         services=services,
         unserved=unserved.result() if unserved else None,
         controllers=others.result() if others else None,
-        clocks=eyes.clocks,
+        clocks=readers.clocks,
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
-    observed = _looked_closer(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads))
+    observed = _looked_closer(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
     if lease_namespace is None:
         return observed
-    return replace(observed, snapshot=with_memory(eyes, settings, observed.snapshot, lease_namespace))
+    return replace(observed, snapshot=with_memory(readers, settings, observed.snapshot, lease_namespace))
 
 
-def with_memory(eyes: Eyes, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
+def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
     """``snapshot`` with what the cluster remembers of its project, where nothing else tells whose project it is; else
     as it is, and nobody is asked."""
     if not asks_for_memory(snapshot, settings):
         return snapshot
-    return replace(snapshot, remembered=look_up_memory(eyes.kubernetes, namespace, snapshot.cluster_uid))
+    return replace(snapshot, remembered=look_up_memory(readers.kubernetes, namespace, snapshot.cluster_uid))
 
 
 def observe_again(
-    eyes: Eyes, before: Observation, settings: Settings, kinds: frozenset[str], *, is_last: bool = False
+    readers: Readers, before: Observation, settings: Settings, kinds: frozenset[str], *, is_last: bool = False
 ) -> Observation:
     """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
 
@@ -135,54 +135,54 @@ def observe_again(
     touched = frozenset(kind.partition(".")[0] for kind in kinds)
     node_section, services, error = old.nodes, old.services, before.failures.get("services")
     moments: list[datetime] = []
-    eyes.begin()
+    readers.begin()
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
-        nodes = pool.submit(observe_nodes, eyes.kubernetes) if "node" in touched else None
-        network = pool.submit(observe_network, eyes.hetzner, settings.network) if "route" in touched else None
+        nodes = pool.submit(observe_nodes, readers.kubernetes) if "node" in touched else None
+        network = pool.submit(observe_network, readers.hetzner, settings.network) if "route" in touched else None
         # What is read again in any case does not wait for what the Services want by now.
-        reads = dict(_begin(pool, eyes, None, settings, before=old, touched=touched))
+        reads = dict(_begin(pool, readers, None, settings, before=old, touched=touched))
         if "service" in touched and services is not None:
-            found, error, read_at = _services(eyes)
+            found, error, read_at = _services(readers)
             services = _without_latecomers(services, found)
             moments += [read_at] if read_at else []
-        reads |= _begin(pool, eyes, services, settings, before=old)
+        reads |= _begin(pool, readers, services, settings, before=old)
     if nodes is not None:
         found_nodes, read_at = nodes.result()
         node_section = _without_latecomers(node_section, found_nodes)
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
     # Clocks that differed once differ for the whole pass: what was read by a wrong one may still stand.
-    clocks = old.clocks if old.clocks.differ else eyes.clocks
+    clocks = old.clocks if old.clocks.differ else readers.clocks
     snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=clocks)
     failures = _failures(before.failures, {"services": error})
     if network is None:
-        return _confirmed(eyes, settings, _finish(eyes, settings, Observation(snapshot, failures), reads), most)
+        return _confirmed(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads), most)
     found_network = network.result()
     routes = _of_interest(found_network.routes, settings)
     snapshot = replace(snapshot, network=found_network.network, routes=routes)
     observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
-    return _looked_closer(eyes, settings, _finish(eyes, settings, observation, reads), most)
+    return _looked_closer(readers, settings, _finish(readers, settings, observation, reads), most)
 
 
-def _services(eyes: Eyes) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
+def _services(readers: Readers) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
     """The Services, the error that kept them from being read, and the API server's time when they were."""
     try:
-        section, read_at = observe_services(eyes.kubernetes)
+        section, read_at = observe_services(readers.kubernetes)
     except ApiError as error:
         return Section.missing(str(error)), error, None
     return section, None, read_at
 
 
-def _unserved(eyes: Eyes) -> Section[str, Service] | None:
+def _unserved(readers: Readers) -> Section[str, Service] | None:
     """The Services where nobody looks after them: only to tell who waits in vain. None where they cannot be had, as
     where there is no right to them, which nobody needs who has switched that part off."""
-    section, error, _ = _services(eyes)
+    section, error, _ = _services(readers)
     return None if error else section
 
 
 def _begin(
     pool: ThreadPoolExecutor,
-    eyes: Eyes,
+    readers: Readers,
     services: Section[str, Service] | None,
     settings: Settings,
     *,
@@ -192,13 +192,13 @@ def _begin(
     """Part → its reading: of what some Service needs, and of what was read ``before`` and changes have touched."""
     found, defaults = tuple(services or ()), settings.balancer_defaults
     reads: dict[str, Future[Any]] = {}
-    may_be_left = services is not None and (bool(settings.undo_window) or eyes.left.may_be)
+    may_be_left = services is not None and (bool(settings.undo_window) or readers.left.may_be)
     needs_balancers = may_be_left or any(map(matters, found))
     if _is_due(before.load_balancers if before else None, is_needed=needs_balancers, is_touched="lb" in touched):
-        reads["load_balancers"] = pool.submit(observe_load_balancers, eyes.hetzner)
+        reads["load_balancers"] = pool.submit(observe_load_balancers, readers.hetzner)
     used = any(uses_certificates(service, defaults) for service in found)
     if _is_due(before.certificates if before else None, is_needed=used, is_touched="certificate" in touched):
-        reads["certificates"] = pool.submit(observe_certificates, eyes.hetzner)
+        reads["certificates"] = pool.submit(observe_certificates, readers.hetzner)
     return reads
 
 
@@ -212,29 +212,33 @@ def _is_due(before: Section[int, Any] | None, *, is_needed: bool, is_touched: bo
     return is_needed if before is None else is_touched
 
 
-def _finish(eyes: Eyes, settings: Settings, observation: Observation, reads: Mapping[str, Future[Any]]) -> Observation:
+def _finish(
+    readers: Readers, settings: Settings, observation: Observation, reads: Mapping[str, Future[Any]]
+) -> Observation:
     """``observation`` with what was read for the sake of Services, and the types that they ask for."""
     results = {part: read.result() for part, read in reads.items()}
     sections: dict[str, Any] = {part: section for part, (section, _) in results.items()}
     snapshot = replace(observation.snapshot, **sections)
-    eyes.left.saw(snapshot)
+    readers.left.saw(snapshot)
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
-    types, error = _types(eyes, settings, snapshot, failures.get("load_balancers"))
+    types, error = _types(readers, settings, snapshot, failures.get("load_balancers"))
     return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
 
 
-def _looked_closer(eyes: Eyes, settings: Settings, observation: Observation, most: int = MOST_AT_ONCE) -> Observation:
+def _looked_closer(
+    readers: Readers, settings: Settings, observation: Observation, most: int = MOST_AT_ONCE
+) -> Observation:
     """``observation`` with what only hangs on what it lacks: first who is in the network, then servers by their ids."""
-    return _confirmed(eyes, settings, _with_members(eyes, settings, observation), most)
+    return _confirmed(readers, settings, _with_members(readers, settings, observation), most)
 
 
-def _confirmed(eyes: Eyes, settings: Settings, observation: Observation, most: int) -> Observation:
+def _confirmed(readers: Readers, settings: Settings, observation: Observation, most: int) -> Observation:
     """``observation`` with what is known by id of servers that the list lacks. Nobody is asked for twice in a pass, and
     what there was no room for at first is asked for after each round."""
-    return replace(observation, snapshot=eyes.confirmer.confirm(observation.snapshot, settings, most))
+    return replace(observation, snapshot=readers.confirmer.confirm(observation.snapshot, settings, most))
 
 
-def _with_members(eyes: Eyes, settings: Settings, observation: Observation) -> Observation:
+def _with_members(readers: Readers, settings: Settings, observation: Observation) -> Observation:
     """``observation`` with who is in the network, as far as something hangs on it; else as it is.
 
     It is asked anew each time, as the removal of a route has no other proof that nobody has its gateway.
@@ -245,12 +249,12 @@ def _with_members(eyes: Eyes, settings: Settings, observation: Observation) -> O
         return observation
     if "servers" in failures:  # an API that has just failed is not asked for more
         return replace(observation, snapshot=replace(snapshot, members=Section.missing(str(failures["servers"]))))
-    members, error = observe_members(eyes.hetzner, network.id)
+    members, error = observe_members(readers.hetzner, network.id)
     return Observation(replace(snapshot, members=members), _failures(failures, {"members": error}))
 
 
 def _types(
-    eyes: Eyes, settings: Settings, snapshot: Snapshot, gap: ApiError | None
+    readers: Readers, settings: Settings, snapshot: Snapshot, gap: ApiError | None
 ) -> tuple[Mapping[str, BalancerType] | Unknown, ApiError | None]:
     """What is to be known of types: the catalogue is looked at only for one that no load balancer has (LB-2)."""
     services, balancers = snapshot.services, snapshot.load_balancers
@@ -262,7 +266,7 @@ def _types(
         return present, None
     if gap is not None:  # an API that has just failed is not asked for more
         return Unknown(str(gap)), None
-    found, error = eyes.catalogue.look_up(eyes.hetzner, wanted, snapshot.taken_at)
+    found, error = readers.catalogue.look_up(readers.hetzner, wanted, snapshot.taken_at)
     return (found if isinstance(found, Unknown) else {**found, **present}), error
 
 

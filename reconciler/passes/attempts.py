@@ -127,7 +127,7 @@ class Attempts:
         final = self.final(change)
         if final is not None:
             return Line(change, NOT_SEEN) if isinstance(final.outcome, Applied) else Line(final.change, final.outcome)
-        if change.ruling.verdict is not Verdict.ALLOWED:
+        if change.decision.verdict is not Verdict.ALLOWED:
             return Line(change)
         last = self.by_key[change.key][-1] if change.key in self.by_key else None
         if last is not None and last.is_of(change) and isinstance(last.outcome, Pending):

@@ -19,13 +19,13 @@ from desired.model.snapshot import Snapshot
 from desired.model.suspension import Bar, Suspension
 from desired.plan.approval import Approval
 from desired.plan.change import Change, Hold, Note, NoteKind, Plan
-from desired.plan.ordering import urgent
+from desired.plan.ordering import not_preemptible
 from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
 from reconciler.observe.kubernetes import observe_approvals
-from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
+from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.attempts import Attempts
-from reconciler.passes.rounds import Acting, Judged, apply_round
+from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
 from reconciler.result import Cost, Explained, Line, Report, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.backed_off import as_tried
@@ -42,10 +42,10 @@ _OF_CLUSTER = "services"
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class PlanContext:
     """What a pass needs to plan: readers, settings, and where approvals are kept."""
 
-    eyes: Eyes
+    readers: Readers
     settings: Settings
     namespace: str
     approved: tuple[str, ...] = ()
@@ -58,33 +58,33 @@ class Looking:
     """Scope → what is held against all of its changes in that pass."""
 
 
-def plan_once(looking: Looking) -> Report:
+def plan_once(plan_context: PlanContext) -> Report:
     """The plan of the world as it is. Sends nothing but reads; never raises an ApiError."""
     try:
-        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+        observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
-        return Report(errors=(str(error),), cost=_cost(looking.eyes))
-    return _report(looking, observation, _judge(looking, observation.snapshot).plan)
+        return Report(errors=(str(error),), cost=_cost(plan_context.readers))
+    return _report(plan_context, observation, _judge(plan_context, observation.snapshot).plan)
 
 
-def explain_once(looking: Looking, key: str) -> Explained:
+def explain_once(plan_context: PlanContext, key: str) -> Explained:
     """Everything that decides now on the Node or Service with this key. Sends nothing but reads; never raises an
     ApiError."""
-    from desired.explanation.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
+    from desired.explain.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
     try:
-        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+        observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
-        return Explained(key, Report(errors=(str(error),), cost=_cost(looking.eyes)))
-    snapshot, plan = observation.snapshot, _judge(looking, observation.snapshot).plan
-    report = _report(looking, observation, plan)
-    found = explain_object(key, snapshot, looking.settings, plan)
+        return Explained(key, Report(errors=(str(error),), cost=_cost(plan_context.readers)))
+    snapshot, plan = observation.snapshot, _judge(plan_context, observation.snapshot).plan
+    report = _report(plan_context, observation, plan)
+    found = explain_object(key, snapshot, plan_context.settings, plan)
     if isinstance(found, str):
         return Explained(key, replace(report, errors=(*report.errors, found)))
     return Explained(key, report, found)
 
 
-def converge(looking: Looking, acting: Acting) -> Report:
+def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     """The report of a whole pass: what was applied, and what is left in a plan that was observed afterwards.
 
     Never raises an ApiError. When the world cannot be observed any more after a write, that is an error, and what was
@@ -93,32 +93,32 @@ def converge(looking: Looking, acting: Acting) -> Report:
     attempts = Attempts()
     observation: Observation | None = None
     try:
-        suspensions, bars = looking.withheld(), looking.barred()
-        observation = observe_world(looking.eyes, looking.settings, looking.namespace)
+        suspensions, bars = plan_context.withheld(), plan_context.barred()
+        observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
         observation = _remembering(observation, suspensions, bars, frozenset())
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
-        judged = _judge(looking, observation.snapshot)
+        judged = _judge(plan_context, observation.snapshot)
         for turn in range(ROUNDS):
-            if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
+            if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
             if turn == 0:  # what a pass writes is no witness of whose project it is
-                known = frozenset(witnesses(observation.snapshot, looking.settings))
+                known = frozenset(witnesses(observation.snapshot, plan_context.settings))
                 observation = replace(observation, snapshot=replace(observation.snapshot, at_first=known))
             is_last = turn == ROUNDS - 1
-            kinds = apply_round(judged, observation.snapshot, acting, attempts, is_last=is_last)
-            seen_again = observe_again(looking.eyes, observation, looking.settings, kinds, is_last=is_last)
+            kinds = apply_round(judged, observation.snapshot, apply_context, attempts, is_last=is_last)
+            seen_again = observe_again(plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last)
             observation = _remembering(seen_again, suspensions, bars, attempts.failed)
-            judged = _judge(looking, observation.snapshot)
-        seen = _report(looking, observation, judged.plan)
+            judged = _judge(plan_context, observation.snapshot)
+        seen = _report(plan_context, observation, judged.plan)
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
-        _tell(looking, acting, tried, first, observation.snapshot, judged)
-        _remember(looking, acting, tried, observation.snapshot)
+        _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
+        _remember(plan_context, apply_context, tried, observation.snapshot)
     except ApiError as error:
-        report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(looking.eyes))
+        report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(plan_context.readers))
         return replace(report, snapshot=observation.snapshot if observation else None)
-    left = _left(attempts, observation, judged.plan, acting)
-    return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(looking.eyes))
+    left = _left(attempts, observation, judged.plan, apply_context)
+    return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(plan_context.readers))
 
 
 def _remembering(
@@ -131,41 +131,46 @@ def _remembering(
     return replace(observation, snapshot=replace(snapshot, failed=failed))
 
 
-def is_over(plan: Plan, attempts: Attempts, acting: Acting, turn: int) -> bool:
+def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:
     """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
     it is called for elsewhere and only what gives way is left."""
-    if acting.stop.is_set():
+    if apply_context.stop.is_set():
         return True
     todo = attempts.todo(plan)
-    return not (urgent(todo) if turn and acting.is_called() else todo)
+    return not (not_preemptible(todo) if turn and apply_context.is_called() else todo)
 
 
 def _tell(
-    looking: Looking, acting: Acting, tried: tuple[Line, ...], first: Snapshot, last: Snapshot, judged: Judged
+    plan_context: PlanContext,
+    apply_context: ApplyContext,
+    tried: tuple[Line, ...],
+    first: Snapshot,
+    last: Snapshot,
+    judged: JudgedPlan,
 ) -> None:
     """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well."""
     plan, tried = as_tried(judged.plan, tried, last)
     done = tuple(on_pass(tried, first, plan))
     for event in done:
-        acting.events.send(event, last.taken_at)
-    held = warnings(plan, last, looking.settings, looking.approve_flags, tried, judged.desired)
-    acting.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
-    if acting.conditions is not None and not acting.stop.is_set():
-        acting.conditions.write(tuple(conditions_due(plan, last, looking.settings, tried)))
+        apply_context.events.send(event, last.taken_at)
+    held = warnings(plan, last, plan_context.settings, plan_context.approve_flags, tried, judged.desired)
+    apply_context.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
+    if apply_context.conditions is not None and not apply_context.stop.is_set():
+        apply_context.conditions.write(tuple(conditions_due(plan, last, plan_context.settings, tried)))
 
 
-def _remember(looking: Looking, acting: Acting, tried: Collection[Line], last: Snapshot) -> None:
+def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Collection[Line], last: Snapshot) -> None:
     """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan."""
-    if acting.stop.is_set() or looking.settings.only:
+    if apply_context.stop.is_set() or plan_context.settings.only:
         return
-    acting.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
+    apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
 
 
 def _left(
-    attempts: Attempts, observation: Observation, plan: Plan, acting: Acting
+    attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext
 ) -> Callable[[Change], Outcome | None]:
     """What to say of a change that is allowed and was not carried out."""
-    if acting.stop.is_set():
+    if apply_context.stop.is_set():
         return lambda _change: Skipped(STOPPED)
     if fatal_errors(observation, plan):
         return lambda _change: None
@@ -204,23 +209,23 @@ def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
 
 
-def _judge(looking: Looking, snapshot: Snapshot) -> Judged:
+def _judge(plan_context: PlanContext, snapshot: Snapshot) -> JudgedPlan:
     """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
-    desired = compute_desired(snapshot, looking.settings)
-    plan = diff(snapshot, desired, looking.settings)
-    judged = judge(plan, snapshot, looking.settings, looking.approved, desired)
+    desired = compute_desired(snapshot, plan_context.settings)
+    plan = diff(snapshot, desired, plan_context.settings)
+    judged = judge(plan, snapshot, plan_context.settings, plan_context.approved, desired)
     approvals: Mapping[str, Approval] = {}
     if any(not hold.approved for hold in judged.holds):
         try:
             now, differ = snapshot.taken_at, snapshot.clocks.differ
-            found = observe_approvals(looking.eyes.kubernetes, looking.namespace)
+            found = observe_approvals(plan_context.readers.kubernetes, plan_context.namespace)
             approvals = {approval.hash: approval for approval in found if approval.counts(now, clocks_differ=differ)}
             why = _notes_on_void(found, judged.holds, now, clocks_differ=differ)
         except ApiError as error:
             why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(plan, snapshot, looking.settings, (*looking.approved, *approvals), desired)
-    return Judged(restrict(judged, looking.settings.only, tuple(_known_keys(snapshot))), approvals, desired)
+        judged = judge(plan, snapshot, plan_context.settings, (*plan_context.approved, *approvals), desired)
+    return JudgedPlan(restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), approvals, desired)
 
 
 def _known_keys(snapshot: Snapshot) -> Iterator[str]:
@@ -250,7 +255,7 @@ def _notes_on_void(
     )
 
 
-def _report(looking: Looking, observation: Observation, plan: Plan) -> Report:
+def _report(plan_context: PlanContext, observation: Observation, plan: Plan) -> Report:
     """What is to be said of a plan of which nothing was applied."""
     return Report(
         snapshot=observation.snapshot,
@@ -258,16 +263,16 @@ def _report(looking: Looking, observation: Observation, plan: Plan) -> Report:
         notes=plan.notes,
         holds=tuple(hold for hold in plan.holds if not hold.approved),
         errors=all_errors(observation, plan),
-        cost=_cost(looking.eyes),
-        approve_flags=looking.approve_flags,
+        cost=_cost(plan_context.readers),
+        approve_flags=plan_context.approve_flags,
     )
 
 
-def _cost(eyes: Eyes) -> Cost:
-    limit = eyes.hetzner.rate_limit
+def _cost(readers: Readers) -> Cost:
+    limit = readers.hetzner.rate_limit
     return Cost(
-        eyes.kubernetes.requests.total,
-        eyes.hetzner.requests.total,
+        readers.kubernetes.requests.total,
+        readers.hetzner.requests.total,
         limit.remaining if limit else None,
         limit.limit if limit else None,
     )

@@ -231,7 +231,7 @@ class History:
 def _had_its_turn(line: Line) -> bool:
     """Whether the change was sent, or could have been but for another rule."""
     if line.outcome is None:
-        return line.change.ruling.rule != QUOTA
+        return line.change.decision.rule != QUOTA
     return not isinstance(line.outcome, Skipped)
 
 

@@ -48,7 +48,7 @@ class Pace:
         waits = [interval_s, *([] if self.retry_in_s is None else [self.retry_in_s])]
         waits += [
             due_in_s if rule == BACK_OFF else max(due_in_s, gap_left_s)
-            for rule, due_in_s in ((line.change.ruling.rule, line.change.ruling.due_in_s) for line in report.lines)
+            for rule, due_in_s in ((line.change.decision.rule, line.change.decision.due_in_s) for line in report.lines)
             if due_in_s is not None
         ]
         if unlucky:
@@ -127,7 +127,7 @@ def went_wrong(report: Report) -> bool:
 def said(report: Report) -> Said:
     """What is compared of a report: what is left. That a wait is shorter by now is no news."""
     changes = (line.change for line in report.lines if not isinstance(line.outcome, Applied))
-    timeless = tuple(change.ruled(replace(change.ruling, due_in_s=None)) for change in changes)
+    timeless = tuple(change.ruled(replace(change.decision, due_in_s=None)) for change in changes)
     return Said(report.result, report.errors, timeless, report.notes)
 
 

@@ -52,7 +52,7 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class ApplyContext:
     """What a pass needs to act. A dry run has none of this."""
 
     actuators: Mapping[str, Actuator]
@@ -69,7 +69,7 @@ class Acting:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPlan:
     """A plan with verdicts, and what lets held changes of it pass."""
 
     plan: Plan
@@ -80,7 +80,7 @@ class Judged:
 
 
 def apply_round(
-    judged: Judged, snapshot: Snapshot, acting: Acting, attempts: Attempts, *, is_last: bool = False
+    judged: JudgedPlan, snapshot: Snapshot, apply_context: ApplyContext, attempts: Attempts, *, is_last: bool = False
 ) -> frozenset[str]:
     """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
 
@@ -88,15 +88,15 @@ def apply_round(
     stops when the pass is called for elsewhere, and when only that keeps the next round of this one from beginning.
     What a person let through is carried out whole.
     """
-    _use_up_approvals(judged, snapshot, acting, attempts)
+    _use_up_approvals(judged, snapshot, apply_context, attempts)
     todo = bridged(attempts.todo(judged.plan), judged.plan)
-    acting.progress.begin(todo)
+    apply_context.progress.begin(todo)
 
     def done(change: Change, outcome: Outcome) -> None:
-        acting.progress.done(change, outcome)
+        apply_context.progress.done(change, outcome)
         event = on_outcome(change, outcome, snapshot)
         if event is not None:
-            acting.events.send(event, snapshot.taken_at)
+            apply_context.events.send(event, snapshot.taken_at)
 
     is_awaited = not is_last and attempts.has_more(judged.plan)
     approved = frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys)
@@ -105,20 +105,26 @@ def apply_round(
         if change.key in approved:  # the approval is used up: what was left would have to be approved anew
             return False
         # A new load balancer may have got the address to which a dead route leads: then it would not be ours any more.
-        return acting.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
+        return apply_context.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
 
     try:
         outcomes = apply(
-            todo, snapshot, acting.actuators, stop=acting.stop, done=done, yields=yields, barred=attempts.barred
+            todo,
+            snapshot,
+            apply_context.actuators,
+            stop=apply_context.stop,
+            done=done,
+            yields=yields,
+            barred=attempts.barred,
         )
     finally:
-        acting.progress.end()
+        apply_context.progress.end()
     for change in todo:
         attempts.add(judged.plan.by_key[change.key], outcomes[change.key])
     return frozenset(change.kind for change in todo if not isinstance(outcomes[change.key], Skipped))
 
 
-def _use_up_approvals(judged: Judged, snapshot: Snapshot, acting: Acting, attempts: Attempts) -> None:
+def _use_up_approvals(judged: JudgedPlan, snapshot: Snapshot, apply_context: ApplyContext, attempts: Attempts) -> None:
     todo = attempts.todo(judged.plan)
     for hold in judged.plan.holds:
         approval = judged.approvals.get(hold.hash)
@@ -126,7 +132,7 @@ def _use_up_approvals(judged: Judged, snapshot: Snapshot, acting: Acting, attemp
         if approval is None or not held:
             continue
         try:
-            acting.use_up(approval, snapshot.taken_at)
+            apply_context.use_up(approval, snapshot.taken_at)
         except ApiError as error:
             for change in held:
                 attempts.withdraw(change, f"its approval could not be marked as used: {error}")

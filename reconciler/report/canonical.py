@@ -25,7 +25,7 @@ from desired.model.load_balancer import (
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
-from desired.model.to_builtins import plain
+from desired.model.to_builtins import to_builtins
 from desired.plan.change import Change, Claimed, LostNode, NodeIdentity, State
 from desired.section import UNMANAGED, Unmanaged
 
@@ -42,7 +42,7 @@ _SINGLE = {
 
 
 def as_json(value: object) -> Any:
-    """``value`` in JSON values as ``plain`` gives them, but without the members that nobody asked for."""
+    """``value`` in JSON values as ``to_builtins`` gives them, but without the members that nobody asked for."""
     return _asked(_nested(value))
 
 
@@ -68,7 +68,7 @@ def by_type(addresses: Iterable[NodeAddress]) -> dict[str, str]:
 
 
 def _nested(value: object) -> Any:
-    """``plain``, but UNMANAGED stays what it is."""
+    """``to_builtins``, but UNMANAGED stays what it is."""
     match value:
         case Unmanaged():
             return value
@@ -78,7 +78,7 @@ def _nested(value: object) -> Any:
             return [_nested(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _nested(getattr(value, field.name)) for field in fields(value) if field.compare}
-    return plain(value)
+    return to_builtins(value)
 
 
 def _asked(nested: Any) -> Any:
@@ -110,7 +110,7 @@ def _canonical(state: State | None, field: str) -> Nested:
         case NodeIdentity():
             return {
                 **({"provider_id": state.provider_id} if state.provider_id else {}),
-                "labels": plain(state.labels),
+                "labels": to_builtins(state.labels),
                 "taints": {f"{taint.key}:{taint.effect}": taint.value or "" for taint in state.taints},
                 "addresses": by_type(state.addresses),
             }
@@ -129,13 +129,13 @@ def _canonical(state: State | None, field: str) -> Nested:
         case LostNode() | Claimed():
             return _known_by(state, field)
         case _:
-            return {"labels": plain(state)}
+            return {"labels": to_builtins(state)}
 
 
 def _leaf(state: str | bool | KnownAfterApply | IPv4Address | NetworkCondition) -> Any:
     """``False (RouteCreated)`` for a condition: its message follows from these."""
     if not isinstance(state, NetworkCondition):
-        return plain(state)
+        return to_builtins(state)
     return f"{state.status} ({state.reason})" if state.reason else state.status
 
 
@@ -146,7 +146,7 @@ def _known_by(state: State | None, field: str) -> Nested:
             return {
                 **({"provider_id": identity.provider_id} if identity.provider_id else {}),
                 "addresses": by_type(identity.addresses),
-                "not_ready_since": plain(proof.not_ready_since),
+                "not_ready_since": to_builtins(proof.not_ready_since),
             }
         case Claimed(finalizer, ingress):
             return {"finalizer": finalizer or None, "ingress": [_ingress(entry) for entry in ingress]}
@@ -160,7 +160,7 @@ def _known_by(state: State | None, field: str) -> Nested:
                 "targets": _targets(state),
             }
         case Listener():
-            return {"protocol": plain(state.protocol), "destination_port": state.destination_port}
+            return {"protocol": to_builtins(state.protocol), "destination_port": state.destination_port}
     return dict(_asked(_canonical(state, field)))
 
 

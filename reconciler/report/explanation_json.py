@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, assert_never
 
-from desired.explanation.node import Explanation
-from desired.explanation.service import ServiceExplanation
+from desired.explain.node import Explanation
+from desired.explain.service import ServiceExplanation
 from desired.section import Present
 from reconciler import __version__
 from reconciler.report.escaping import json_text

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.guards import Word
+from desired.explain.fact import Fact, Rule
+from desired.explain.guards import Word
 from desired.guards.anchor import Anchor, AnchorState
 from desired.plan.change import Hold, Note, Verdict
 from reconciler.report.escaping import visible

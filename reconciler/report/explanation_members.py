@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from desired.explanation.fact import Fact
-from desired.explanation.guards import Word
+from desired.explain.fact import Fact
+from desired.explain.guards import Word
 from desired.guards.anchor import Anchor
 from reconciler.report.json_report import hold_as_json
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from desired.explanation.match import ServerMatch
-from desired.explanation.node import Explanation
-from desired.explanation.routes import NodeRoutes, RouteFact
+from desired.explain.node import Explanation
+from desired.explain.routes import NodeRoutes, RouteFact
+from desired.explain.stage import ServerMatch
 from desired.guards.nodes import NodeLosses
 from desired.model.snapshot import Server
 from reconciler.report.explanation_members import anchor_as_json, fact_as_json, word_as_json
@@ -94,7 +94,7 @@ def _route(fact: RouteFact) -> Mapping[str, Any]:
     return {
         "destination": fact.destination,
         "standing": fact.standing.value if fact.standing else None,
-        "fate": fact.fate.value if fact.fate else None,
+        "fate": fact.action.value if fact.action else None,
         "value": str(fact.value) if fact.value else None,
         "wanted": str(fact.wanted) if fact.wanted else None,
         "why": fact.why,

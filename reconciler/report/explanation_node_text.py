@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from desired.explanation.match import ServerMatch
-from desired.explanation.node import Explanation
-from desired.explanation.routes import NodeRoutes, RouteFact
-from desired.explanation.stage import Stage
-from desired.routes.claims import FAILING, Standing
+from desired.explain.node import Explanation
+from desired.explain.routes import NodeRoutes, RouteFact
+from desired.explain.stage import ServerMatch, Stage
+from desired.routes.claims import FAILING, RouteStatus
 from reconciler.report.explanation_lines import (
     Row,
     anchor_line,
@@ -117,9 +116,9 @@ def _route(fact: RouteFact) -> Row:
     sign, tone = mark(value, wanted)
     if sign == " " and fact.standing in FAILING:
         sign, tone = "!", Tone.BAD
-    elif sign == " " and fact.standing is Standing.WAITING:
+    elif sign == " " and fact.standing is RouteStatus.WAITING:
         sign, tone = "?", Tone.WARNING
     elif fact.standing is None and sign == " ":
         tone = Tone.DETAIL
-    word = fact.standing or fact.fate or "-"
+    word = fact.standing or fact.action or "-"
     return Row(sign, tone, (fact.destination, word, sides(value, wanted), fact.why))

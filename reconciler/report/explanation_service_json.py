@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from desired.explanation.balancer import FoundBalancer
-from desired.explanation.certificates import CertificateFact
-from desired.explanation.listeners import ListenerFact
-from desired.explanation.members import MemberFact
-from desired.explanation.options import OptionFact
-from desired.explanation.service import ServiceExplanation
+from desired.explain.certificates import CertificateFact
+from desired.explain.listeners import ListenerFact
+from desired.explain.load_balancer import FoundBalancer
+from desired.explain.members import MemberFact
+from desired.explain.options import OptionFact
+from desired.explain.service import ServiceExplanation
 from desired.model.load_balancer import NO_LIMIT, CloudBalancer
-from desired.model.to_builtins import plain
+from desired.model.to_builtins import to_builtins
 from reconciler.report.explanation_members import anchor_as_json, fact_as_json, word_as_json
 from reconciler.report.json_report import change_as_json, note_as_json
 from reconciler.result import Line
@@ -79,10 +79,10 @@ def _balancer(balancer: CloudBalancer | None) -> Mapping[str, Any] | None:
         "type": kind.name,
         "location": spec.location,
         "network_zone": spec.zone,
-        "ipv4": plain(balancer.ipv4),
-        "ipv6": plain(balancer.ipv6),
+        "ipv4": to_builtins(balancer.ipv4),
+        "ipv6": to_builtins(balancer.ipv6),
         "public": spec.public_interface is True,
-        "private": [{"network": place.network_id, "ip": plain(place.ip)} for place in balancer.attachments],
+        "private": [{"network": place.network_id, "ip": to_builtins(place.ip)} for place in balancer.attachments],
         "protected": balancer.is_protected,
         "ports": len(spec.listeners),
         "max_ports": _limit(kind.max_services),

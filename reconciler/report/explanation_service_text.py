@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from desired.annotations.parsing import Origin
 from desired.annotations.table import PREFIX
-from desired.explanation.balancer import FoundBalancer
-from desired.explanation.certificates import CertificateFact
-from desired.explanation.listeners import ListenerFact
-from desired.explanation.members import MemberFact
-from desired.explanation.options import OptionFact
-from desired.explanation.pending import Wait
-from desired.explanation.service import ServiceExplanation
-from desired.explanation.service_stage import ServiceStage
+from desired.explain.certificates import CertificateFact
+from desired.explain.listeners import ListenerFact
+from desired.explain.load_balancer import FoundBalancer
+from desired.explain.members import MemberFact
+from desired.explain.options import OptionFact
+from desired.explain.pending import Wait
+from desired.explain.service import ServiceExplanation
+from desired.explain.service_stage import ServiceStage
 from desired.model.load_balancer import NO_LIMIT, CloudBalancer, Health
 from desired.names import LABEL_SERVICE_UID
 from reconciler.report.explanation_lines import Row, anchor_line, facts, mark, note_lines, section, sides, table, words

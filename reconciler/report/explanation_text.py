@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from desired.explanation.node import Explanation
-from desired.explanation.service import ServiceExplanation
+from desired.explain.node import Explanation
+from desired.explain.service import ServiceExplanation
 from reconciler.report.escaping import visible
 from reconciler.report.explanation_node_text import STAGE_TONES, node_lines
 from reconciler.report.explanation_service_text import SERVICE_STAGE_TONES, service_lines

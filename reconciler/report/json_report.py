@@ -65,7 +65,7 @@ def _section(name: str, section: Section[Any, Any]) -> Mapping[str, Any]:
 def change_as_json(line: Line) -> Mapping[str, Any]:
     """One change with its verdict and outcome."""
     change = line.change
-    ruling = change.ruling
+    decision = change.decision
     return {
         "key": change.key,
         "kind": change.kind,
@@ -77,10 +77,10 @@ def change_as_json(line: Line) -> Mapping[str, Any]:
         "consequences": list(change.consequences),
         "owner": change.owner,
         "depends_on": list(change.depends_on),
-        "verdict": ruling.verdict.value,
-        "rule": ruling.rule,
-        "why": ruling.why or None,
-        "due_in_s": ruling.due_in_s,
+        "verdict": decision.verdict.value,
+        "rule": decision.rule,
+        "why": decision.why or None,
+        "due_in_s": decision.due_in_s,
         "outcome": _outcome(line.outcome),
     }
 

@@ -135,19 +135,19 @@ def _size(section: Section[Any, Any]) -> str:
 def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
     """One change: what, why, what keeps it, what it costs, and which ``fields`` it is about; but not those of what is
     refused, as nobody can let that pass."""
-    change, ruling = line.change, line.change.ruling
+    change, decision = line.change, line.change.decision
     symbol = _symbol(change)
     yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
     yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
-    if ruling.verdict is Verdict.HELD:
-        yield TextLine(f"      held by {ruling.rule}, see below", _TONES[symbol])
-    elif ruling.why:
+    if decision.verdict is Verdict.HELD:
+        yield TextLine(f"      held by {decision.rule}, see below", _TONES[symbol])
+    elif decision.why:
         yield TextLine(
-            f"      {ruling.verdict} by {ruling.rule}: {ruling.why}{shown_due(ruling.due_in_s)}", _TONES[symbol]
+            f"      {decision.verdict} by {decision.rule}: {decision.why}{shown_due(decision.due_in_s)}", _TONES[symbol]
         )
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
-    for field in field_changes(change) if fields and ruling.verdict is not Verdict.REFUSED else ():
+    for field in field_changes(change) if fields and decision.verdict is not Verdict.REFUSED else ():
         yield TextLine(f"      {field.path}: {_side(field.before, field.after)} -> {_side(field.after, field.before)}")
 
 
@@ -177,7 +177,7 @@ def _fate(line: Line) -> str:
             return f"  skipped: {reason}"
         case Failed(error):
             return f"  FAILED: {error}"
-    verdict = line.change.ruling.verdict
+    verdict = line.change.decision.verdict
     return "" if verdict is Verdict.ALLOWED else f"  {verdict}"
 
 
@@ -257,7 +257,7 @@ _EXPLANATION = {
 
 
 def _symbol(change: Change) -> str:
-    match change.ruling.verdict:
+    match change.decision.verdict:
         case Verdict.HELD | Verdict.REFUSED:
             return "!"
         case Verdict.WAITING:

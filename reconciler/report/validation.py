@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from desired.annotations.claims import Judgement
+from desired.annotations.claims import ClaimCheck
 from reconciler import __version__
 from reconciler.report.escaping import json_text, visible
 from reconciler.report.json_report import FORMAT_VERSION
@@ -12,7 +12,7 @@ from reconciler.report.text_report import TextLine, Tone
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """Where in which file something stands."""
 
     file: str
@@ -31,11 +31,11 @@ class Place:
 class JudgedService:
     """A Service of type LoadBalancer and what is to be said of it."""
 
-    place: Place
+    place: FilePlace
     namespace: str | None
     """None when the manifest leaves it to whoever applies it."""
     name: str
-    judgement: Judgement
+    judgement: ClaimCheck
 
     @property
     def key(self) -> str:
@@ -54,7 +54,7 @@ class Unreadable:
 
     def __str__(self) -> str:
         file = "stdin" if self.file == "-" else self.file
-        return file if self.document is None else str(Place(self.file, self.document))
+        return file if self.document is None else str(FilePlace(self.file, self.document))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from desired.model.route import parse_route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import FLAPPING
-from desired.nodes.desired import is_joining
+from desired.nodes.desired import is_uninitialized
 from desired.plan.change import Change, Hold, NoteKind, Plan, Verdict
 from desired.planner import DesiredState
 from reconciler.result import Line, approve_command
@@ -105,7 +105,7 @@ def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> I
 def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     for note in plan.notes:
         node = snapshot.node(note.key)
-        if node is not None and note.kind in _REASONS and (is_joining(node) or note.kind in _LASTING):
+        if node is not None and note.kind in _REASONS and (is_uninitialized(node) or note.kind in _LASTING):
             yield Event(subject_of(node), EventType.WARNING, _REASONS[note.kind], note.text)
 
 
@@ -114,12 +114,12 @@ def _suspensions(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     flapping: dict[Subject, list[Change]] = {}
     for change in plan.changes:
         owner = snapshot.node(change.owner) or snapshot.service(change.owner)
-        is_cause = change.ruling.rule == FLAPPING and suspension_of(change, snapshot) is not None
+        is_cause = change.decision.rule == FLAPPING and suspension_of(change, snapshot) is not None
         if owner is not None and is_cause:
             flapping.setdefault(subject_of(owner), []).append(change)
     for subject, (first, *others) in flapping.items():
         more = f" (and {len(others)} more)" if others else ""
-        text = f"{first.kind} {first.key} is suspended{more}: it {first.ruling.why}"
+        text = f"{first.kind} {first.key} is suspended{more}: it {first.decision.why}"
         yield Event(subject, EventType.WARNING, "ChangeSuspended", text)
 
 
@@ -128,7 +128,7 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
     kinds: dict[Subject, set[str]] = {}
     for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
         owner = snapshot.node(change.owner) or snapshot.service(change.owner)
-        if owner is not None and change.ruling.verdict is Verdict.HELD and change.ruling.rule == hold.rule:
+        if owner is not None and change.decision.verdict is Verdict.HELD and change.decision.rule == hold.rule:
             kinds.setdefault(subject_of(owner), set()).add(change.kind)
     for subject, held in kinds.items():
         verb = "is" if len(held) == 1 else "are"
@@ -157,7 +157,7 @@ def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | Non
     """A warning for the Node whose route was refused; None for any other change, for one that only waits or gives way,
     and for a Node that joins in this pass. HCCM's text without the Node's uid and the time that it took (W-9)."""
     node = snapshot.node(change.owner)
-    if node is None or is_joining(node) or change.kind not in _MAKES or not isinstance(outcome, Failed):
+    if node is None or is_uninitialized(node) or change.kind not in _MAKES or not isinstance(outcome, Failed):
         return None
     _, destination = parse_route_key(change.key)
     text = f"Could not create route {destination} for node {node.name}: {outcome.error}"
@@ -169,5 +169,5 @@ def warnings_on_routes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     the cluster's are HCCM's."""
     for note in plan.notes:
         node = snapshot.node(note.key)
-        if node is not None and note.kind in _ROUTE_REASONS and not is_joining(node):
+        if node is not None and note.kind in _ROUTE_REASONS and not is_uninitialized(node):
             yield Event(subject_of(node), EventType.WARNING, _ROUTE_REASONS[note.kind], note.text)

@@ -22,16 +22,16 @@ def as_tried(plan: Plan, tried: Collection[Line], snapshot: Snapshot) -> tuple[P
     if not snapshot.suspensions and not snapshot.bars:
         return plan, tried
     known = {line.change.key for line in tried}
-    changes = tuple(_allowed(change) if change.ruling.rule in _TOLD else change for change in plan.changes)
+    changes = tuple(_allowed(change) if change.decision.rule in _TOLD else change for change in plan.changes)
     barred = (
         Line(change, Failed(bars[0].error))
         for change in plan.changes
-        if change.ruling.rule == QUOTA and change.key not in known and (bars := bars_of(change, snapshot))
+        if change.decision.rule == QUOTA and change.key not in known and (bars := bars_of(change, snapshot))
     )
     put_off = (
         Line(change, Failed(found.error, found.retry_after_s))
         for change in plan.changes
-        if change.ruling.rule == BACK_OFF and change.key not in known
+        if change.decision.rule == BACK_OFF and change.key not in known
         if (found := suspension_of(change, snapshot)) is not None
     )
     return Plan(changes, plan.notes, plan.holds), (*tried, *put_off, *barred)

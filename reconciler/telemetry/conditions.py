@@ -20,7 +20,7 @@ from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC
-from desired.plan.change import Change, Plan, Ruling, Verdict
+from desired.plan.change import Change, GuardDecision, Plan, Verdict
 from reconciler.result import Line
 from reconciler.telemetry.logs import pairs
 
@@ -68,7 +68,7 @@ def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: It
     failed = dict(_refusals(tried))
     for service in filter(wants_balancer, snapshot.services or ()):
         changes = facts.by_owner.get(service.key, ())
-        left = [change for change in changes if change.ruling.verdict is Verdict.ALLOWED]
+        left = [change for change in changes if change.decision.verdict is Verdict.ALLOWED]
         errors = [failed[change.key] for change in left if change.key in failed]
         if left and not errors:
             continue  # under way: the next pass knows more
@@ -88,7 +88,7 @@ def _refusals(tried: Iterable[Line]) -> Iterator[tuple[str, str]]:
 
 def _undone(change: Change, errors: Collection[str]) -> Change:
     """A change that was allowed and is not done, since it failed or comes after one that did."""
-    return change.ruled(Ruling(Verdict.WAITING, why=next(iter(errors), "")))
+    return change.ruled(GuardDecision(Verdict.WAITING, why=next(iter(errors), "")))
 
 
 def _named(condition: ServiceCondition, errors: Collection[str]) -> ServiceCondition:

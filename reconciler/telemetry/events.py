@@ -120,7 +120,7 @@ class Event:
     message: str
 
 
-class Silence:
+class NullRecorder:
     """Sends nothing: for who only looks."""
 
     def send(self, event: Event, now: datetime) -> None:

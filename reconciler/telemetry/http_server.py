@@ -140,7 +140,7 @@ _ENDS_WITHIN_S = 2.0
 
 
 @dataclass
-class Serving:
+class RunningServer:
     """What is being served; closed at the end."""
 
     servers: list["_Server"] = field(default_factory=list)
@@ -157,14 +157,14 @@ class Serving:
 
 def serve(
     health: Health, health_address: Address, render: Render | None = None, metrics_address: Address | None = None
-) -> Serving:
+) -> RunningServer:
     """Serve the probes, and metrics where ``render`` and ``metrics_address`` are given; both on one server when the
     addresses are equal.
 
     Raises ConfigurationError when the probes cannot be served, as these would kill the process anyhow. Metrics that
     cannot be served are a warning in the log, as with HCCM.
     """
-    serving = Serving()
+    serving = RunningServer()
     pages = health_pages(health)
     scrape: Pages = metrics_pages(render) if render is not None and metrics_address is not None else {}
     if metrics_address is not None and _same(health_address, metrics_address):

@@ -23,7 +23,7 @@ _CREDENTIALS = re.compile(
 )
 
 
-class Secrets:
+class Redactor:
     """What is never to be seen. Safe to use from any thread."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ def _forms(secret: str) -> set[str]:
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
-_SECRETS = Secrets()
+_SECRETS = Redactor()
 
 
 class Pairs(str):

@@ -30,7 +30,7 @@ class _Effort:
     seconds: float
 
 
-class Narrator:
+class PassLogger:
     """Hears of an apply while it goes on (see ``rounds.Progress``) and tells of each change as it ends.
 
     ``heard`` is called then as well: as long as changes come to an end, nothing hangs. ``clock`` is in seconds.

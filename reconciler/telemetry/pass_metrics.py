@@ -142,7 +142,7 @@ def left(report: Report) -> Samples:
 
 def blocked(report: Report) -> Samples:
     """(rule, verdict) → how many changes it withholds."""
-    rulings = (line.change.ruling for line in report.lines if line.outcome is None)
+    rulings = (line.change.decision for line in report.lines if line.outcome is None)
     return _counted((r.rule or "", r.verdict.value) for r in rulings if r.verdict is not Verdict.ALLOWED)
 
 

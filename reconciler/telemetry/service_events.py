@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 
 from actuators.outcome import Applied, Failed
-from desired.load_balancers.desired import Serving
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.targets import Membership, NodeTarget
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.nodes.desired import is_joining
+from desired.nodes.desired import is_uninitialized
 from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
 from desired.planner import DesiredState, compute_desired
 from desired.section import Absent
@@ -42,7 +42,7 @@ def warnings_on_targets(
     if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
         return  # what should be there is not computed anew only to say that all is well
     desired = compute_desired(snapshot, settings) if desired is None else desired
-    serving = [wish for _, wish in sorted(desired.services.items()) if isinstance(wish, Serving)]
+    serving = [wish for _, wish in sorted(desired.services.items()) if isinstance(wish, DesiredLoadBalancer)]
     services: dict[tuple[str, Membership, str], list[str]] = {}
     for wish, membership in product(serving, _TARGET_REASONS):
         for why, members in wish.targets.by_why(membership).items():
@@ -60,7 +60,7 @@ def warnings_on_targets(
 
 def _is_worth_a_word(member: NodeTarget, snapshot: Snapshot) -> bool:
     node = snapshot.nodes.items.get(member.node)
-    if node is None or is_joining(node):
+    if node is None or is_uninitialized(node):
         return False
     return member.server_id is None or not isinstance(snapshot.servers.find(member.server_id), Absent)
 
@@ -149,13 +149,13 @@ def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
             yield Event(subject_of(service), EventType.WARNING, _reason(note), note.text)
     for change in plan.with_verdict(Verdict.REFUSED):
         service = snapshot.service(change.owner)
-        if service is not None and (change.owner, change.ruling.why) not in told:
-            yield Event(subject_of(service), EventType.WARNING, "LoadBalancerOwnedByOther", change.ruling.why)
+        if service is not None and (change.owner, change.decision.why) not in told:
+            yield Event(subject_of(service), EventType.WARNING, "LoadBalancerOwnedByOther", change.decision.why)
 
 
 def _unfinished(plan: Plan) -> frozenset[str]:
     """Keys of the Services for which a pass leaves something to do, or of which it cannot tell."""
-    changes = (c.owner for c in plan.changes if c.ruling.verdict is Verdict.ALLOWED or c.ruling.rule == _GAP)
+    changes = (c.owner for c in plan.changes if c.decision.verdict is Verdict.ALLOWED or c.decision.rule == _GAP)
     return frozenset((*changes, *(note.key for note in plan.notes if note.kind is NoteKind.UNKNOWN)))
 
 

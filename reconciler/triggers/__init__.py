@@ -3,8 +3,8 @@
 A watch only wakes. Decisions come from whole lists that each pass reads anew (design section 11).
 """
 
-from reconciler.triggers.kinds import Kind
-from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.kinds import WatchedKind
+from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers, watch_cluster
 
-__all__ = ["Kind", "Relevance", "Triggers", "watch_cluster"]
+__all__ = ["EventFilter", "Triggers", "WatchedKind", "watch_cluster"]

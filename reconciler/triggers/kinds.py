@@ -18,7 +18,7 @@ _MOST_DIGITS = 39
 """Of 128 bits, which no version of an API server has (KEP-5504)."""
 
 
-class Kind(StrEnum):
+class WatchedKind(StrEnum):
     """What is watched. The value is the first part of keys."""
 
     NODE = "node"
@@ -31,20 +31,20 @@ class Kind(StrEnum):
 
     def section(self, snapshot: Snapshot) -> Section[str, Node] | Section[str, Service] | None:
         """The objects of the kind as a pass has read them; None when it reads none."""
-        return snapshot.nodes if self is Kind.NODE else snapshot.services
+        return snapshot.nodes if self is WatchedKind.NODE else snapshot.services
 
     def decode(self, raw: bytes) -> tuple[str | None, Node | Service | Unknown]:
         """Key and value of an object; Unknown for one that cannot be read, without a key when it cannot be either."""
-        if self is Kind.NODE:
+        if self is WatchedKind.NODE:
             return NODES.decode_one(raw)
         return SERVICES.decode_one(raw)
 
 
-_LISTS: Mapping[Kind, ListOf[Any, Any]] = {Kind.NODE: NODES, Kind.SERVICE: SERVICES}
+_LISTS: Mapping[WatchedKind, ListOf[Any, Any]] = {WatchedKind.NODE: NODES, WatchedKind.SERVICE: SERVICES}
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Projection:
     """What the core sees of an object: nothing but a number, so that thousands cost nothing to keep."""
 
     projection: int | None
@@ -53,19 +53,19 @@ class Sight:
     """The object's ``resourceVersion``: of two, the greater one is the later one (KEP-5504). None when not known."""
 
 
-NOTHING = Sight(None)
+NOTHING = Projection(None)
 
 
-def sight_of(found: Node | Service | Unknown) -> Sight:
+def projection_of(found: Node | Service | Unknown) -> Projection:
     """What the core sees of an object. Why one cannot be read is all that there is to be seen of it.
 
     Two objects have one number by accident once in 2**60, and then the next pass of the interval sees the difference.
     """
     if isinstance(found, Unknown):
-        return Sight(hash(found.why))
+        return Projection(hash(found.why))
     if isinstance(found, Service) and not matters(found):
-        return Sight(None, version_number(found.resource_version))
-    return Sight(_number(found), version_number(found.resource_version))
+        return Projection(None, version_number(found.resource_version))
+    return Projection(_number(found), version_number(found.resource_version))
 
 
 def version_number(version: str) -> int | None:

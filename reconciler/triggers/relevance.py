@@ -15,7 +15,7 @@ from actuators.http.own_writes import OwnWrites
 from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.section import Section, Unknown
-from reconciler.triggers.kinds import NOTHING, Kind, Sight, sight_of, version_number
+from reconciler.triggers.kinds import NOTHING, Projection, WatchedKind, projection_of, version_number
 
 JUDGED_AFTER_S = 0.1
 """How long an event waits for the answer to the write that may have caused it."""
@@ -27,12 +27,12 @@ _MOST_NAMELESS = 1000
 class _Seen:
     """An event that waits to be judged, or was found to matter."""
 
-    kind: Kind
+    kind: WatchedKind
     key: str
     type: str
     uid: str
     version: str
-    sight: Sight
+    sight: Projection
     judged_at: float
     survived: bool = False
     """Whether a pass has ended since it was found to matter."""
@@ -44,10 +44,10 @@ class _Seen:
 
 
 _WORDS = {"ADDED": "is new", "DELETED": "is gone"}
-_Baseline = dict[str, Sight]
+_Baseline = dict[str, Projection]
 
 
-class Relevance:
+class EventFilter:
     """Judges events, and calls ``wake`` with a reason for those that matter. Safe to use from any thread."""
 
     def __init__(
@@ -65,12 +65,12 @@ class Relevance:
         self._lock = threading.Lock()
         self._arrived = threading.Event()
         self._interrupted = False
-        self._baseline: dict[Kind, _Baseline] = {}
-        self._written: dict[Kind, _Baseline] = {kind: {} for kind in Kind}
+        self._baseline: dict[WatchedKind, _Baseline] = {}
+        self._written: dict[WatchedKind, _Baseline] = {kind: {} for kind in WatchedKind}
         """What writes of ours have made of objects since the last pass ended."""
         self._waiting: deque[_Seen] = deque()
-        self._relevant: dict[tuple[Kind, str], _Seen] = {}
-        self._nameless: set[tuple[Kind, int]] = set()
+        self._relevant: dict[tuple[WatchedKind, str], _Seen] = {}
+        self._nameless: set[tuple[WatchedKind, int]] = set()
         self.ignored = 0
         """Events that mattered to nobody so far."""
 
@@ -80,7 +80,7 @@ class Relevance:
         Events that have come since it looked wake again; those of which a whole pass that began after them has seen
         nothing are forgotten.
         """
-        sections = {kind: kind.section(snapshot) for kind in Kind}
+        sections = {kind: kind.section(snapshot) for kind in WatchedKind}
         seen = {kind: _sights(section) for kind, section in sections.items() if section is not None}
         with self._lock:
             for kind, sights in seen.items():
@@ -98,14 +98,14 @@ class Relevance:
         if reasons:
             self._wake(reasons[0])
 
-    def saw(self, kind: Kind, event: Event) -> None:
+    def saw(self, kind: WatchedKind, event: Event) -> None:
         """A watch tells of an object of this kind: to be judged in a moment."""
         key, found = kind.decode(event.object)
         gone = event.type == "DELETED"
         if key is None:
             self._saw_nameless(kind, found)
             return
-        sight = replace(NOTHING, version=version_number(event.version)) if gone else sight_of(found)
+        sight = replace(NOTHING, version=version_number(event.version)) if gone else projection_of(found)
         with self._lock:
             baseline = self._baseline.get(kind)
             is_plain = not self._waiting and (kind, key) not in self._relevant and baseline is not None
@@ -177,12 +177,12 @@ class Relevance:
             return True
         return self._own.has(event.uid, event.version)
 
-    def _saw_nameless(self, kind: Kind, found: Node | Service | Unknown) -> None:
+    def _saw_nameless(self, kind: WatchedKind, found: Node | Service | Unknown) -> None:
         """An object without a readable name: news once for each way of being unreadable."""
         with self._lock:
             if len(self._nameless) >= _MOST_NAMELESS:
                 self._nameless.clear()
-            way = (kind, sight_of(found).projection or 0)
+            way = (kind, projection_of(found).projection or 0)
             is_news = way not in self._nameless
             self._nameless.add(way)
             self.ignored += not is_news
@@ -192,8 +192,8 @@ class Relevance:
 
 def _sights(section: Section[str, Node] | Section[str, Service]) -> _Baseline:
     """Key → what the core sees, of all at which some rule looks."""
-    items = {key: sight_of(found) for key, found in section.items.items()}
-    unreadable = {key: sight_of(Unknown(why)) for key, why in section.unreadable.items()}
+    items = {key: projection_of(found) for key, found in section.items.items()}
+    unreadable = {key: projection_of(Unknown(why)) for key, why in section.unreadable.items()}
     return {key: sight for key, sight in (items | unreadable).items() if sight.projection is not None}
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
 from desired.model.snapshot import Snapshot
-from reconciler.triggers.kinds import Kind
-from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.kinds import WatchedKind
+from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.watcher import Counts, Watcher
 
 _GOODBYE_S = 1.0
@@ -36,7 +36,7 @@ class ListSource:
 class Triggers:
     """Wakes the loop while it is started. ``settle`` has to be called after each pass that has observed something."""
 
-    def __init__(self, relevance: Relevance, watchers: Mapping[Kind, Watcher]) -> None:
+    def __init__(self, relevance: EventFilter, watchers: Mapping[WatchedKind, Watcher]) -> None:
         self._relevance = relevance
         self._watchers = watchers
         self._stop = threading.Event()
@@ -64,7 +64,7 @@ class Triggers:
         if self._judge.is_alive():
             self._judge.join(_GOODBYE_S)
 
-    def counts(self) -> Mapping[Kind, Counts]:
+    def counts(self) -> Mapping[WatchedKind, Counts]:
         """What each watch has done so far."""
         return {kind: watcher.counts for kind, watcher in self._watchers.items()}
 
@@ -79,11 +79,15 @@ class Triggers:
 
 
 def watch_cluster(
-    reader: KubernetesReader, wake: Callable[[str], None], kinds: Collection[Kind], *, silence_s: float = SILENCE_S
+    reader: KubernetesReader,
+    wake: Callable[[str], None],
+    kinds: Collection[WatchedKind],
+    *,
+    silence_s: float = SILENCE_S,
 ) -> Triggers:
     """Watches of these kinds over the connection of ``reader``, which has to be that of the writer as well: it knows
     what we have written. Nothing is sent before ``start``."""
-    relevance = Relevance(wake, reader.connection.own_writes)
+    relevance = EventFilter(wake, reader.connection.own_writes)
     watchers = {
         kind: Watcher(
             f"{kind}s",

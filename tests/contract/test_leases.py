@@ -11,14 +11,14 @@ from actuators.http import kubernetes
 from actuators.http.errors import Conflict, NotFound
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
-from actuators.lease import NOBODY, Claim, Leases
+from actuators.lease import NOBODY, LeaseClaim, Leases
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.leadership import Outcome, Standing
+from reconciler.leader_election.leadership import LeadershipStatus, Outcome
 from reconciler.leader_election.timings import Timings
 from tests.contract.kubernetes_api import LEASES, KubernetesApi
 
 MOMENT = "2027-01-15T08:00:00.000000Z"
-OURS = Claim("me", 15, MOMENT, MOMENT, 0)
+OURS = LeaseClaim("me", 15, MOMENT, MOMENT, 0)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_the_life_of_a_lease(api: KubernetesApi, leases: Leases, name: str) -> N
     renewed = leases.update(made, replace(OURS, renewed="2027-01-15T08:00:02.000001Z"))
     assert renewed.claim.renewed == "2027-01-15T08:00:02.000001Z"
     given_back = leases.update(renewed, replace(OURS, holder=NOBODY, duration_s=1))
-    assert given_back.claim == Claim(NOBODY, 1, MOMENT, MOMENT, 0)
+    assert given_back.claim == LeaseClaim(NOBODY, 1, MOMENT, MOMENT, 0)
     assert spec_of(api, name) == {
         "holderIdentity": "",
         "leaseDurationSeconds": 1,
@@ -129,7 +129,7 @@ def test_one_after_the_other(api: KubernetesApi, leases: Leases, name: str) -> N
         assert spec_of(api, name)["holderIdentity"] == "one"
         first.close()
         assert not first.is_leader()
-        assert second.wait_until_leader(stop) == Outcome(Standing.LEADING)
+        assert second.wait_until_leader(stop) == Outcome(LeadershipStatus.LEADING)
         found = spec_of(api, name)
         assert (found["holderIdentity"], found["leaseTransitions"], found["leaseDurationSeconds"]) == ("two", 1, 15)
     finally:

@@ -12,7 +12,7 @@ import pytest
 from reconciler.passes.converge import converge
 from reconciler.result import Report
 from tests.support.fault_scripts import NETWORK, Mode, Pass, Script, random_script
-from tests.support.in_process import one_pass, wired
+from tests.support.in_process import one_pass, runtime
 from tests.support.lifecycle import (
     CONTROL_PLANE,
     add_servers,
@@ -100,18 +100,18 @@ def _run(stage: Stage, mode: Mode, passes: Sequence[Pass]) -> int:
 def _loop(stage: Stage, passes: Sequence[Pass]) -> int:
     stop = ImpatientStop()
     reports: list[Report] = []
-    with wired(stage, FLAGS, stop) as built:
-        looking, hands = built.looking, built.hands
-        assert hands is not None
+    with runtime(stage, FLAGS, stop) as built:
+        plan_context, writers = built.plan_context, built.writers
+        assert writers is not None
 
         def run_pass(_why: str) -> Report:
             _spoil(stage, passes[len(reports)])
-            reports.append(converge(looking, hands.acting))
+            reports.append(converge(plan_context, writers.apply_context))
             if len(reports) == len(passes):
                 stop.set()
             return reports[-1]
 
-        loop(run_pass, stop, leader=hands.leader)
+        loop(run_pass, stop, leader=writers.leader)
     return len(reports)
 
 

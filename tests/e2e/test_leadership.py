@@ -338,14 +338,14 @@ def test_of_two_runs_from_cron_at_the_same_moment_one_works_at_a_time(stage: Sta
 )
 def test_who_writes_nothing_needs_no_lease(stage: Stage, two: Two, arguments: tuple[str, ...]) -> None:
     """It says what it would do beside a live leader, and the Lease is not even read."""
-    leading, looking = two
+    leading, plan_context = two
     leading.start("--interval", "1h", "--configure-cloud-routes=false", "--output", "json")
     leading.waits_for_lead()
     have_pods(stage, 2)
 
-    looking.start(*arguments, "--output", "json")
+    plan_context.start(*arguments, "--output", "json")
 
-    assert looking.ends() == 0
-    assert json.loads(looking.stdout)["result"] == "changes"
-    assert not any("leases" in entry.path for entry in looking.kubernetes.journal.entries())
-    assert looking.writes() == []
+    assert plan_context.ends() == 0
+    assert json.loads(plan_context.stdout)["result"] == "changes"
+    assert not any("leases" in entry.path for entry in plan_context.kubernetes.journal.entries())
+    assert plan_context.writes() == []

@@ -31,7 +31,7 @@ from tests.support.balancer_cluster import (
     service_in,
     services,
 )
-from tests.support.in_process import ONCE, one_pass, wired
+from tests.support.in_process import ONCE, one_pass, runtime
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
 
@@ -221,18 +221,18 @@ def test_a_running_controller_finds_at_its_start_what_another_let_go(served: Sta
     annotate(served, undo_window="1h")
     delete_service(served)
     one_pass(served)
-    with wired(served, {}, ImpatientStop()) as built:
-        assert built.hands is not None
+    with runtime(served, {}, ImpatientStop()) as built:
+        assert built.writers is not None
         for _ in range(2):
             served.forget()
-            (line,) = converge(built.looking, built.hands.acting).lines
-            assert line.change.ruling.rule == "undo-window"
+            (line,) = converge(built.plan_context, built.writers.apply_context).lines
+            assert line.change.decision.rule == "undo-window"
             assert len(listed(served)) == 1
         relabel(served, delete_after=LONG_AGO)
-        converge(built.looking, built.hands.acting)
+        converge(built.plan_context, built.writers.apply_context)
         assert balancers(served) == []
         served.forget()
-        assert converge(built.looking, built.hands.acting).lines == ()
+        assert converge(built.plan_context, built.writers.apply_context).lines == ()
         assert listed(served) == []
 
 

@@ -12,7 +12,7 @@ from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import Retry
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
-from reconciler.triggers import Kind, Triggers, watch_cluster
+from reconciler.triggers import Triggers, WatchedKind, watch_cluster
 from tests.builders import a_snapshot
 from tests.support.apiserver import OwnApiServer
 from tests.support.objects import joining_node, settled_node
@@ -31,7 +31,7 @@ def watched(own_api_server: OwnApiServer, tmp_path: Path) -> Iterator[tuple[Trig
     )
     reader = KubernetesReader(connection)
     woken: queue.Queue[str] = queue.Queue()
-    triggers = watch_cluster(reader, woken.put, tuple(Kind))
+    triggers = watch_cluster(reader, woken.put, tuple(WatchedKind))
     triggers.start(SOON_S)
     (nodes, _), (services, _) = observe_nodes(reader), observe_services(reader)
     triggers.settle(a_snapshot(nodes_section=nodes, services=services))
@@ -55,7 +55,7 @@ def test_an_api_server_that_is_killed_and_started(
         "node/web-3 is new",
         "the watch of nodes began anew",
     }
-    counts = triggers.counts()[Kind.NODE]
+    counts = triggers.counts()[WatchedKind.NODE]
     assert counts.connects >= 2
     assert counts.requests < 20
 

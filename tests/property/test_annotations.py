@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.annotations.claims import Claim, ClaimedPort, judge_claim
+from desired.annotations.claims import Claim, ClaimedPort, check_claim
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import deletion_policy, parse_options
 from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
-from desired.annotations.warnings import remarks_on
+from desired.annotations.warnings import warnings_on
 from tests.property.strategies import law, some
 
 _KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)
@@ -34,7 +34,7 @@ def test_any_annotations_are_read(annotations: dict[str, str], defaults: Default
     assert isinstance(found, Options) or found
     assert all(bad.text.startswith(bad.key) and bad.text.isprintable() for bad in problems)
     assert len(deletion_policy(annotations)) == 6
-    assert all(remark.text.startswith(remark.key) for remark in remarks_on(annotations, defaults))
+    assert all(remark.text.startswith(remark.key) for remark in warnings_on(annotations, defaults))
 
 
 @law
@@ -44,8 +44,8 @@ def test_a_claim_is_never_better_than_its_annotations(
 ) -> None:
     """All problems of annotations are among those of the claim, and their order in the Service makes no difference."""
     found = parse_options(annotations, defaults)
-    judgement = judge_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
+    judgement = check_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
     backwards = Claim(dict(reversed(annotations.items())), (ClaimedPort(80),))
 
     assert isinstance(found, Options) or set(found) <= set(judgement.problems)
-    assert judge_claim(backwards, defaults, has_network=has_network) == judgement
+    assert check_claim(backwards, defaults, has_network=has_network) == judgement

@@ -68,7 +68,7 @@ def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: Hetz
     assert [(line.change.key, line.outcome) for line in report.outcomes(Failed)] == []
     held = {key for hold in report.holds if hold.rule == "project-anchor" for key in hold.keys}
     left = [line.change for line in run.plan().lines if line.change.key not in held]
-    assert [(change.key, change.reason) for change in left if change.ruling.verdict is Verdict.ALLOWED] == []
+    assert [(change.key, change.reason) for change in left if change.decision.verdict is Verdict.ALLOWED] == []
 
 
 @law

@@ -17,8 +17,8 @@ from reconciler.capture.offline import eyes_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes
-from reconciler.passes.converge import Looking, explain_once, plan_once
+from reconciler.observe.world import Readers
+from reconciler.passes.converge import PlanContext, explain_once, plan_once
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.json_report import report_as_json
 from reconciler.sandbox.clock import SimulatedClock
@@ -48,25 +48,25 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("worlds") / "world.json"
 
 
-def eyes(sim: DirectSimulation) -> Eyes:
+def readers(sim: DirectSimulation) -> Readers:
     """What a first pass over this simulation reads with."""
     reader = HetznerReader(sim.hetzner_connection())
-    return Eyes(sim.kubernetes_reader(), reader, Confirmer(reader))
+    return Readers(sim.kubernetes_reader(), reader, Confirmer(reader))
 
 
-def captured(sim: DirectSimulation, settings: Settings, file: Path) -> Eyes:
+def captured(sim: DirectSimulation, settings: Settings, file: Path) -> Readers:
     """What a pass reads with that has nothing but the file."""
-    online = eyes(sim)
+    online = readers(sim)
     file.write_bytes(write_world(capture_world(online.kubernetes, online.hetzner, settings.network, NAMESPACE)))
     return eyes_of(read_world(str(file)))
 
 
-def told(eyes: Eyes, settings: Settings, names: Collection[str]) -> Sequence[Mapping[str, Any]]:
+def told(readers: Readers, settings: Settings, names: Collection[str]) -> Sequence[Mapping[str, Any]]:
     """The plan, and all that is explained of these objects; all but what it cost."""
-    looking = Looking(eyes, settings, NAMESPACE)
+    plan_context = PlanContext(readers, settings, NAMESPACE)
     documents = [
-        report_as_json(plan_once(looking)),
-        *(explanation_as_json(explain_once(looking, key)) for key in names),
+        report_as_json(plan_once(plan_context)),
+        *(explanation_as_json(explain_once(plan_context, key)) for key in names),
     ]
     return [{name: value for name, value in found.items() if name != "requests"} for found in documents]
 
@@ -83,7 +83,7 @@ def test_services_are_planned_alike(file: Path, world: World, faults: list[Raw])
     )
     sim.hetzner.set_faults([{**fault, "count": None} for fault in faults])
 
-    online = told(eyes(sim), settings, names)
+    online = told(readers(sim), settings, names)
     offline = told(captured(sim, settings, file), settings, names)
 
     assert offline == online
@@ -105,7 +105,7 @@ def test_nodes_and_routes_are_planned_alike(
     stage.hetzner.set_faults([{**fault, "count": None} for fault in faults])
     names = [f"node/{node['metadata']['name']}" for node in stage.nodes]
 
-    online = told(eyes(sim), settings, names)
+    online = told(readers(sim), settings, names)
     offline = told(captured(sim, settings, file), settings, names)
 
     assert offline == online
@@ -125,4 +125,4 @@ def test_a_file_is_a_world_for_the_sandbox(file: Path, world: World) -> None:
     whole = json.loads(file.read_bytes())
     again = DirectSimulation(HetznerSimulator(clock, world=whole), KubernetesSimulator(clock, world=whole), clock)
 
-    assert told(eyes(again), settings, ()) == online
+    assert told(readers(again), settings, ()) == online

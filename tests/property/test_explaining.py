@@ -5,8 +5,8 @@ from collections.abc import Collection
 from hypothesis import given
 
 from desired.annotations.options import Defaults
-from desired.explanation.objects import explain_object
-from desired.explanation.service import ServiceExplanation
+from desired.explain.objects import explain_object
+from desired.explain.service import ServiceExplanation
 from desired.guards.judge import judge
 from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
@@ -34,7 +34,7 @@ def explained(world: World) -> list[Explained]:
         HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
     )
     settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
-    snapshot = observe_world(Run(sim, settings).eyes, settings).snapshot  # type: ignore[arg-type]
+    snapshot = observe_world(Run(sim, settings).readers, settings).snapshot  # type: ignore[arg-type]
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
     said = []
     for service in snapshot.services or ():

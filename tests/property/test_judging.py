@@ -74,8 +74,8 @@ def test_the_heaviest_finding_wins(plan: Plan, snapshot: Snapshot, chosen: Setti
             if change.key in finding.keys and not (approve and finding.verdict is Verdict.HELD)
         ]
         heaviest = max(found, key=lambda verdict: verdict.weight, default=Verdict.ALLOWED)
-        waits_for_another = heaviest is Verdict.ALLOWED and change.ruling.verdict is Verdict.WAITING
-        assert waits_for_another or change.ruling.verdict is heaviest
+        waits_for_another = heaviest is Verdict.ALLOWED and change.decision.verdict is Verdict.WAITING
+        assert waits_for_another or change.decision.verdict is heaviest
         withheld = {other.key for other in judged.changes} - {allowed.key for allowed in judged.allowed}
         prepared = any(change.key in other.depends_on for other in judged.changes if other.key in withheld)
         assert not waits_for_another or withheld & set(change.depends_on) or prepared
@@ -108,7 +108,9 @@ def test_policies(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
 def test_judging_touches_only_rulings(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
     """Guards withhold; they neither add nor drop nor alter a change, and judging twice says the same."""
     judged = judge(plan, snapshot, chosen)
-    assert tuple(replace(change, ruling=plan.by_key[change.key].ruling) for change in judged.changes) == plan.changes
+    assert (
+        tuple(replace(change, decision=plan.by_key[change.key].decision) for change in judged.changes) == plan.changes
+    )
     assert replace(judge(judged, snapshot, chosen), notes=judged.notes) == judged
 
 
@@ -134,9 +136,9 @@ def test_restricting_lets_nothing_more_pass(
     assert {*part.holds} <= {*judged.holds}
     for change in part.changes:
         whole = judged.by_key[change.key]
-        waits = whole.ruling.verdict is Verdict.ALLOWED and not _needed(change.key, judged) <= part.by_key.keys()
+        waits = whole.decision.verdict is Verdict.ALLOWED and not _needed(change.key, judged) <= part.by_key.keys()
         assert waits or change == whole
-        assert not waits or change == whole.ruled(replace(change.ruling, verdict=Verdict.WAITING, rule="only"))
+        assert not waits or change == whole.ruled(replace(change.decision, verdict=Verdict.WAITING, rule="only"))
 
 
 @law

@@ -89,10 +89,10 @@ def test_what_happens_is_mended_in_two_passes(
     run.converge()
 
     planned = [line.change for line in run.plan().lines]
-    left = [change for change in planned if change.ruling.verdict is Verdict.ALLOWED]
+    left = [change for change in planned if change.decision.verdict is Verdict.ALLOWED]
     assert [(change.key, change.reason) for change in left] == []
     # What leads to a living server that is no Node is for a person to say.
-    held = {change.key.split("/", 2)[2] for change in planned if change.ruling.rule == "route-blast-radius"}
+    held = {change.key.split("/", 2)[2] for change in planned if change.decision.rule == "route-blast-radius"}
     wanted = {to: by for to, by in stage.wanted().items() if to not in held}
     assert wanted.items() <= {route["destination"]: route["gateway"] for route in stage.routes}.items()
     assert [route for route in FOREIGN if route not in stage.routes] == []

@@ -12,7 +12,7 @@ from actuators.http.errors import Invalid
 from actuators.outcome import Applied, Failed, Skipped
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
-from desired.plan.ordering import bridged, forerunners, in_order
+from desired.plan.ordering import bridged, in_order, predecessors
 from tests.builders import a_change, a_snapshot
 from tests.property.strategies import law, some
 
@@ -40,12 +40,12 @@ def tangles(draw: st.DrawFn) -> list[Change]:
 def test_any_tangle_can_be_put_in_order(changes: list[Change]) -> None:
     """Each change comes after its forerunners, which are what it names and the one before it in its lane."""
     order = in_order(changes)
-    waits = forerunners(changes)
+    waits = predecessors(changes)
     assert sorted(change.key for change in order) == sorted(change.key for change in changes)
     for place, change in enumerate(order):
         assert {*change.depends_on, *change.follows} <= waits[change.key] <= {earlier.key for earlier in order[:place]}
-    for lane in {change.owner for change in changes}:
-        for first, second in pairwise(change for change in order if change.owner == lane):
+    for lock in {change.owner for change in changes}:
+        for first, second in pairwise(change for change in order if change.owner == lock):
             assert first.key in waits[second.key]
 
 
@@ -87,9 +87,9 @@ def test_any_tangle_is_carried_out(data: st.DataObject, changes: list[Change]) -
         if change.key in refused:
             raise Invalid("no")
 
-    hands = {"node.initialise": carry_out, "lb.identity": carry_out}
+    writers = {"node.initialise": carry_out, "lb.identity": carry_out}
     outcomes = apply(
-        changes, a_snapshot(), hands, stop=threading.Event(), done=lambda change, _: ended.append(change.key)
+        changes, a_snapshot(), writers, stop=threading.Event(), done=lambda change, _: ended.append(change.key)
     )
 
     assert sorted(outcomes) == sorted(ended) == sorted(change.key for change in changes)

@@ -11,7 +11,7 @@ from typing import Any
 
 from actuators.http.hetzner_actions import Actions
 from actuators.load_balancers.table import BALANCER_ACTUATORS
-from actuators.writers import Hands
+from actuators.writers import Writers
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.snapshot import Server, Snapshot
@@ -62,11 +62,11 @@ class Stage:
 
     sim: Simulation
     snapshot: Snapshot
-    hands: Hands
+    writers: Writers
 
     def carry_out(self, change: Change) -> None:
         """Give the change to its actuator."""
-        BALANCER_ACTUATORS[change.kind](self.hands, change, self.snapshot)
+        BALANCER_ACTUATORS[change.kind](self.writers, change, self.snapshot)
 
     def balancers(self) -> list[dict[str, Any]]:
         """All load balancers, as they truly are once everything has ended."""
@@ -131,10 +131,10 @@ def a_stage(
     return Stage(sim, snapshot, hands_in(sim))
 
 
-def hands_in(sim: Simulation) -> Hands:
+def hands_in(sim: Simulation) -> Writers:
     """Hands for the simulation: their waits are those of its stop event, their clock is its own."""
     reader = sim.hetzner_reader()
-    return Hands(reader, sim.hetzner_writer(), Actions(reader, sim.stop, clock=sim.clock.timestamp))
+    return Writers(reader, sim.hetzner_writer(), Actions(reader, sim.stop, clock=sim.clock.timestamp))
 
 
 def _raw_server(server: Server) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def judged(snapshot: Snapshot, settings: Settings = LOCATED, approved: Collectio
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
     """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+    return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:

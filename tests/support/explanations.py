@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 
-from desired.explanation.node import explain, why_no_node
+from desired.explain.node import explain, why_no_node
 from desired.guards.judge import judge
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Condition, NodeAddress, Readiness, ServerStatus, Snapshot, Taint

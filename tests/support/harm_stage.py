@@ -214,7 +214,7 @@ def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clo
 def _memory(run: Run, settings: Settings, *, loop: bool) -> Memory:
     """Of its project, as the command has it."""
     return Memory(
-        partial(observe_remembered, run.eyes.kubernetes, NAMESPACE),
+        partial(observe_remembered, run.readers.kubernetes, NAMESPACE),
         partial(remember, run.sim.kubernetes_writer(), NAMESPACE),
         settings,
         after_changes_only=not loop,
@@ -244,7 +244,7 @@ class Stage:
 
     def run(self, cluster: str = "a", *lies: str, loop: bool = False) -> Report:
         """A pass of this cluster's controller, seen through these lies. Raises AssertionError when it does harm."""
-        acting = self.truth.clusters[cluster]
+        apply_context = self.truth.clusters[cluster]
         before = self.truth.seen()
         self._past["lag"] = before
         product = self._controller(cluster, lies, loop=loop)
@@ -258,7 +258,7 @@ class Stage:
         after = self.truth.seen()
         used = after.approvals_used(cluster) - before.approvals_used(cluster)
         deed = Deed(
-            acting,
+            apply_context,
             self.truth.clusters,
             before,
             after,
@@ -635,7 +635,7 @@ def _heartbeats(node: Mapping[str, Any]) -> list[str]:
 def _owed(report: Report) -> set[str]:
     """Keys of what waits for a person: what is held or refused, and what a note says that nobody else can mend."""
     held = {key for hold in report.holds for key in hold.keys}
-    ruled = {line.change.key for line in report.lines if line.change.ruling.verdict in ("held", "refused")}
+    ruled = {line.change.key for line in report.lines if line.change.decision.verdict in ("held", "refused")}
     noted = {note.key for note in report.notes if note.kind in _FOR_A_PERSON}
     return held | ruled | noted | {key.replace("service/", "load_balancer/") for key in noted}
 

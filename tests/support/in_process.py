@@ -9,7 +9,7 @@ from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.passes.converge import converge, plan_once
 from reconciler.report.json_report import report_as_json
-from reconciler.runtime import Wired, wire
+from reconciler.runtime import Runtime, build_runtime
 from tests.support.passes import Ears
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
@@ -19,19 +19,21 @@ ONCE_AT_ANY_AGE = {**ONCE, "--delete-min-age": "0s"}
 
 
 @contextmanager
-def wired(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **variables: str) -> Iterator[Wired]:
+def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **variables: str) -> Iterator[Runtime]:
     """What the command would build from these flags and the stage's environment; without a mode, that of the loop."""
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
-    built = wire(load_config(Command.RUN, flags, {**stage.environment, **variables}), stop, Ears())
+    built = build_runtime(load_config(Command.RUN, flags, {**stage.environment, **variables}), stop, Ears())
     yield built
-    if built.hands is not None:
-        built.hands.events.close(5.0)
-        built.hands.leader.close()
+    if built.writers is not None:
+        built.writers.events.close(5.0)
+        built.writers.leader.close()
 
 
 def one_pass(stage: Stage, flags: Mapping[str, str] = ONCE, /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. Its retries do not wait."""
-    with wired(stage, flags, ImpatientStop(), **variables) as built:
-        hands = built.hands
-        report = plan_once(built.looking) if hands is None else converge(built.looking, hands.acting)
+    with runtime(stage, flags, ImpatientStop(), **variables) as built:
+        writers = built.writers
+        report = (
+            plan_once(built.plan_context) if writers is None else converge(built.plan_context, writers.apply_context)
+        )
     return report_as_json(report)

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeVar
 
 from actuators.http.errors import Conflict
-from actuators.lease import Claim, Lease
+from actuators.lease import Lease, LeaseClaim
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.timings import Timings
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 NAME = "kube-system/cloud-controller-manager"
 OTHER = "other-host_1"
 DURATION_S = 15
-THEIRS = Claim(OTHER, DURATION_S, "2027-01-01T00:00:00.000000Z", "2027-01-01T00:00:00.000000Z", 3)
+THEIRS = LeaseClaim(OTHER, DURATION_S, "2027-01-01T00:00:00.000000Z", "2027-01-01T00:00:00.000000Z", 3)
 """Somebody else's claim; what its times say is of no importance."""
 
 
@@ -85,7 +85,7 @@ class LeaseInMemory:
 
     name = NAME
 
-    def __init__(self, claim: Claim | None = None) -> None:
+    def __init__(self, claim: LeaseClaim | None = None) -> None:
         self._versions = count(1)
         self._uids = count(1)
         self.calls: list[str] = []
@@ -96,12 +96,12 @@ class LeaseInMemory:
             self.put(claim)
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> LeaseClaim:
         """What the Lease says."""
         assert self.lease is not None
         return self.lease.claim
 
-    def put(self, claim: Claim) -> Lease:
+    def put(self, claim: LeaseClaim) -> Lease:
         """Write it, whatever was there."""
         uid = f"{next(self._uids)}" if self.lease is None else self.lease.body["metadata"]["uid"]
         self.lease = Lease(claim, {"metadata": {"resourceVersion": f"{next(self._versions)}", "uid": uid}})
@@ -119,7 +119,7 @@ class LeaseInMemory:
         """GET."""
         return self._call("read", lambda: self.lease)
 
-    def create(self, claim: Claim) -> Lease:
+    def create(self, claim: LeaseClaim) -> Lease:
         """POST."""
 
         def made() -> Lease:
@@ -129,7 +129,7 @@ class LeaseInMemory:
 
         return self._call("create", made)
 
-    def update(self, lease: Lease, claim: Claim) -> Lease:
+    def update(self, lease: Lease, claim: LeaseClaim) -> Lease:
         """PUT."""
         meant = dict(lease.body["metadata"])
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from reconciler.cli.stopping import Stop
-from reconciler.leader_election.leadership import Unelected
+from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.loop import Leader, Pace, run_loop
 from reconciler.result import Report
 from reconciler.telemetry.measured import Measured
@@ -31,4 +31,4 @@ def loop(
     def measured(why: str) -> tuple[Measured, Pace]:
         return Measured(run_pass(why), 0.0, why), pace
 
-    run_loop(measured, stop=stop, publish=publish, wake=wake, leader=leader or Unelected())
+    run_loop(measured, stop=stop, publish=publish, wake=wake, leader=leader or NoElection())

@@ -13,17 +13,17 @@ from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
 from actuators.outcome import Outcome
 from actuators.services import write_conditions
-from actuators.writers import Hands
+from actuators.writers import Writers
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval
 from desired.plan.change import Change
 from desired.planner import compute_plan
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes, observe_world
-from reconciler.passes.converge import Looking, converge, plan_once
+from reconciler.observe.world import Readers, observe_world
+from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.passes.history import History
-from reconciler.passes.rounds import Acting
+from reconciler.passes.rounds import ApplyContext
 from reconciler.result import Report
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.conditions import ConditionSink
@@ -85,28 +85,28 @@ class Run:
     """What a loop would have left of calls to Hetzner; None: as many as may be."""
     remember: Callable[[Snapshot, bool], None] | None = None
     """What lets the cluster remember its project; None: nobody does."""
-    eyes: Eyes = field(init=False)
+    readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
 
     def __post_init__(self) -> None:
         cloud = self.sim.hetzner_connection()
         reader = HetznerReader(cloud)
-        self.eyes = Eyes(self.sim.kubernetes_reader(), reader, Confirmer(reader))
+        self.readers = Readers(self.sim.kubernetes_reader(), reader, Confirmer(reader))
         self.writer = HetznerWriter(cloud)
 
     @property
-    def looking(self) -> Looking:
+    def plan_context(self) -> PlanContext:
         """Readers of this simulation, the same in all passes of the run."""
-        looking = Looking(self.eyes, self.settings, NAMESPACE, self.approved, self.approve_flags)
+        plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
         return (
-            looking
+            plan_context
             if self.history is None
-            else replace(looking, withheld=self.history.withheld, barred=self.history.barred)
+            else replace(plan_context, withheld=self.history.withheld, barred=self.history.barred)
         )
 
     def plan(self) -> Report:
         """A dry run."""
-        return plan_once(self.looking)
+        return plan_once(self.plan_context)
 
     def converge(self) -> Report:
         """A whole pass, which is remembered. While it waits for an action simulated time passes, and no other."""
@@ -117,17 +117,17 @@ class Run:
 
     def converge_alone(self) -> Report:
         """A whole pass of which somebody else takes note."""
-        reader, writer = self.eyes.hetzner, self.sim.kubernetes_writer()
+        reader, writer = self.readers.hetzner, self.sim.kubernetes_writer()
         clock = self.sim.clock
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
-        actuators = actuators_with(writer, self.eyes.kubernetes, Hands(reader, self.writer, actions))
+        actuators = actuators_with(writer, self.readers.kubernetes, Writers(reader, self.writer, actions))
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, writer, NAMESPACE)
-        acting = Acting(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
-        acting = acting if self.remember is None else replace(acting, remember=self.remember)
-        return converge(self.looking, acting)
+        apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
+        apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
+        return converge(self.plan_context, apply_context)
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""
@@ -153,7 +153,7 @@ def planned(sim: Simulation, kind: str, settings: Settings | None = None) -> tup
     The journals of both APIs begin anew after the reading.
     """
     chosen = settings or Settings()
-    snapshot = observe_world(sim.eyes(), chosen).snapshot
+    snapshot = observe_world(sim.readers(), chosen).snapshot
     (change,) = (change for change in compute_plan(snapshot, chosen).changes if change.kind == kind)
     sim.kubernetes_proxy.journal.clear()
     sim.hetzner_proxy.journal.clear()

@@ -7,8 +7,8 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.planner import compute_desired, compute_plan
-from desired.routes.actions import Decided
-from desired.routes.claims import Claim
+from desired.routes.actions import RouteDecision
+from desired.routes.claims import RouteClaim
 from desired.routes.desired import DesiredRoutes
 from tests.routes import ROUTING
 
@@ -18,14 +18,14 @@ def routing(snapshot: Snapshot, settings: Settings = ROUTING) -> DesiredRoutes:
     return compute_desired(snapshot, settings).routes
 
 
-def decided(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, Decided]:
+def decided(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, RouteDecision]:
     """Destination → what becomes of the route to it."""
     return {str(destination): found for destination, found in routing(snapshot, settings).decided.items()}
 
 
-def claimed(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[tuple[str, str], Claim]:
+def claimed(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[tuple[str, str], RouteClaim]:
     """Node and pod CIDR → how it stands with the route to it."""
-    return {(claim.place.node.name, str(claim.destination)): claim for claim in routing(snapshot, settings).claims}
+    return {(claim.endpoint.node.name, str(claim.destination)): claim for claim in routing(snapshot, settings).claims}
 
 
 def planned(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, Change]:

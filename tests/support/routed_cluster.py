@@ -14,7 +14,7 @@ from reconciler.passes.converge import converge
 from reconciler.passes.rounds import Progress
 from reconciler.report.json_report import report_as_json
 from tests.support.balancer_cluster import IN_NETWORK, NETWORK, a_node, a_server_of, private_ip
-from tests.support.in_process import ONCE, wired
+from tests.support.in_process import ONCE, runtime
 from tests.support.lifecycle import patch
 from tests.support.objects import LONG_AGO, condition
 from tests.support.simulators import ImpatientStop
@@ -151,10 +151,12 @@ class _Interrupted:
 
 def pass_during_which(stage: Stage, happens: Callable[[], object], /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. When it has observed, and not written yet, this happens."""
-    with wired(stage, ONCE, ImpatientStop(), **variables) as built:
-        assert built.hands is not None
-        acting = replace(built.hands.acting, progress=_Interrupted(built.hands.acting.progress, happens))
-        return report_as_json(converge(built.looking, acting))
+    with runtime(stage, ONCE, ImpatientStop(), **variables) as built:
+        assert built.writers is not None
+        apply_context = replace(
+            built.writers.apply_context, progress=_Interrupted(built.writers.apply_context.progress, happens)
+        )
+        return report_as_json(converge(built.plan_context, apply_context))
 
 
 def warnings_on(stage: Stage, name: str) -> dict[str, str]:

@@ -9,8 +9,8 @@ from typing import Any
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Defaults
 from desired.annotations.table import PREFIX
-from desired.explanation.objects import explain_object
-from desired.explanation.service import ServiceExplanation
+from desired.explain.objects import explain_object
+from desired.explain.service import ServiceExplanation
 from desired.guards.judge import judge
 from desired.model.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, ServiceCondition

@@ -17,7 +17,7 @@ from desired.model.settings import Settings
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
-from reconciler.leader_election.leadership import Unelected
+from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.history import History
 from reconciler.passes.loop import run_loop
 from reconciler.sandbox.clock import SimulatedClock
@@ -25,7 +25,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.measured import Measured, Meter
-from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from reconciler.wake import Wake
 from tests.support.direct import DirectSimulation, SessionLine
@@ -110,7 +110,7 @@ class SimulatedLoop:
             meter=Meter(now),
             health=Health(interval_s=60.0, request_timeout_s=1.0, clock=now),
             history=self.history,
-            triggers=Triggers(Relevance(lambda _: None, OwnWrites(), clock=now), {}),
+            triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=now), {}),
             begins_to_watch=lambda: None,
             metrics=None,
             token=None,
@@ -123,7 +123,7 @@ class SimulatedLoop:
             self.reports.append((began, measured.report))
             return measured, replace(pace, draw=lambda: 0.0)
 
-        run_loop(run_pass, stop=self.stop, publish=_ignore, wake=self._wake, leader=Unelected())
+        run_loop(run_pass, stop=self.stop, publish=_ignore, wake=self._wake, leader=NoElection())
 
     def busiest_hour(self) -> int:
         """The most calls that any hour had."""
@@ -135,7 +135,7 @@ class SimulatedLoop:
         return [moment for moment, how, what in self.calls if how == method and what.partition("?")[0].endswith(path)]
 
     def _connection(self) -> HetznerConnection:
-        return self.run.eyes.hetzner._connection
+        return self.run.readers.hetzner._connection
 
     def _noted(self, method: str, path: str) -> Callable[[int | None], None]:
         self.calls.append((self.clock.timestamp(), method, path))

@@ -18,7 +18,7 @@ from actuators.http import hetzner as hetzner_client
 from actuators.http import kubernetes as kubernetes_client
 from actuators.http.retry import Patience, Retry
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes
+from reconciler.observe.world import Readers
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Simulator
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
@@ -123,10 +123,10 @@ class Simulation:
         """A writer to Hetzner."""
         return hetzner_client.HetznerWriter(self.hetzner_connection())
 
-    def eyes(self) -> Eyes:
+    def readers(self) -> Readers:
         """What a pass reads with. It remembers what it asked by id, as in a loop."""
         reader = self.hetzner_reader()
-        return Eyes(self.kubernetes_reader(), reader, Confirmer(reader))
+        return Readers(self.kubernetes_reader(), reader, Confirmer(reader))
 
     def spoil_kubernetes(self, kind: str, **members: Any) -> None:
         """Add a fault of transport before the API server."""

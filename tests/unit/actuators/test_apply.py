@@ -48,9 +48,9 @@ class Hands:
         self.done.append(change.key)
 
 
-def carry_out(hands: Actuator, *changes: Change, stop: threading.Event | None = None) -> Mapping[str, Outcome]:
+def carry_out(writers: Actuator, *changes: Change, stop: threading.Event | None = None) -> Mapping[str, Outcome]:
     """Key → outcome."""
-    actuators = {change.kind: hands for change in changes}
+    actuators = {change.kind: writers for change in changes}
     return apply(changes, a_snapshot(), actuators, stop=stop or threading.Event())
 
 
@@ -94,10 +94,10 @@ def test_errors_become_outcomes(error: ApiError, outcome: Outcome) -> None:
 
 def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
     """What is no error of an API fails its own change and what depends on it; every other change has its outcome."""
-    hands = Hands({"node/web-1/a": KeyError("resourceVersion")})
+    writers = Hands({"node/web-1/a": KeyError("resourceVersion")})
     changes = (part("a"), part("b", depends_on=("node/web-1/a",)), part("c"), part("d", "node/web-2"))
 
-    assert carry_out(hands, *changes) == {
+    assert carry_out(writers, *changes) == {
         "node/web-1/a": Failed("internal error, KeyError: 'resourceVersion'"),
         "node/web-1/b": Skipped("comes after node/web-1/a, which was not done"),
         "node/web-1/c": Applied(),
@@ -112,22 +112,22 @@ def test_nothing_to_do() -> None:
 
 def test_changes_of_one_object_keep_their_order() -> None:
     """Changes that occupy one object are carried out one after another, in the order of the plan."""
-    hands = Hands()
+    writers = Hands()
     changes = [part(name) for name in "abcdefgh"]
 
-    outcomes = carry_out(hands, *changes)
+    outcomes = carry_out(writers, *changes)
 
-    assert hands.done == [change.key for change in changes]
+    assert writers.done == [change.key for change in changes]
     assert set(outcomes.values()) == {Applied()}
 
 
 def test_objects_side_by_side() -> None:
     """Changes of different objects are carried out at the same time."""
     meeting = threading.Barrier(PARALLEL_LANES[Api.KUBERNETES], timeout=TIMEOUT_S)
-    hands = Hands(before_each=lambda _change: meeting.wait())
+    writers = Hands(before_each=lambda _change: meeting.wait())
     changes = [a_change(f"node/web-{number}") for number in range(PARALLEL_LANES[Api.KUBERNETES])]
 
-    assert set(carry_out(hands, *changes).values()) == {Applied()}
+    assert set(carry_out(writers, *changes).values()) == {Applied()}
 
 
 def test_one_object_is_never_changed_twice_at_once() -> None:
@@ -163,7 +163,7 @@ def test_a_failure_stays_alone() -> None:
 )
 def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
     """A change is not tried when one that it comes after was not done, nor is what comes after it in turn."""
-    hands = Hands({"node/web-1/a": error})
+    writers = Hands({"node/web-1/a": error})
     changes = (
         part("a"),
         part("b", depends_on=("node/web-1/a",)),
@@ -171,11 +171,11 @@ def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
         part("d", depends_on=("node/web-9/never-planned",)),
     )
 
-    outcomes = carry_out(hands, *changes)
+    outcomes = carry_out(writers, *changes)
 
     assert outcomes["node/web-1/b"] == Skipped("comes after node/web-1/a, which was not done")
     assert outcomes["node/web-1/c"] == Skipped("comes after node/web-1/b, which was not done")
-    assert hands.done == ["node/web-1/d"]
+    assert writers.done == ["node/web-1/d"]
 
 
 def test_what_depends_on_a_done_change_is_done() -> None:
@@ -188,10 +188,10 @@ def test_what_depends_on_a_done_change_is_done() -> None:
 def test_what_follows_comes_after_whatever_became_of_the_other() -> None:
     """A change that follows others, of any object, is tried when they have ended, done or not."""
     slow = threading.Event()
-    hands = Hands({"node/web-2": Invalid("wrong")}, before_each=lambda _change: slow.wait(0.01))
+    writers = Hands({"node/web-2": Invalid("wrong")}, before_each=lambda _change: slow.wait(0.01))
     last = replace(a_change(), follows=("node/web-2", "node/web-3", "node/never-planned"))
 
-    outcomes = carry_out(hands, last, a_change("node/web-2"), a_change("node/web-3"))
+    outcomes = carry_out(writers, last, a_change("node/web-2"), a_change("node/web-3"))
 
     assert list(outcomes)[-1] == "node/web-1"
     assert outcomes["node/web-1"] == Applied()
@@ -279,24 +279,24 @@ def test_no_node_waits_while_load_balancers_take_their_time() -> None:
 )
 def test_changes_that_wait_for_each_other_write_nothing(circle: Mapping[str, Any]) -> None:
     """A circle is a bug of the plan, and is said before the first write."""
-    hands = Hands()
+    writers = Hands()
     changes = (a_change("node/web-1", **circle), a_change("node/web-2", follows=("node/web-1",)))
 
     with pytest.raises(ValueError, match="wait for each other"):
-        carry_out(hands, a_change("node/web-3"), *changes)
+        carry_out(writers, a_change("node/web-3"), *changes)
 
-    assert hands.done == []
+    assert writers.done == []
 
 
 def test_five_thousand_changes_in_the_worst_order() -> None:
     """Chains and lanes of any length are carried out in their order."""
     size = 5000
-    hands = Hands()
+    writers = Hands()
     changes = [part(f"{number:04}", depends_on=(f"node/web-1/{number + 1:04}",)) for number in range(size)]
 
-    outcomes = carry_out(hands, *changes)
+    outcomes = carry_out(writers, *changes)
 
-    assert hands.done == [f"node/web-1/{number:04}" for number in reversed(range(size))]
+    assert writers.done == [f"node/web-1/{number:04}" for number in reversed(range(size))]
     assert set(outcomes.values()) == {Applied()}
 
 
@@ -317,10 +317,10 @@ def test_an_interruption_is_passed_on() -> None:
 def test_stop_between_changes() -> None:
     """The change in flight is finished; those after it are not begun."""
     stop = threading.Event()
-    hands = Hands(before_each=lambda _change: stop.set())
+    writers = Hands(before_each=lambda _change: stop.set())
 
     later = part("c", depends_on=("node/web-1/b",))
-    outcomes = carry_out(hands, part("a"), part("b"), later, a_change("node/web-2", follows=(later.key,)), stop=stop)
+    outcomes = carry_out(writers, part("a"), part("b"), later, a_change("node/web-2", follows=(later.key,)), stop=stop)
 
     assert outcomes == {
         "node/web-1/a": Applied(),
@@ -353,21 +353,21 @@ def test_stopped_beforehand() -> None:
     """When the stop came first nothing is begun at all."""
     stop = threading.Event()
     stop.set()
-    hands = Hands()
+    writers = Hands()
 
-    assert carry_out(hands, a_change(), stop=stop) == {"node/web-1": Skipped(STOPPED)}
-    assert hands.done == []
+    assert carry_out(writers, a_change(), stop=stop) == {"node/web-1": Skipped(STOPPED)}
+    assert writers.done == []
 
 
 def test_an_unknown_kind_writes_nothing() -> None:
     """When a planned kind has no actuator, that is said before the first write of any other."""
-    hands = Hands()
+    writers = Hands()
     changes = (a_change(), a_change("node/web-2/addresses", "node.addresses", owner="node/web-2"))
 
     with pytest.raises(KeyError, match=r"node\.addresses"):
-        apply(changes, a_snapshot(), {"node.initialise": hands}, stop=threading.Event())
+        apply(changes, a_snapshot(), {"node.initialise": writers}, stop=threading.Event())
 
-    assert hands.done == []
+    assert writers.done == []
 
 
 def test_progress_is_told() -> None:
@@ -379,11 +379,11 @@ def test_progress_is_told() -> None:
         told[change.key] = outcome
         threads.add(threading.current_thread())
 
-    hands = Hands({"node/web-2": Invalid("wrong")})
+    writers = Hands({"node/web-2": Invalid("wrong")})
     outcomes = apply(
         (a_change(), a_change("node/web-2")),
         a_snapshot(),
-        {"node.initialise": hands},
+        {"node.initialise": writers},
         stop=threading.Event(),
         done=done,
     )
@@ -441,21 +441,21 @@ LOCKED = Exhausted("account locked", code="resource_locked")
 )
 def test_what_hetzner_refuses_for_all(refusal: ApiError, first: Change, second: Change, is_sent: bool) -> None:
     """Others of its kind are not sent after it, and say why; they are not tried again in this pass."""
-    hands = Hands({first.key: refusal})
-    outcomes = carry_out(hands, first, second)
+    writers = Hands({first.key: refusal})
+    outcomes = carry_out(writers, first, second)
 
     refused, other = outcomes[first.key], outcomes[second.key]
     assert isinstance(refused, Failed)
     assert bool(refused.bars) is isinstance(refusal, Exhausted | Denied)
-    assert hands.done == ([second.key] if is_sent else [])
+    assert writers.done == ([second.key] if is_sent else [])
     assert is_sent or (isinstance(other, Skipped) and other.is_final and refused.error in other.reason)
 
 
 def test_what_an_earlier_round_was_refused() -> None:
     """Nothing of it is begun in this one."""
-    hands, change = Hands(), created("a", 7)
+    writers, change = Hands(), created("a", 7)
     refused = {"lb.create add": "no more"}
-    outcomes = apply([change], a_snapshot(), {"lb.create": hands}, stop=threading.Event(), barred=refused)
+    outcomes = apply([change], a_snapshot(), {"lb.create": writers}, stop=threading.Event(), barred=refused)
 
     assert isinstance(outcomes[change.key], Skipped)
-    assert hands.done == []
+    assert writers.done == []

@@ -31,7 +31,7 @@ def stage(simulate: Callable[..., Simulation]) -> Stage:
 
 def carry_out(stage: Stage) -> None:
     """Ask for the certificate."""
-    create(stage.hands, CHANGE, stage.snapshot)
+    create(stage.writers, CHANGE, stage.snapshot)
 
 
 def certificates(stage: Stage) -> list[dict[str, Any]]:
@@ -141,14 +141,14 @@ def test_nothing_is_sent_again_once_stopped(stage: Stage) -> None:
 def test_domains_that_cannot_be(stage: Stage) -> None:
     """The API's words are the error."""
     with pytest.raises(Invalid, match="domain_names"):
-        create(stage.hands, replace(CHANGE, after=replace(WISH, domains=("no domain",))), stage.snapshot)
+        create(stage.writers, replace(CHANGE, after=replace(WISH, domains=("no domain",))), stage.snapshot)
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, True), (WISH, None), (None, {"name": "x"})])
 def test_sides_of_another_kind(stage: Stage, before: Any, after: Any) -> None:
     """A change of another shape is a mistake of ours: nothing is sent."""
     with pytest.raises(TypeError, match=r"^certificate/default/web: certificate\.create from"):
-        create(stage.hands, replace(CHANGE, before=before, after=after), stage.snapshot)
+        create(stage.writers, replace(CHANGE, before=before, after=after), stage.snapshot)
 
     assert stage.sent() == []
 
@@ -156,4 +156,4 @@ def test_sides_of_another_kind(stage: Stage, before: Any, after: Any) -> None:
 def test_a_service_that_was_not_observed(stage: Stage) -> None:
     """A change that was planned from another world is not carried out in this one."""
     with pytest.raises(KeyError):
-        create(stage.hands, replace(CHANGE, owner=f"{SERVICE}-2"), stage.snapshot)
+        create(stage.writers, replace(CHANGE, owner=f"{SERVICE}-2"), stage.snapshot)

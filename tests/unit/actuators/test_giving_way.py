@@ -42,20 +42,20 @@ class Hands:
         self.done.append(change.key)
 
 
-def carry_out(hands: Hands, *changes: Change, yields: Callable[[Change, bool], bool]) -> Mapping[str, Outcome]:
+def carry_out(writers: Hands, *changes: Change, yields: Callable[[Change, bool], bool]) -> Mapping[str, Outcome]:
     """Key → outcome."""
-    actuators = {change.kind: hands for change in changes}
+    actuators = {change.kind: writers for change in changes}
     return apply(changes, a_snapshot(), actuators, stop=threading.Event(), yields=yields)
 
 
 @pytest.mark.parametrize(("called_after", "applied"), [(0, 1), (1, 1), (3, 3), (9, 6)])
 def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_after: int, applied: int) -> None:
     """However often the loop is woken, each pass gets on with the routes by one at least."""
-    hands = Hands()
+    writers = Hands()
 
-    outcomes = carry_out(hands, *ROUTES, yields=lambda _change, _alone: len(hands.done) >= called_after)
+    outcomes = carry_out(writers, *ROUTES, yields=lambda _change, _alone: len(writers.done) >= called_after)
 
-    assert hands.done == [route.key for route in ROUTES[:applied]]
+    assert writers.done == [route.key for route in ROUTES[:applied]]
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * applied + [GAVE_WAY] * (6 - applied)
 
 
@@ -79,19 +79,19 @@ def test_a_series_is_told_when_only_what_waits_for_it_is_left() -> None:
     """As long as a Node is joining, the series goes on; a condition that comes after a route counts as part of it."""
     two_done = threading.Event()
     joining = a_change("node/web-9")
-    hands = Hands()
+    writers = Hands()
 
     def act(change: Change) -> None:
         if change is joining:
             assert two_done.wait(TIMEOUT_S)
         elif change is ROUTES[2]:
             two_done.set()
-            while joining.key not in hands.done:
+            while joining.key not in writers.done:
                 threading.Event().wait(0.001)
             threading.Event().wait(0.05)  # until that has been noticed as well
 
-    hands.before_each = act
-    outcomes = carry_out(hands, *ROUTES, CONDITION, joining, yields=lambda _change, alone: alone)
+    writers.before_each = act
+    outcomes = carry_out(writers, *ROUTES, CONDITION, joining, yields=lambda _change, alone: alone)
 
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * 3 + [GAVE_WAY] * 3
     assert outcomes[joining.key] == Applied()

@@ -9,13 +9,13 @@ import pytest
 
 from actuators.http.errors import Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.lease import NOBODY, Claim, Leases, micro_time
+from actuators.lease import NOBODY, LeaseClaim, Leases, micro_time
 from tests.support.simulators import Simulation
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 NAME = "kube-system/ccm"
 MOMENT = "2027-01-15T08:00:00.000000Z"
-OURS = Claim("me", 15, MOMENT, MOMENT, 0)
+OURS = LeaseClaim("me", 15, MOMENT, MOMENT, 0)
 THEIRS = {
     "holderIdentity": "them",
     "leaseDurationSeconds": 30,
@@ -51,24 +51,26 @@ def a_lease(spec: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({}, Claim("them", 30, MOMENT, MOMENT, 2), id="all there"),
-        pytest.param({"holderIdentity": ""}, Claim(NOBODY, 30, MOMENT, MOMENT, 2), id="given back"),
-        pytest.param({"holderIdentity": None}, Claim(NOBODY, 30, MOMENT, MOMENT, 2), id="no holder"),
-        pytest.param({"holderIdentity": 5}, Claim(None, 30, MOMENT, MOMENT, 2), id="a number for a holder"),
-        pytest.param({"leaseDurationSeconds": None}, Claim("them", None, MOMENT, MOMENT, 2), id="no duration"),
+        pytest.param({}, LeaseClaim("them", 30, MOMENT, MOMENT, 2), id="all there"),
+        pytest.param({"holderIdentity": ""}, LeaseClaim(NOBODY, 30, MOMENT, MOMENT, 2), id="given back"),
+        pytest.param({"holderIdentity": None}, LeaseClaim(NOBODY, 30, MOMENT, MOMENT, 2), id="no holder"),
+        pytest.param({"holderIdentity": 5}, LeaseClaim(None, 30, MOMENT, MOMENT, 2), id="a number for a holder"),
+        pytest.param({"leaseDurationSeconds": None}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="no duration"),
         pytest.param(
-            {"leaseDurationSeconds": "30"}, Claim("them", None, MOMENT, MOMENT, 2), id="a text for a duration"
+            {"leaseDurationSeconds": "30"}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="a text for a duration"
         ),
-        pytest.param({"leaseDurationSeconds": 0}, Claim("them", None, MOMENT, MOMENT, 2), id="no time at all"),
-        pytest.param({"leaseDurationSeconds": -5}, Claim("them", None, MOMENT, MOMENT, 2), id="less than no time"),
-        pytest.param({"leaseDurationSeconds": True}, Claim("them", None, MOMENT, MOMENT, 2), id="a boolean"),
-        pytest.param({"renewTime": "yesterday"}, Claim("them", 30, MOMENT, "yesterday", 2), id="a time that is none"),
-        pytest.param({"renewTime": {"a": 1}}, Claim("them", 30, MOMENT, "{'a': 1}", 2), id="a map for a time"),
-        pytest.param({"leaseTransitions": "many"}, Claim("them", 30, MOMENT, MOMENT, 0), id="a text for a number"),
-        pytest.param({"leaseTransitions": 2**40}, Claim("them", 30, MOMENT, MOMENT, 0), id="too large a number"),
+        pytest.param({"leaseDurationSeconds": 0}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="no time at all"),
+        pytest.param({"leaseDurationSeconds": -5}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="less than no time"),
+        pytest.param({"leaseDurationSeconds": True}, LeaseClaim("them", None, MOMENT, MOMENT, 2), id="a boolean"),
+        pytest.param(
+            {"renewTime": "yesterday"}, LeaseClaim("them", 30, MOMENT, "yesterday", 2), id="a time that is none"
+        ),
+        pytest.param({"renewTime": {"a": 1}}, LeaseClaim("them", 30, MOMENT, "{'a': 1}", 2), id="a map for a time"),
+        pytest.param({"leaseTransitions": "many"}, LeaseClaim("them", 30, MOMENT, MOMENT, 0), id="a text for a number"),
+        pytest.param({"leaseTransitions": 2**40}, LeaseClaim("them", 30, MOMENT, MOMENT, 0), id="too large a number"),
     ],
 )
-def test_fields_that_make_no_sense(sim: Simulation, changes: dict[str, Any], expected: Claim) -> None:
+def test_fields_that_make_no_sense(sim: Simulation, changes: dict[str, Any], expected: LeaseClaim) -> None:
     """Each for itself, and none of them makes a Lease free."""
     lease = answered(sim, a_lease({**THEIRS, **changes})).read()
 

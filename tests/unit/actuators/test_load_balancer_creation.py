@@ -490,9 +490,9 @@ def test_a_creation_whose_action_vanishes(simulate: Callable[..., Simulation]) -
 def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation]) -> None:
     """Another attachment locks the network for a while: the creation is tried again until it is free."""
     stage = a_stage(simulate, action_s_by_command={"attach_to_network": 4.0}, network_busy_code="locked")
-    server = stage.hands.writer.post("/servers/1/actions/detach_from_network", {"network": NETWORK_ID})
-    stage.hands.actions.wait(server, "detachment")
-    stage.hands.writer.post("/servers/1/actions/attach_to_network", {"network": NETWORK_ID})
+    server = stage.writers.writer.post("/servers/1/actions/detach_from_network", {"network": NETWORK_ID})
+    stage.writers.actions.wait(server, "detachment")
+    stage.writers.writer.post("/servers/1/actions/attach_to_network", {"network": NETWORK_ID})
     stage.sim.hetzner_proxy.journal.clear()
 
     stage.carry_out(creation(replace(IN_NETWORK, targets=frozenset())))

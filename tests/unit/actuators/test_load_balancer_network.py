@@ -298,7 +298,7 @@ def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], code:
         action_s_by_command={"add_route": 4.0, "attach_to_network": 0.5},
         network_busy_code=code,
     )
-    stage.hands.writer.post(
+    stage.writers.writer.post(
         f"/networks/{NETWORK_ID}/actions/add_route", {"destination": "10.244.1.0/24", "gateway": "10.7.0.11"}
     )
 

@@ -373,7 +373,7 @@ def test_writes_whose_answer_is_lost(simulate: Callable[..., Simulation], lost: 
 def test_a_busy_load_balancer_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
     """Somebody's action runs on it for two seconds."""
     stage = a_stage(simulate, labelled({}), action_s=2.0, load_balancer_busy_code=code)
-    stage.hands.writer.post(f"{LB}/actions/change_algorithm", {"type": "least_connections"})
+    stage.writers.writer.post(f"{LB}/actions/change_algorithm", {"type": "least_connections"})
 
     stage.carry_out(adoption())
 

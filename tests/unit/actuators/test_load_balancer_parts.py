@@ -132,7 +132,7 @@ def test_a_busy_load_balancer_is_waited_for(
 ) -> None:
     """Somebody else's action runs on it for two seconds."""
     stage = staged(simulate, action_s_by_command={"change_protection": 2.0}, load_balancer_busy_code=code)
-    stage.hands.writer.post(f"{LB}/actions/change_protection", {"delete": True})
+    stage.writers.writer.post(f"{LB}/actions/change_protection", {"delete": True})
 
     stage.carry_out(change)
 

@@ -190,7 +190,7 @@ def test_a_busy_load_balancer_is_waited_for(simulate: Callable[..., Simulation],
         action_s_by_command={"change_protection": 2.0},
         load_balancer_busy_code=code,
     )
-    stage.hands.writer.post(f"{LB}/actions/change_protection", {"delete": True})
+    stage.writers.writer.post(f"{LB}/actions/change_protection", {"delete": True})
 
     stage.carry_out(change(None, public(2)))
 

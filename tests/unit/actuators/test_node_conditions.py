@@ -49,7 +49,7 @@ def observed(simulate: Callable[..., Simulation], *conditions: dict[str, str]) -
     node = settled_node("web-1", 1)
     node["status"]["conditions"] = list(conditions)
     sim = simulate(nodes=[node])
-    return sim, observe_world(sim.eyes(), Settings()).snapshot
+    return sim, observe_world(sim.readers(), Settings()).snapshot
 
 
 def conditions(sim: Simulation) -> list[dict[str, str]]:

@@ -166,7 +166,7 @@ def test_nothing_is_left_after_all_three(sim: Simulation) -> None:
     for kind in ACTUATORS:
         carry_out(sim, *wanted(sim, kind))
 
-    assert compute_plan(observe_world(sim.eyes(), SETTINGS).snapshot, SETTINGS).changes == ()
+    assert compute_plan(observe_world(sim.readers(), SETTINGS).snapshot, SETTINGS).changes == ()
 
 
 @pytest.mark.parametrize("kind", ["node.addresses", "node.shutdown_taint"])
@@ -222,7 +222,7 @@ def test_a_write_whose_answer_is_lost(sim: Simulation, kind: str, lost: str) -> 
         with pytest.raises(Conflict):
             carry_out(sim, change, snapshot)
 
-    now = compute_plan(observe_world(sim.eyes(), SETTINGS).snapshot, SETTINGS)
+    now = compute_plan(observe_world(sim.readers(), SETTINGS).snapshot, SETTINGS)
     assert kind not in {change.kind for change in now.changes}
 
 

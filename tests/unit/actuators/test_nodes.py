@@ -205,7 +205,7 @@ def test_doing_it_twice_changes_nothing(sim: Simulation) -> None:
         initialise(sim.kubernetes_writer(), change, snapshot)
 
     assert sim.nodes() == before
-    fresh = observe_world(sim.eyes(), Settings()).snapshot
+    fresh = observe_world(sim.readers(), Settings()).snapshot
     assert compute_plan(fresh, Settings()).changes == ()
 
 

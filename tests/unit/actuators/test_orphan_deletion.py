@@ -39,19 +39,19 @@ def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -
     """It is looked at, deleted, and waited for."""
     stage = a_stage(simulate, balancer)
 
-    delete_orphan(stage.hands, only(stage))
+    delete_orphan(stage.writers, only(stage))
 
     assert stage.balancers() == []
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
     assert stage.polls() >= 1
-    assert stage.hands.actions.in_flight == 0
+    assert stage.writers.actions.in_flight == 0
 
 
 def test_one_that_is_gone_already(stage: Stage) -> None:
     """What somebody else has deleted is done."""
     stage.remove_balancers()
 
-    delete_orphan(stage.hands, only(stage))
+    delete_orphan(stage.writers, only(stage))
 
     assert [method for method, _, _ in stage.sent()] == ["GET"]
 
@@ -85,7 +85,7 @@ def test_one_that_has_changed(stage: Stage, changes: dict[str, Any], why: str) -
     stage.change_balancer(**changes)
 
     with pytest.raises(Conflict, match=why):
-        delete_orphan(stage.hands, only(stage))
+        delete_orphan(stage.writers, only(stage))
 
     assert [found["id"] for found in stage.balancers()] == [42]
     assert [method for method, _, _ in stage.sent()] == ["GET"]
@@ -95,7 +95,7 @@ def test_other_labels_do_not_matter(stage: Stage) -> None:
     """A label of a person's own says nothing of the owner."""
     stage.change_balancer(labels={**only(stage).spec.labels, "team": "blue"}, name="renamed")
 
-    delete_orphan(stage.hands, only(stage))
+    delete_orphan(stage.writers, only(stage))
 
     assert stage.balancers() == []
 
@@ -113,6 +113,6 @@ def test_the_api_refuses(stage: Stage, code: str, status: int, error: type[ApiEr
     stage.sim.spoil_hetzner("status", code=status, method="DELETE", body=body)
 
     with pytest.raises(error):
-        delete_orphan(stage.hands, only(stage))
+        delete_orphan(stage.writers, only(stage))
 
     assert [found["id"] for found in stage.balancers()] == [42]

@@ -22,7 +22,7 @@ from actuators.http.errors import (
 )
 from actuators.outcome import Pending
 from actuators.routes import ROUTE_ACTUATORS
-from actuators.writers import Hands
+from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
@@ -57,11 +57,11 @@ class Stage:
     """A network with routes, and hands to change them with."""
 
     sim: Simulation
-    hands: Hands
+    writers: Writers
 
     def carry_out(self, wanted: Change) -> None:
         """Give the change to its actuator."""
-        ROUTE_ACTUATORS[wanted.kind](self.hands, wanted, a_snapshot())
+        ROUTE_ACTUATORS[wanted.kind](self.writers, wanted, a_snapshot())
 
     def leads_to(self) -> str | None:
         """The gateway to the pods once everything has ended; None when there is no route. Those of others stay."""
@@ -233,7 +233,7 @@ def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], wante
     """Something else runs on it, which takes some seconds."""
     options = {"network_busy_code": code, "action_s_by_command": {"change_protection": 4.0}}
     stage = a_stage(simulate, before(wanted), **options)
-    stage.hands.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
+    stage.writers.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
 
     stage.carry_out(wanted)
 
@@ -244,7 +244,7 @@ def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], wante
 def test_a_network_that_stays_busy(simulate: Callable[..., Simulation], wanted: Change) -> None:
     """Patience ends, nothing is wrong, and the change is planned again later."""
     stage = a_stage(simulate, before(wanted), action_s_by_command={"change_protection": 600.0})
-    stage.hands.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
+    stage.writers.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
 
     def actuator(found: Change, _snapshot: Snapshot) -> None:
         stage.carry_out(found)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from desired.guards.absence_proof import servers_to_confirm
-from desired.model.absence import AbsenceProof, Doubt, doubt_about, is_departing, proof_of_absence
+from desired.model.absence import AbsenceProof, Doubt, doubt_about, is_going_away, proof_of_absence
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.section import Absent, Unknown
@@ -152,7 +152,7 @@ def test_a_proof_is_of_one_node_and_one_silence() -> None:
 )
 def test_is_departing(node: Node, expected: bool) -> None:
     """A Node goes unless its kubelet reports, and is deleted once."""
-    assert is_departing(node) is expected
+    assert is_going_away(node) is expected
 
 
 LOST = a_lost_node("a", 1)

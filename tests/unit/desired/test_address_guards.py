@@ -25,7 +25,9 @@ ELSEWHERE = a_pod_network(network_id=5, name="other")
 def verdicts(plan: Plan, kind: str) -> dict[str, tuple[Verdict, str | None]]:
     """Node → what is said of its change of this kind."""
     of_kind = (change for change in plan.changes if change.kind == kind)
-    return {change.owner.removeprefix("node/web-"): (change.ruling.verdict, change.ruling.rule) for change in of_kind}
+    return {
+        change.owner.removeprefix("node/web-"): (change.decision.verdict, change.decision.rule) for change in of_kind
+    }
 
 
 def measured(plan: Plan) -> list[tuple[str, str, int]]:

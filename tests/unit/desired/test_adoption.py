@@ -17,7 +17,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED
-from desired.plan.change import Hold, Ruling, Verdict
+from desired.plan.change import GuardDecision, Hold, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
 from desired.section import Absent, Section, Unknown
@@ -361,7 +361,7 @@ def test_adoption_waits_until_it_is_known_what_would_go(
 
     found = judged(snapshot, IN_NETWORK, {hold.hash for hold in judged(snapshot, IN_NETWORK).holds})
 
-    assert found.by_key[LB].ruling == Ruling(Verdict.WAITING, "incomplete-snapshot", UNSURE + why)
+    assert found.by_key[LB].decision == GuardDecision(Verdict.WAITING, "incomplete-snapshot", UNSURE + why)
     assert found.allowed == ()
 
 
@@ -402,7 +402,7 @@ def test_adoption_that_hides_nothing(
 
     found = judged(snapshot, settings)
 
-    assert found.by_key[LB].ruling.verdict is Verdict.ALLOWED
+    assert found.by_key[LB].decision.verdict is Verdict.ALLOWED
     assert found.holds == ()
 
 

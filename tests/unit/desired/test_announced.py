@@ -7,7 +7,7 @@ import pytest
 
 from desired.model.clocks import Clocks
 from desired.model.snapshot import Node, Readiness, Taint
-from desired.nodes.disruption import is_announced, why_announced
+from desired.nodes.disruption import is_planned_disruption, planned_disruption
 from tests.builders import NOW, a_settled_node, a_snapshot
 
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -89,8 +89,8 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
 )
 def test_why_announced(node: Node, expected: str | None) -> None:
     """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
-    assert why_announced(node, a_snapshot([node]), HALF_AN_HOUR) == expected
-    assert is_announced(node, a_snapshot([node]), HALF_AN_HOUR) is (expected is not None)
+    assert planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR) == expected
+    assert is_planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR) is (expected is not None)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_why_announced(node: Node, expected: str | None) -> None:
 )
 def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
     """How long a silent Node has to be silent is up to the operator."""
-    assert is_announced(node, a_snapshot([node]), given_up_after) is expected
+    assert is_planned_disruption(node, a_snapshot([node]), given_up_after) is expected
 
 
 @pytest.mark.parametrize(
@@ -121,5 +121,5 @@ def test_silence_announces_nothing_while_clocks_differ(clocks: Clocks, expected:
     silent_node, cordoned = silent(HALF_AN_HOUR), replace(silent(HALF_AN_HOUR), unschedulable=True)
     snapshot = a_snapshot([silent_node], clocks=clocks)
 
-    assert is_announced(silent_node, snapshot, HALF_AN_HOUR) is expected
-    assert is_announced(cordoned, snapshot, HALF_AN_HOUR)
+    assert is_planned_disruption(silent_node, snapshot, HALF_AN_HOUR) is expected
+    assert is_planned_disruption(cordoned, snapshot, HALF_AN_HOUR)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.guards.facts import Finding, Guard
+from desired.guards.facts import Guard, GuardResult
 from desired.guards.judge import judge
 from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
 from desired.guards.project import project_anchor
@@ -23,7 +23,7 @@ from desired.model.service import Ingress, Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
-from desired.plan.change import Change, NoteKind, Plan, Ruling, Verdict
+from desired.plan.change import Change, GuardDecision, NoteKind, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Present, Unknown
 from tests.balancers import (
@@ -103,8 +103,8 @@ def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], 
     """Not even the finalizer is written for what is another's, and the owner is printed."""
     found = judged(a_world(services, balancers))
 
-    mine = {change.key: change.ruling for change in found.changes if change.owner == SERVICE}
-    assert mine == dict.fromkeys((CLAIM, LB), Ruling(Verdict.REFUSED, "foreign-owner", why))
+    mine = {change.key: change.decision for change in found.changes if change.owner == SERVICE}
+    assert mine == dict.fromkeys((CLAIM, LB), GuardDecision(Verdict.REFUSED, "foreign-owner", why))
     assert found.holds == ()
     assert why in {note.text for note in found.notes}
 
@@ -168,7 +168,7 @@ def test_what_is_foreign_is_never_approvable(approved: set[str], policy: Policy)
     held = {hold.hash for hold in judged(snapshot, settings).holds}
     found = judged(snapshot, settings, approved | held)
 
-    assert {change.ruling.verdict for change in found.changes if change.owner == SERVICE} == {Verdict.REFUSED}
+    assert {change.decision.verdict for change in found.changes if change.owner == SERVICE} == {Verdict.REFUSED}
     assert {hold.rule for hold in found.holds} == {"project-anchor"}
 
 
@@ -208,7 +208,7 @@ def test_ip_loss(service: Service, is_held: bool) -> None:
     """No deletion of what a Service still wants, whoever plans it, without a person's word."""
     snapshot = a_world([service], [a_balancer()])
     why = "Service default/web still wants a load balancer, and the addresses of this one would be lost"
-    finding = Finding("ip-loss", Verdict.HELD, (LB,), why, "1", "0")
+    finding = GuardResult("ip-loss", Verdict.HELD, (LB,), why, "1", "0")
 
     assert list(ip_loss(facts([DELETE], snapshot))) == ([finding] if is_held else [])
 
@@ -260,10 +260,10 @@ def test_certificate_issuance(issuance: Issuance, error: str | None, due_in_s: f
 
     found = judged(snapshot)
 
-    ruling = found.by_key[LISTENER].ruling
-    assert (ruling.verdict, ruling.rule, ruling.due_in_s) == (Verdict.WAITING, "certificate-issuance", due_in_s)
+    decision = found.by_key[LISTENER].decision
+    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, "certificate-issuance", due_in_s)
     assert {change.kind for change in found.allowed} == {"service.claim", "lb.create", "service.status"}
-    assert found.by_key[LB].ruling.verdict is Verdict.ALLOWED
+    assert found.by_key[LB].decision.verdict is Verdict.ALLOWED
 
 
 def test_port_that_becomes_https() -> None:
@@ -386,7 +386,7 @@ def test_deletion_while_no_node_is_ready(
 
     mine = [change for change in found.changes if change.owner == SERVICE]
     assert mine
-    assert {(change.ruling.verdict, change.ruling.rule) for change in mine} == {
+    assert {(change.decision.verdict, change.decision.rule) for change in mine} == {
         (Verdict.HELD, "project-anchor") if is_held else (Verdict.ALLOWED, None)
     }
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from desired.plan.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, State, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
 
-HELD = Ruling(Verdict.HELD, "project-anchor", "another project")
-WAITING = Ruling(Verdict.WAITING, "incomplete-snapshot", "page 2 timed out")
+HELD = GuardDecision(Verdict.HELD, "project-anchor", "another project")
+WAITING = GuardDecision(Verdict.WAITING, "incomplete-snapshot", "page 2 timed out")
 
 
 def test_verdicts_by_weight() -> None:
@@ -73,8 +73,8 @@ def test_row() -> None:
 def test_ruled() -> None:
     """A ruling replaces the one before and leaves all else; a fresh change is allowed."""
     change = a_change()
-    assert change.ruling == ALLOWED
-    assert change.ruled(HELD) == a_change(ruling=HELD)
+    assert change.decision == ALLOWED
+    assert change.ruled(HELD) == a_change(decision=HELD)
     assert change.ruled(HELD).ruled(ALLOWED) == change
 
 
@@ -112,7 +112,7 @@ def test_plan_with_a_key_twice() -> None:
 
 def test_plan_by_key_and_verdict() -> None:
     """Changes are found by key and by verdict, in the plan's order."""
-    allowed, held, waiting = a_change("node/a"), a_change("node/b", ruling=HELD), a_change("node/c", ruling=WAITING)
+    allowed, held, waiting = a_change("node/a"), a_change("node/b", decision=HELD), a_change("node/c", decision=WAITING)
     plan = Plan((waiting, held, allowed))
     assert plan.by_key == {"node/a": allowed, "node/b": held, "node/c": waiting}
     assert plan.allowed == (allowed,)

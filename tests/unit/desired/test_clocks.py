@@ -103,9 +103,9 @@ def test_nodes_that_seem_given_up(clocks: Clocks, verdict: Verdict, rule: str | 
     """What was silent for long enough goes without a word; by a clock that others disagree with it is a loss."""
     snapshot = five_of_eight(clocks)
     judged = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
-    deletions = [change.ruling for change in judged.changes if change.kind == "node.delete"]
+    deletions = [change.decision for change in judged.changes if change.kind == "node.delete"]
 
-    assert {(ruling.verdict, ruling.rule) for ruling in deletions} == {(verdict, rule)}
+    assert {(decision.verdict, decision.rule) for decision in deletions} == {(verdict, rule)}
     assert len(deletions) == 5
 
 
@@ -116,7 +116,9 @@ def test_an_approval_does_not_set_a_clock() -> None:
     (hold,) = judge(plan, snapshot, Settings()).holds
     judged = judge(plan, snapshot, Settings(), [hold.hash])
 
-    rulings = {(c.ruling.verdict, c.ruling.rule, c.ruling.due_in_s) for c in judged.changes if c.kind == "node.delete"}
+    rulings = {
+        (c.decision.verdict, c.decision.rule, c.decision.due_in_s) for c in judged.changes if c.kind == "node.delete"
+    }
     assert rulings == {(Verdict.WAITING, "clock-skew", LOOK_AGAIN_S)}
     assert [note.kind for note in judged.notes] == [NoteKind.CLOCK_SKEW]
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.absence_proof import absence_proof
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses, node_blast_radius
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
@@ -70,7 +70,7 @@ IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))
 def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[str, float | None]]) -> None:
     """The deletion of a Node waits for its proof, and one without any proof for ever."""
     assert list(absence_proof(facts([change], snapshot))) == [
-        Finding("absence-proof", Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
+        GuardResult("absence-proof", Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
     ]
 
 
@@ -80,12 +80,12 @@ HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker
 READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
 
 
-def loss_of(*keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False) -> Finding:
+def loss_of(*keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False) -> GuardResult:
     """The finding that too many are lost, and whether the last of the control plane is among them."""
     losses = NodeLosses(nodes, frozenset(lost), unreadable)
     why = f"{explain_losses(losses)}; {LAST if last else explain_easing(Settings())}"
     value = str(len(lost) + unreadable)
-    return Finding("node-blast-radius", Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
+    return GuardResult("node-blast-radius", Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
 
 
 def unreadable(*server_ids: int) -> Section[int, Server]:
@@ -120,19 +120,19 @@ def unreadable(*server_ids: int) -> Section[int, Server]:
         ),
         pytest.param(
             a_fleet(HEAD, *READY, gone=[1]),
-            [Finding("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "0")],
+            [GuardResult("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "0")],
             id="the-last-one-alone",
         ),
         pytest.param(
             a_fleet(
                 HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
             ),
-            [Finding("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "1")],
+            [GuardResult("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "1")],
             id="the-last-two-of-which-one-is-to-be-deleted-here",
         ),
     ],
 )
-def test_node_blast_radius(snapshot: Snapshot, expected: list[Finding]) -> None:
+def test_node_blast_radius(snapshot: Snapshot, expected: list[GuardResult]) -> None:
     """What is lost beyond the limit is held as one, and the last Node of the control plane with it or on its own."""
     gone = [node.key for node in (HEAD, WORKER) if isinstance(snapshot.servers.find(server_of(node)), Absent)]
     changes = [a_change(key, "node.delete") for key in gone]

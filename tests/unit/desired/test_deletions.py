@@ -53,7 +53,7 @@ def judged(snapshot: Snapshot, settings: Settings = SPARED) -> Plan:
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
     """Name of each Node that is to be deleted → verdict and rule."""
     deletions = [change for change in plan.changes if change.kind == "node.delete"]
-    return {change.owner.removeprefix("node/"): (change.ruling.verdict, change.ruling.rule) for change in deletions}
+    return {change.owner.removeprefix("node/"): (change.decision.verdict, change.decision.rule) for change in deletions}
 
 
 def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verdict, str | None]]:

@@ -9,7 +9,7 @@ from desired.model.absence import proof_of_absence
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
-from desired.nodes.desired import SettledNode, with_shutdown_taint
+from desired.nodes.desired import InitializedNode, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
 from desired.plan.kinds import Verb
 from desired.plan.ordering import in_order
@@ -266,7 +266,7 @@ def test_everything_about_a_node_at_once() -> None:
 
 def test_what_is_unmanaged_is_never_diffed() -> None:
     """A field that nobody asked for, or of which too little is known, is no difference."""
-    unmanaged = SettledNode(a_server(), UNMANAGED, UNMANAGED, UNMANAGED)
+    unmanaged = InitializedNode(a_server(), UNMANAGED, UNMANAGED, UNMANAGED)
     node = a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))
     assert diff(a_snapshot([node]), DesiredState({"web-1": unmanaged}), SETTINGS) == Plan()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from desired.guards.anchor import Anchor, AnchorState, anchor_of_cloud
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.guards.project import anchor_notes, explain_unfound, explain_violation, incomplete_snapshot, project_anchor
 from desired.guards.table import GUARDS, policy
 from desired.model.route import NetworkCondition
@@ -43,12 +43,12 @@ def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE, settings: Setti
     return Facts(Plan(tuple(changes)), snapshot, settings or Settings())
 
 
-def waits(change: Change, why: str) -> Finding:
+def waits(change: Change, why: str) -> GuardResult:
     """The finding of ``incomplete-snapshot`` on one change."""
-    return Finding("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+    return GuardResult("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
 
 
-def unread(change: Change, *sections: str) -> list[Finding]:
+def unread(change: Change, *sections: str) -> list[GuardResult]:
     """The findings on sections that this snapshot has not got."""
     return [waits(change, f"the list of {name} is incomplete: it was not read") for name in sections]
 
@@ -99,7 +99,7 @@ def unread(change: Change, *sections: str) -> list[Finding]:
         pytest.param(a_change(f"{LB}/type", "lb.type"), WHOLE, [], id="cloud-modification-with-the-cluster-uid"),
     ],
 )
-def test_incomplete_snapshot(change: Change, snapshot: Snapshot, expected: list[Finding]) -> None:
+def test_incomplete_snapshot(change: Change, snapshot: Snapshot, expected: list[GuardResult]) -> None:
     """Removals wait for whole lists, and cloud writes for the cluster's identity."""
     assert list(incomplete_snapshot(facts([change], snapshot))) == expected
 
@@ -150,10 +150,10 @@ DERIVED = [DELETE, INITIALISE, TYPE, SERVICE]
 """What a Service is given follows from load balancers."""
 
 
-def held(anchor: Anchor, *changes: Change) -> list[Finding]:
+def held(anchor: Anchor, *changes: Change) -> list[GuardResult]:
     """The finding of a violated anchor."""
     return [
-        Finding(
+        GuardResult(
             "project-anchor",
             Verdict.HELD,
             tuple(change.key for change in Plan(changes).changes),
@@ -180,7 +180,7 @@ def held(anchor: Anchor, *changes: Change) -> list[Finding]:
         pytest.param(
             cluster(1, 2, incomplete(servers_of(a_server(1)))),
             [
-                Finding(
+                GuardResult(
                     "incomplete-snapshot",
                     Verdict.WAITING,
                     tuple(change.key for change in Plan(tuple(DERIVED)).changes),
@@ -195,7 +195,7 @@ def held(anchor: Anchor, *changes: Change) -> list[Finding]:
         ),
     ],
 )
-def test_project_anchor(snapshot: Snapshot, expected: list[Finding]) -> None:
+def test_project_anchor(snapshot: Snapshot, expected: list[GuardResult]) -> None:
     """Whatever derives from the cloud is held unless half of the Ready Nodes are found in it; the rest is not."""
     changes = [*DERIVED, ROBOT, FOREIGN_SIDES]
     assert list(project_anchor(facts(changes, snapshot))) == expected
@@ -215,7 +215,7 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
     read = cluster(found, gone)
     nodes = replace(read.nodes, unreadable={f"u-{i}": "no uid" for i in range(unreadable)})
     why = f"{unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
-    wanted = [Finding("incomplete-snapshot", Verdict.WAITING, expected, why)] if expected else []
+    wanted = [GuardResult("incomplete-snapshot", Verdict.WAITING, expected, why)] if expected else []
     assert list(project_anchor(facts([*DERIVED, ROBOT], replace(read, nodes=nodes)))) == wanted
 
 
@@ -254,7 +254,7 @@ def test_witness_when_no_node_is_ready(
     snapshot = a_snapshot(nodes, [a_server(i) for i in servers], network=network)
     changes = Plan((*DERIVED, NETWORKED)).changes
     why = explain_unfound(anchor_of_cloud(snapshot, Settings()))
-    finding = Finding("project-anchor", Verdict.HELD, tuple(change.key for change in changes), why, "0", "1")
+    finding = GuardResult("project-anchor", Verdict.HELD, tuple(change.key for change in changes), why, "0", "1")
     found = project_anchor(facts([*changes, ROBOT], snapshot, Settings(network=setting)))
     assert list(found) == ([finding] if needs_witness else [])
 
@@ -263,7 +263,7 @@ def test_removals_of_a_cluster_that_is_being_born() -> None:
     """It adds without a witness, and removes nothing without one."""
     remove = a_change(LB, "lb.delete")
     found = project_anchor(facts([INITIALISE, TYPE, remove], a_snapshot([a_joining_node()], [a_server()])))
-    assert list(found) == [Finding("project-anchor", Verdict.HELD, (LB,), NO_WITNESS, "0", "1")]
+    assert list(found) == [GuardResult("project-anchor", Verdict.HELD, (LB,), NO_WITNESS, "0", "1")]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_a_cluster_of_which_too_little_was_read_waits(
     snapshot = a_snapshot([DOWN], servers_section=servers, remembered=remembered)
     keys = tuple(change.key for change in Plan(tuple(DERIVED)).changes)
     assert list(project_anchor(facts(DERIVED, snapshot))) == [
-        Finding("incomplete-snapshot", Verdict.WAITING, keys, why)
+        GuardResult("incomplete-snapshot", Verdict.WAITING, keys, why)
     ]
     assert anchor_notes(anchor_of_cloud(a_snapshot([DOWN], servers_section=MISSING), Settings())) == ()
 
@@ -361,7 +361,7 @@ def test_explain_violation(anchor: Anchor, start: str) -> None:
 def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
     """Upsert leaves removals undone, observe everything, sync nothing."""
     assert list(policy(facts(DERIVED, settings=Settings(policy=chosen)))) == [
-        Finding("policy", Verdict.WAITING, keys, f"policy {chosen} does not apply it")
+        GuardResult("policy", Verdict.WAITING, keys, f"policy {chosen} does not apply it")
     ]
 
 

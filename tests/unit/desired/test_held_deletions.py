@@ -11,7 +11,7 @@ from desired.guards.judge import judge
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Hold, Plan, Ruling, Verdict
+from desired.plan.change import GuardDecision, Hold, Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Present
 from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
@@ -42,7 +42,7 @@ def the_hold(snapshot: Snapshot) -> Hold:
 
 def rulings(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
     """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+    return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 @covers("W-2")
@@ -50,8 +50,8 @@ def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
     why = f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {explain_easing(Settings())}"
     assert the_hold(TWO) == Hold(the_hold(TWO).hash, "node-blast-radius", "2", "1", BOTH, why)
-    assert [change.ruling for change in judged(TWO).changes] == [
-        Ruling(Verdict.HELD, "node-blast-radius", why, due_in_s=25 * 60.0)
+    assert [change.decision for change in judged(TWO).changes] == [
+        GuardDecision(Verdict.HELD, "node-blast-radius", why, due_in_s=25 * 60.0)
     ] * 2
 
 
@@ -145,7 +145,7 @@ def test_last_of_the_control_plane(heads: Sequence[int], others: Sequence[int], 
     why = "no Node of the control plane would be left, and that is always for a person to approve"
     keys = tuple(node.key for node in nodes)
     assert the_hold(snapshot) == Hold(the_hold(snapshot).hash, "node-blast-radius", value, limit, keys, why)
-    assert {change.ruling.due_in_s for change in judged(snapshot).changes} == {None}
+    assert {change.decision.due_in_s for change in judged(snapshot).changes} == {None}
 
 
 def test_last_of_the_control_plane_among_too_many() -> None:
@@ -154,7 +154,7 @@ def test_last_of_the_control_plane_among_too_many() -> None:
     why = "no Node of the control plane would be left, and that is always for a person to approve"
     assert the_hold(snapshot).why == f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {why}"
     assert (the_hold(snapshot).value, the_hold(snapshot).limit) == ("2", "1")
-    assert {change.ruling.due_in_s for change in judged(snapshot).changes} == {None}
+    assert {change.decision.due_in_s for change in judged(snapshot).changes} == {None}
 
 
 def test_no_time_is_told_when_none_helps() -> None:
@@ -162,7 +162,7 @@ def test_no_time_is_told_when_none_helps() -> None:
     head = a_lost_node("n-1", 1, unschedulable=True, labels=HEAD)
     ready = [a_settled_node(f"n-{i}", i) for i in range(2, 8)]
     (change,) = judged(a_fleet(head, *ready, gone=[1, 2, 3])).changes
-    assert (change.ruling.verdict, change.ruling.due_in_s) == (Verdict.HELD, None)
+    assert (change.decision.verdict, change.decision.due_in_s) == (Verdict.HELD, None)
 
 
 def test_an_approved_hold_lets_its_deletions_pass() -> None:
@@ -184,7 +184,7 @@ def test_an_approved_hold_leaves_the_proof_to_be_had(snapshot: Snapshot, doubt: 
     """An approval speaks for the number of Nodes, and proves nothing of any one of them."""
     plan = judged(snapshot, the_hold(snapshot).hash)
     assert rulings(plan) == dict.fromkeys(BOTH, (Verdict.WAITING, "absence-proof"))
-    assert plan.by_key["node/n-1"].ruling.why == doubt
+    assert plan.by_key["node/n-1"].decision.why == doubt
 
 
 def test_losing_all_of_an_unwitnessed_project_takes_two_approvals() -> None:

@@ -5,7 +5,7 @@ import pytest
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Taint
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
-from desired.nodes.desired import JoiningNode, current_identity, is_joining, joining_node
+from desired.nodes.desired import UninitializedNode, current_identity, is_uninitialized, uninitialized_node
 from desired.nodes.matching import Matched
 from desired.plan.change import NodeIdentity, Note, NoteKind
 from desired.section import Absent, Unknown
@@ -46,7 +46,7 @@ VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
 )
 def test_is_joining(taints: tuple[Taint, ...], expected: bool) -> None:
     """The key of the uninitialised taint alone tells a joining Node, with any value and effect."""
-    assert is_joining(a_node(taints=taints)) is expected
+    assert is_uninitialized(a_node(taints=taints)) is expected
 
 
 def test_current_identity() -> None:
@@ -140,8 +140,8 @@ def test_joining_node(
 ) -> None:
     """Initialisation gives providerID, labels and addresses together, and takes the uninitialised taints away."""
     server = a_server(labels={"team": "red"})
-    joining, _ = joining_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
-    assert joining == JoiningNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")
+    joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
+    assert joining == UninitializedNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")
 
 
 @covers("4.4")
@@ -173,7 +173,7 @@ def test_joining_node(
 )
 def test_notes_of_a_joining_node(node: Node, server: Server, notes: tuple[Note, ...]) -> None:
     """Labels that stay although ours differ, and values that cannot be written, are spoken of."""
-    joining, found = joining_node(node, Matched(server, "name"), a_snapshot(), DEFAULT, NOBODY)
+    joining, found = uninitialized_node(node, Matched(server, "name"), a_snapshot(), DEFAULT, NOBODY)
     assert (joining is not None, found) == (True, notes)
 
 
@@ -192,7 +192,7 @@ def test_notes_of_a_joining_node(node: Node, server: Server, notes: tuple[Note, 
 def test_unknown_network(network: Absent | Unknown, why: str) -> None:
     """While the network that decides the private addresses is not known, a Node waits instead of getting wrong ones."""
     snapshot, settings = a_snapshot(network=network), Settings(network="private", keep_internal_ips=True)
-    found = joining_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
+    found = uninitialized_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
     assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
 
 
@@ -203,7 +203,7 @@ def test_unusable_node_ip(annotation: str) -> None:
     chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
     assert isinstance(chosen, UnusableNodeIP)
     node = a_joining_node(provided_node_ip=annotation, labels={PROVIDED_BY: "robot"})
-    found = joining_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
+    found = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
     assert found == (None, (Note(KEY, NoteKind.UNUSABLE_NODE_IP, chosen.why),))
 
 
@@ -211,7 +211,7 @@ def test_unusable_node_ip(annotation: str) -> None:
 def test_addresses_and_what_they_cost() -> None:
     """The addresses are the server's, and each IP address that goes away with it is a consequence."""
     node = a_joining_node(addresses=(VPN,), provided_node_ip="203.0.113.1")
-    joining, _ = joining_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
+    joining, _ = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
     assert joining is not None
     assert joining.identity.addresses == (E4, H)
     why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
@@ -222,7 +222,7 @@ def test_addresses_and_what_they_cost() -> None:
 @pytest.mark.parametrize("field", ["public_net.ipv4", "public_net.ipv6", "private_net"])
 def test_field_that_did_not_arrive(field: str) -> None:
     """While Hetzner's answer says nothing of its addresses a Node waits, and the note says for what."""
-    found = joining_node(
+    found = uninitialized_node(
         a_joining_node(), Matched(a_server(missing=frozenset({field})), "name"), a_snapshot(), DEFAULT, NOBODY
     )
     why = f"Hetzner's answer has no {field} for server 1, so its addresses are unknown"
@@ -232,6 +232,6 @@ def test_field_that_did_not_arrive(field: str) -> None:
 def test_labels_that_did_not_arrive() -> None:
     """A Node joins without the labels that Hetzner's answer lacks, and those that were mirrored before stay."""
     node, server = a_joining_node(labels={"srv.example.com/team": "red"}), a_server(missing=frozenset({"labels"}))
-    joining, notes = joining_node(node, Matched(server, "name"), a_snapshot(), MIRROR, NOBODY)
+    joining, notes = uninitialized_node(node, Matched(server, "name"), a_snapshot(), MIRROR, NOBODY)
     assert joining is not None
     assert (joining.identity.labels, notes) == (SERVER_LABELS | {"srv.example.com/team": "red"}, ())

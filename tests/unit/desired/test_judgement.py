@@ -14,7 +14,7 @@ from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import ALLOWED, Change, Hold, Note, NoteKind, Plan, Ruling, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
@@ -56,7 +56,7 @@ ASTRAY_WHY = explain_violation(Anchor(1, 0, 0))
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
     """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+    return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 def test_nothing_in_the_way() -> None:
@@ -67,7 +67,7 @@ def test_nothing_in_the_way() -> None:
 def test_hold() -> None:
     """A held plan names rule, numbers, keys and the hash that lets it pass; the finding is also a note."""
     note = Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY)
-    ruling = Ruling(Verdict.HELD, "project-anchor", ASTRAY_WHY)
+    decision = GuardDecision(Verdict.HELD, "project-anchor", ASTRAY_WHY)
     hold = Hold(
         hold_hash("project-anchor", BOTH.changes, ASTRAY),
         "project-anchor",
@@ -76,7 +76,9 @@ def test_hold() -> None:
         ("node/old", "node/web-1"),
         ASTRAY_WHY,
     )
-    assert judge(BOTH, ASTRAY, Settings()) == Plan((INITIALISE.ruled(ruling), DELETE.ruled(ruling)), (note,), (hold,))
+    assert judge(BOTH, ASTRAY, Settings()) == Plan(
+        (INITIALISE.ruled(decision), DELETE.ruled(decision)), (note,), (hold,)
+    )
 
 
 def test_violated_anchor_without_changes() -> None:
@@ -191,9 +193,9 @@ UPSERT_WHY = "policy upsert does not apply it"
 def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
     """Whatever comes after a withheld change, directly or not, waits for it under the same rule."""
     judged = judge(plan, ANCHORED, Settings(policy=Policy.UPSERT))
-    assert {change.key: change.ruling for change in judged.changes if change.ruling != ALLOWED} == {
-        "node/a": Ruling(Verdict.WAITING, "policy", UPSERT_WHY),
-        **{f"node/{name}/labels": Ruling(Verdict.WAITING, "policy", why) for name, why in expected.items()},
+    assert {change.key: change.decision for change in judged.changes if change.decision != ALLOWED} == {
+        "node/a": GuardDecision(Verdict.WAITING, "policy", UPSERT_WHY),
+        **{f"node/{name}/labels": GuardDecision(Verdict.WAITING, "policy", why) for name, why in expected.items()},
     }
 
 
@@ -204,7 +206,7 @@ def test_dependent_of_a_held_change_waits() -> None:
     after = replace(after, depends_on=("node/web-1",))
     judged = judge(Plan((held, after)), ASTRAY, Settings())
     assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
-    assert judged.by_key[after.key].ruling == Ruling(
+    assert judged.by_key[after.key].decision == GuardDecision(
         Verdict.WAITING, "project-anchor", "comes after node/web-1, which is held"
     )
 
@@ -232,7 +234,7 @@ def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "projec
         pytest.param(lambda: hash_of(*reversed(HELD)), id="order"),
         pytest.param(lambda: hash_of(replace(HELD[0], reason="other words"), HELD[1]), id="reason"),
         pytest.param(lambda: hash_of(replace(HELD[0], consequences=("a", "b")), HELD[1]), id="consequences"),
-        pytest.param(lambda: hash_of(HELD[0].ruled(Ruling(Verdict.HELD, "x")), HELD[1]), id="ruling"),
+        pytest.param(lambda: hash_of(HELD[0].ruled(GuardDecision(Verdict.HELD, "x")), HELD[1]), id="ruling"),
         pytest.param(lambda: hash_of(*HELD, snapshot=ASTRAY), id="rest-of-the-world"),
         pytest.param(
             lambda: hash_of(loss_of(labels=dict(reversed(LABELS.items()))), HELD[1]),
@@ -368,7 +370,7 @@ def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     """Restricting a plan never lets a change be applied before what has to come first."""
     first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
     (change,) = restrict(Plan((first, then)), ("node/b",)).changes
-    assert change.ruling == Ruling(Verdict.WAITING, "only", "comes after node/a, which is left out")
+    assert change.decision == GuardDecision(Verdict.WAITING, "only", "comes after node/a, which is left out")
 
 
 SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
@@ -466,7 +468,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
 )
 def test_claims(snapshot: Snapshot, settings: Settings, verdict: Verdict, rule: str | None, why: str) -> None:
     """No finalizer is claimed for a load balancer that may not be created, or not be taken over."""
-    assert of_world(snapshot, settings).by_key[CLAIM].ruling == Ruling(verdict, rule, why)
+    assert of_world(snapshot, settings).by_key[CLAIM].decision == GuardDecision(verdict, rule, why)
 
 
 def test_load_balancers_with_a_gap() -> None:
@@ -477,15 +479,15 @@ def test_load_balancers_with_a_gap() -> None:
 
 def test_certificate_that_no_port_may_use() -> None:
     """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
-    ruling = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].ruling
+    decision = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].decision
     why = f"only prepares {LB}/listener/80, which is waiting"
-    assert ruling == Ruling(Verdict.WAITING, "adoption", why)
+    assert decision == GuardDecision(Verdict.WAITING, "adoption", why)
 
 
 def test_certificate_that_a_port_may_use() -> None:
     """It is asked for when nothing but itself keeps the port."""
     judged = of_world(a_world([NEW_SECURE], [a_balancer()], certificates=[]))
-    assert judged.by_key[CERTIFICATE].ruling == ALLOWED
+    assert judged.by_key[CERTIFICATE].decision == ALLOWED
 
 
 def by_hand(key: str, kind: str, *depends_on: str) -> Change:

@@ -43,7 +43,7 @@ def written(kind: Kind) -> list[str]:
     calls = ", ".join(f"{call.verb} {call.resource}" for call in kind.calls)
     short = calls.replace("POST /load_balancers/{id}/actions/", "LB ").replace("POST /networks/{id}/actions/", "NET ")
     classes = "".join(sorted(verb.value[0].upper() for verb in kind.verbs))
-    return [kind.name, classes, short, _RETRY[kind.retry], ", ".join(kind.lanes)]
+    return [kind.name, classes, short, _RETRY[kind.retry], ", ".join(kind.locks)]
 
 
 def test_table_is_the_designs() -> None:

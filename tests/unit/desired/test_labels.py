@@ -10,11 +10,11 @@ from desired.nodes.labels import (
     OWNED_LABELS,
     LabelOrigin,
     NodeLabels,
+    initial_labels,
     is_owned_label,
-    joining_labels,
+    kept_labels,
     label_origins,
     owned_labels,
-    settled_labels,
     zone_of,
 )
 from tests.builders import SERVER_LABELS, a_server
@@ -100,7 +100,7 @@ def test_zone_of(location: str, zone: str) -> None:
 )
 def test_joining_labels(server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels) -> None:
     """Both keys of each pair get the server's value, whatever was there."""
-    assert joining_labels(server, current, settings) == expected
+    assert initial_labels(server, current, settings) == expected
 
 
 @covers("4.5", "W-13")
@@ -165,7 +165,7 @@ def test_joining_labels(server: Server, current: Mapping[str, str], settings: Se
 )
 def test_settled_labels(current: Mapping[str, str], expected: NodeLabels) -> None:
     """The type follows the server; a zone or region stays and its keys stay in step; what is missing is filled in."""
-    assert settled_labels(a_server(), current, DEFAULT) == expected
+    assert kept_labels(a_server(), current, DEFAULT) == expected
 
 
 @covers("3.1")

@@ -6,7 +6,7 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Server
-from desired.nodes.labels import NodeLabels, joining_labels, settled_labels
+from desired.nodes.labels import NodeLabels, initial_labels, kept_labels
 from tests.builders import a_server
 from tests.support.reference_rules import covers
 
@@ -95,7 +95,7 @@ def test_joining_labels_of_odd_servers(
     server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels
 ) -> None:
     """A pair for which the server has no usable value is kept in step, and gets no deprecated key that is not there."""
-    assert joining_labels(server, current, settings) == expected
+    assert initial_labels(server, current, settings) == expected
 
 
 @covers("3.1", "W-13")
@@ -208,4 +208,4 @@ def test_settled_labels_of_odd_servers(
     server: Server, current: Mapping[str, str], settings: Settings, expected: NodeLabels
 ) -> None:
     """A pair for which the server has no usable value is kept in step, and gets no deprecated key that is not there."""
-    assert settled_labels(server, current, settings) == expected
+    assert kept_labels(server, current, settings) == expected

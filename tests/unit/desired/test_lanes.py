@@ -10,7 +10,7 @@ import pytest
 from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import KINDS, Verb
-from desired.plan.ordering import bridged, forerunners, in_order, lanes_of, urgent
+from desired.plan.ordering import bridged, in_order, locks_of, not_preemptible, predecessors
 from desired.section import UNMANAGED
 from tests.builders import a_change
 
@@ -35,7 +35,7 @@ def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -
 
 
 @pytest.mark.parametrize(
-    ("change", "lanes"),
+    ("change", "locks"),
     [
         pytest.param(a_change(), {"node/web-1"}, id="a Node"),
         pytest.param(a_change("node/web-1/labels", "node.labels", owner="node/web-1"), {"node/web-1"}, id="part of it"),
@@ -58,19 +58,19 @@ def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -
         ),
     ],
 )
-def test_lanes(change: Change, lanes: set[str]) -> None:
+def test_lanes(change: Change, locks: set[str]) -> None:
     """A change occupies its owner, and each network that it changes."""
-    assert lanes_of(change) == lanes
+    assert locks_of(change) == locks
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if "network" not in kind.lanes])
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if "network" not in kind.locks])
 def test_only_kinds_of_the_network_occupy_one(kind: str) -> None:
     """What the table of kinds keeps out of the network is in one lane, whatever its sides are."""
     place = replace(NOWHERE, attachment=PLACE)
     sides = {Verb.ADD: (None, place), Verb.MODIFY: (NOWHERE, place), Verb.REMOVE: (place, None)}
     for verb in KINDS[kind].verbs:
         before, after = sides[verb]
-        assert len(lanes_of(a_change("x/1", kind, verb=verb, before=before, after=after))) == 1
+        assert len(locks_of(a_change("x/1", kind, verb=verb, before=before, after=after))) == 1
 
 
 def a_link(name: str, *, needs: str = "", follows: str = "", owner: str = "") -> Change:
@@ -108,7 +108,7 @@ def test_order(changes: Sequence[Change], order: str) -> None:
 )
 def test_circles(changes: Sequence[Change], circle: str) -> None:
     """Changes that wait for each other are a bug, which names them."""
-    for ordering in (in_order, forerunners):
+    for ordering in (in_order, predecessors):
         with pytest.raises(ValueError, match=f"wait for each other: {circle}$"):
             ordering(changes)
 
@@ -131,7 +131,7 @@ def test_circles(changes: Sequence[Change], circle: str) -> None:
 )
 def test_forerunners(changes: Sequence[Change], before: Mapping[str, str]) -> None:
     """A change waits for what it names, and for the one before it in each of its lanes."""
-    assert forerunners(changes) == {key: frozenset(names) for key, names in before.items()}
+    assert predecessors(changes) == {key: frozenset(names) for key, names in before.items()}
 
 
 def test_two_lanes_at_once() -> None:
@@ -140,7 +140,7 @@ def test_two_lanes_at_once() -> None:
     other = replace(attach, key="load_balancer/default/api/network/7", owner="service/default/api")
     status = of_service(f"{SERVICE}/status", "service.status")
 
-    assert forerunners([other, create, status]) == {
+    assert predecessors([other, create, status]) == {
         other.key: frozenset(),
         create.key: {other.key},
         status.key: {create.key},
@@ -172,7 +172,7 @@ def test_routes_occupy_the_network_alone() -> None:
 
     plan = Plan((gone, replaced, *routes, elsewhere, labels, attach, create))
 
-    assert forerunners(plan.changes) == {
+    assert predecessors(plan.changes) == {
         create.key: frozenset(),
         attach.key: {create.key},
         labels.key: frozenset(),
@@ -225,4 +225,4 @@ def test_a_bridge_over_several() -> None:
 )
 def test_what_is_urgent(changes: Sequence[Change], keys: Sequence[str]) -> None:
     """All that neither gives way nor waits for what does."""
-    assert urgent(changes) == set(keys)
+    assert not_preemptible(changes) == set(keys)

@@ -6,13 +6,13 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Server
-from desired.nodes.labels import NodeLabels, joining_labels, settled_labels
+from desired.nodes.labels import NodeLabels, initial_labels, kept_labels
 from tests.builders import SERVER_LABELS, a_server
 
 OFF, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
 
 
-@pytest.mark.parametrize("compute", [joining_labels, settled_labels])
+@pytest.mark.parametrize("compute", [initial_labels, kept_labels])
 @pytest.mark.parametrize(
     ("server", "current", "settings", "expected"),
     [
@@ -94,7 +94,7 @@ def test_mirrored_labels(
     assert compute(a_server(labels=server), current, settings) == expected
 
 
-@pytest.mark.parametrize("compute", [joining_labels, settled_labels])
+@pytest.mark.parametrize("compute", [initial_labels, kept_labels])
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -112,7 +112,7 @@ def test_labels_that_did_not_arrive(
     assert compute(a_server(missing=frozenset({"labels"})), current, settings) == NodeLabels(expected)
 
 
-@pytest.mark.parametrize("compute", [joining_labels, settled_labels])
+@pytest.mark.parametrize("compute", [initial_labels, kept_labels])
 def test_other_fields_that_did_not_arrive(
     compute: Callable[[Server, Mapping[str, str], Settings], NodeLabels],
 ) -> None:

@@ -8,7 +8,14 @@ import pytest
 from desired.model.absence import proof_of_absence
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server
-from desired.nodes.desired import DepartingNode, DesiredNode, JoiningNode, SettledNode, current_identity, desired_nodes
+from desired.nodes.desired import (
+    DesiredNode,
+    InitializedNode,
+    OrphanedNode,
+    UninitializedNode,
+    current_identity,
+    desired_nodes,
+)
 from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
@@ -28,17 +35,17 @@ from tests.support.reference_rules import covers
 
 SETTINGS = Settings()
 WEB_1, WEB_2 = a_server(1, "web-1"), a_server(2, "web-2")
-SETTLED = SettledNode(WEB_1, SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False)
+SETTLED = InitializedNode(WEB_1, SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False)
 
 
-def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> JoiningNode:
+def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> UninitializedNode:
     """A joining Node that is recognised as ``server``, which has the addresses of server 1."""
-    return JoiningNode(NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by)
+    return UninitializedNode(NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by)
 
 
-def departs(node: Node, server_id: int) -> DepartingNode:
+def departs(node: Node, server_id: int) -> OrphanedNode:
     """``node`` as one to be deleted."""
-    return DepartingNode(LostNode(current_identity(node, SETTINGS), proof_of_absence(node, server_id)))
+    return OrphanedNode(LostNode(current_identity(node, SETTINGS), proof_of_absence(node, server_id)))
 
 
 @covers("2.2", "4.2", "4.3")
@@ -216,6 +223,6 @@ def test_a_renamed_server_leaves_the_host_its_name() -> None:
     """The Hostname follows the server when the Node joins, and no later."""
     nodes, notes = desired_nodes(a_snapshot([a_settled_node("db-1")], [a_server(name="db-9")]), SETTINGS)
     wanted = nodes["db-1"]
-    assert isinstance(wanted, SettledNode)
+    assert isinstance(wanted, InitializedNode)
     assert wanted.addresses == (NodeAddress(AddressType.HOSTNAME, "db-1"), WEB_1_ADDRESSES[1])
     assert notes == (Note("node/db-1", NoteKind.KEPT, "server 1 is called db-9; the Node keeps Hostname db-1"),)

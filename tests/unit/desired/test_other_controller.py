@@ -78,7 +78,7 @@ def test_what_it_holds(controllers: Section[str, Workload] | None, verdict: Verd
     snapshot = world(controllers)
     plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
 
-    assert {change.ruling.verdict for change in plan.changes} == {verdict}
+    assert {change.decision.verdict for change in plan.changes} == {verdict}
     assert [note.key for note in plan.notes if note.kind is NoteKind.OTHER_CONTROLLER] == notes
 
 

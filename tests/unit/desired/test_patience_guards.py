@@ -34,20 +34,25 @@ def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
 def test_a_suspended_change_waits(rule: str) -> None:
     """It waits with its reason and its time, nobody is asked to approve it, and no other waits with it."""
     plan = judged(against(CHANGE, rule), CHANGE, OTHER)
-    ruling = plan.by_key[CHANGE.key].ruling
+    decision = plan.by_key[CHANGE.key].decision
 
-    assert (ruling.verdict, ruling.rule, ruling.why, ruling.due_in_s) == (Verdict.WAITING, rule, "failed: no", 7.0)
-    assert plan.by_key[OTHER.key].ruling.verdict is Verdict.ALLOWED
+    assert (decision.verdict, decision.rule, decision.why, decision.due_in_s) == (
+        Verdict.WAITING,
+        rule,
+        "failed: no",
+        7.0,
+    )
+    assert plan.by_key[OTHER.key].decision.verdict is Verdict.ALLOWED
     assert plan.holds == ()
 
 
 def test_what_depends_on_it_waits_with_it() -> None:
     """And is due when it is."""
     after = a_change(LABELS.key, LABELS.kind, owner=LABELS.owner, depends_on=(CHANGE.key,))
-    ruling = judged(against(CHANGE), CHANGE, after).by_key[after.key].ruling
+    decision = judged(against(CHANGE), CHANGE, after).by_key[after.key].decision
 
-    assert (ruling.verdict, ruling.rule, ruling.due_in_s) == (Verdict.WAITING, BACK_OFF, 7.0)
-    assert ruling.why == "comes after node/web-1, which is waiting"
+    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, BACK_OFF, 7.0)
+    assert decision.why == "comes after node/web-1, which is waiting"
 
 
 @pytest.mark.parametrize(

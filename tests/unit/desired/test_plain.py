@@ -8,7 +8,7 @@ import pytest
 
 from desired.model.absence import AbsenceProof
 from desired.model.snapshot import Taint
-from desired.model.to_builtins import digest, plain
+from desired.model.to_builtins import digest, to_builtins
 from desired.plan.kinds import Verb
 
 MIDNIGHT = datetime(2026, 7, 1, tzinfo=UTC)
@@ -51,12 +51,12 @@ MIDNIGHT = datetime(2026, 7, 1, tzinfo=UTC)
 )
 def test_plain(value: object, expected: object) -> None:
     """Every type that the core's values are made of has one JSON form."""
-    assert plain(value) == expected
+    assert to_builtins(value) == expected
 
 
 def test_plain_orders_mappings_by_key() -> None:
     """Mappings come in the order of their keys, so that equal values read alike."""
-    assert list(plain({"b": 1, "a": 2})) == ["a", "b"]
+    assert list(to_builtins({"b": 1, "a": 2})) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_plain_orders_mappings_by_key() -> None:
 def test_types_without_a_form(value: object) -> None:
     """A type that nobody decided on is an error, not a guess."""
     with pytest.raises(TypeError, match="has no plain form"):
-        plain(value)
+        to_builtins(value)
 
 
 def test_digest_has_the_format_of_holds() -> None:

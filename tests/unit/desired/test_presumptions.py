@@ -42,8 +42,8 @@ SILENT = a_lost_node("web-2", 2)
 
 def rulings(snapshot: Snapshot, settings: Settings, prefix: str) -> list[Any]:
     """Verdict, rule, reason and due time of each change whose key begins like this."""
-    found = [change.ruling for change in judged(snapshot, settings).changes if change.key.startswith(prefix)]
-    return [(ruling.verdict, ruling.rule, ruling.why, ruling.due_in_s) for ruling in found]
+    found = [change.decision for change in judged(snapshot, settings).changes if change.key.startswith(prefix)]
+    return [(decision.verdict, decision.rule, decision.why, decision.due_in_s) for decision in found]
 
 
 def with_targets(nodes: Iterable[Node] = (), **overrides: Any) -> Snapshot:
@@ -138,8 +138,8 @@ def test_routes_that_get_another_gateway(overrides: Mapping[str, Any], expected:
 def test_a_list_with_a_gap_proves_nothing_of_a_gateway() -> None:
     """What would be replaced because nobody has its gateway waits for the whole list."""
     snapshot = with_route([REPLACED], servers=(1, 3))
-    (ruling,) = rulings(replace(snapshot, servers=incomplete(snapshot.servers)), ROUTING, f"route/4/{pods_of(2)}")
-    assert ruling[:2] == (Verdict.WAITING, "absence-proof")
+    (decision,) = rulings(replace(snapshot, servers=incomplete(snapshot.servers)), ROUTING, f"route/4/{pods_of(2)}")
+    assert decision[:2] == (Verdict.WAITING, "absence-proof")
 
 
 def dead_targets(*numbers: int, nodes: Iterable[Node] = (), **overrides: Any) -> Snapshot:

@@ -11,7 +11,7 @@ from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.model.route import UNROUTED, Route
 from desired.model.settings import Policy
 from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
-from desired.plan.change import Plan, Ruling, Verdict
+from desired.plan.change import GuardDecision, Plan, Verdict
 from desired.section import Absent, Unknown
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
@@ -48,7 +48,7 @@ def a_cluster(nodes: int, *routes: Route, **parts: Any) -> Snapshot:
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
     """Key → verdict and rule."""
-    return {change.key: (change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+    return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 def superfluous(count: int) -> list[Route]:
@@ -125,8 +125,8 @@ def test_each_stranger_has_a_hold_of_its_own() -> None:
     assert {first.keys, second.keys} == {(key_of(210),), (key_of(211),)}
 
     plan = judged(world, approved={first.hash})
-    assert {plan.by_key[key].ruling.verdict for key in first.keys} == {Verdict.ALLOWED}
-    assert {plan.by_key[key].ruling.verdict for key in second.keys} == {Verdict.HELD}
+    assert {plan.by_key[key].decision.verdict for key in first.keys} == {Verdict.ALLOWED}
+    assert {plan.by_key[key].decision.verdict for key in second.keys} == {Verdict.HELD}
 
 
 @covers("W-11")
@@ -237,7 +237,7 @@ def test_a_cluster_cidr_that_cannot_be_right(route: Route) -> None:
         "--cluster-cidr is 10.244.128.0/17, and Node web-1 (10.244.1.0/24) has its pods outside of it: no route is"
         " removed until one of the two is corrected"
     )
-    assert plan.by_key[key_of(200)].ruling == Ruling(Verdict.WAITING, MISMATCH, why)
+    assert plan.by_key[key_of(200)].decision == GuardDecision(Verdict.WAITING, MISMATCH, why)
     assert plan.holds == ()
 
 
@@ -272,9 +272,9 @@ def test_gaps(part: str, gateway: str) -> None:
     plan = judged(replace(whole, **gap))
 
     why = f"the list of {part} is incomplete: page 2 timed out"
-    waiting = Ruling(Verdict.WAITING, "incomplete-snapshot", why)
-    swap = {} if part == "nodes" else {key_of(2): Ruling(Verdict.ALLOWED)}
-    assert {change.key: change.ruling for change in plan.changes} == swap | {
+    waiting = GuardDecision(Verdict.WAITING, "incomplete-snapshot", why)
+    swap = {} if part == "nodes" else {key_of(2): GuardDecision(Verdict.ALLOWED)}
+    assert {change.key: change.decision for change in plan.changes} == swap | {
         key_of(3): waiting,
         key_of(200): waiting,
     }

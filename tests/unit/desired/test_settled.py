@@ -9,7 +9,7 @@ import pytest
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
-from desired.nodes.desired import SettledNode, settled_node
+from desired.nodes.desired import InitializedNode, initialized_node
 from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Unknown
 from tests.builders import (
@@ -44,8 +44,8 @@ ATTACHED = a_server(private_ips=((4, IPv4Address("10.0.0.2")),))
 
 def test_settled_node_that_needs_nothing() -> None:
     """A Node of a running server has the server's labels and addresses, and no shutdown taint."""
-    found = settled_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT, NOBODY)
-    assert found == (SettledNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False), ())
+    found = initialized_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT, NOBODY)
+    assert found == (InitializedNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False), ())
 
 
 @covers("3.2", "4.6", "4.7", "W-14")
@@ -94,7 +94,7 @@ def test_addresses(
 ) -> None:
     """The addresses are those that the server has now, in their order, whatever the Node has."""
     snapshot = a_snapshot(network=Present(network))
-    wanted, notes = settled_node(a_settled_node(addresses=current), server, snapshot, settings, NOBODY)
+    wanted, notes = initialized_node(a_settled_node(addresses=current), server, snapshot, settings, NOBODY)
     assert (wanted.addresses, notes) == (expected, ())
 
 
@@ -116,7 +116,7 @@ def test_addresses(
 def test_node_ip(annotation: str, server: Server, expected: tuple[NodeAddress, ...]) -> None:
     """The kubelet's ``--node-ip`` orders and narrows the addresses for as long as the Node lives."""
     node, snapshot = a_settled_node(provided_node_ip=annotation), a_snapshot(network=Present(a_network()))
-    wanted, notes = settled_node(node, server, snapshot, DUAL, NOBODY)
+    wanted, notes = initialized_node(node, server, snapshot, DUAL, NOBODY)
     assert (wanted.addresses, notes) == (expected, ())
 
 
@@ -138,8 +138,8 @@ def test_unusable_node_ip(annotation: str) -> None:
     chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
     assert isinstance(chosen, UnusableNodeIP)
     node = a_settled_node(provided_node_ip=annotation, labels={})
-    assert settled_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY) == (
-        SettledNode(a_server(), SERVER_LABELS, UNMANAGED, shut_down=False),
+    assert initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY) == (
+        InitializedNode(a_server(), SERVER_LABELS, UNMANAGED, shut_down=False),
         (Note(KEY, NoteKind.UNUSABLE_NODE_IP, f"{chosen.why}; the addresses stay as they are"),),
     )
 
@@ -149,8 +149,8 @@ def test_unusable_node_ip(annotation: str) -> None:
 def test_unknown_network(network: Absent | Unknown) -> None:
     """No address goes away because the network could not be read; labels and taint are kept true all the same."""
     node, server = a_settled_node(addresses=(H, I4), labels={}), a_server(status=ServerStatus.OFF)
-    found = settled_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
-    assert found == (SettledNode(server, SERVER_LABELS, UNMANAGED, shut_down=True), ())
+    found = initialized_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
+    assert found == (InitializedNode(server, SERVER_LABELS, UNMANAGED, shut_down=True), ())
 
 
 @covers("4.7")
@@ -160,8 +160,8 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
     node, snapshot = a_settled_node(addresses=(H, I4), labels={}), a_snapshot(network=network)
     server = a_server(ipv4=None, status=ServerStatus.OFF, missing=frozenset({"public_net.ipv4"}))
     why = "Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
-    assert settled_node(node, server, snapshot, IN_NETWORK, NOBODY) == (
-        SettledNode(server, SERVER_LABELS, UNMANAGED, shut_down=True),
+    assert initialized_node(node, server, snapshot, IN_NETWORK, NOBODY) == (
+        InitializedNode(server, SERVER_LABELS, UNMANAGED, shut_down=True),
         (Note(KEY, NoteKind.UNKNOWN, why),),
     )
 
@@ -169,7 +169,7 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
 @covers("W-17")
 def test_lost_addresses() -> None:
     """Each IP address that goes away is told, with its cause."""
-    wanted, _ = settled_node(a_settled_node(addresses=(*DNS, VPN)), a_server(), a_snapshot(), DEFAULT, NOBODY)
+    wanted, _ = initialized_node(a_settled_node(addresses=(*DNS, VPN)), a_server(), a_snapshot(), DEFAULT, NOBODY)
     why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
     assert wanted.lost_addresses == (f"InternalIP 100.64.0.1 goes away: {why}",)
 
@@ -199,7 +199,7 @@ def test_labels(
     labels: Mapping[str, str], server: Server, expected: Mapping[str, str], notes: tuple[Note, ...]
 ) -> None:
     """Labels follow the rules of a settled Node; what stays and what cannot be written is spoken of."""
-    wanted, found = settled_node(a_settled_node(labels=labels), server, a_snapshot(), DEFAULT, NOBODY)
+    wanted, found = initialized_node(a_settled_node(labels=labels), server, a_snapshot(), DEFAULT, NOBODY)
     assert (wanted.labels, found) == (expected, notes)
 
 
@@ -207,29 +207,29 @@ def test_labels(
     ("off", "expected"),
     [
         pytest.param(
-            {Controller.NODE}, SettledNode(a_server(), UNMANAGED, UNMANAGED, shut_down=False), id="cloud-node"
+            {Controller.NODE}, InitializedNode(a_server(), UNMANAGED, UNMANAGED, shut_down=False), id="cloud-node"
         ),
         pytest.param(
             {Controller.LIFECYCLE},
-            SettledNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, UNMANAGED),
+            InitializedNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, UNMANAGED),
             id="cloud-node-lifecycle",
         ),
         pytest.param(
             {Controller.SERVICE, Controller.ROUTE},
-            SettledNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False),
+            InitializedNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False),
             id="the-others",
         ),
     ],
 )
-def test_controller_switched_off(off: set[Controller], expected: SettledNode) -> None:
+def test_controller_switched_off(off: set[Controller], expected: InitializedNode) -> None:
     """Labels and addresses are the node controller's, the shutdown taint is the lifecycle controller's."""
     settings = Settings(controllers=frozenset(Controller) - off)
-    assert settled_node(a_settled_node(labels={}), a_server(), a_snapshot(), settings, NOBODY) == (expected, ())
+    assert initialized_node(a_settled_node(labels={}), a_server(), a_snapshot(), settings, NOBODY) == (expected, ())
 
 
 def test_nothing_is_said_of_what_is_not_managed() -> None:
     """Without the node controller a kept label and a wrong ``--node-ip`` are nobody's business."""
     settings = Settings(controllers=frozenset({Controller.LIFECYCLE}))
     node = a_settled_node(labels={ZONE: "rack-7"}, provided_node_ip="nonsense")
-    _, notes = settled_node(node, a_server(), a_snapshot(), settings, NOBODY)
+    _, notes = initialized_node(node, a_server(), a_snapshot(), settings, NOBODY)
     assert notes == ()

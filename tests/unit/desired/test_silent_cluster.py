@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import judge
 from desired.guards.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
 from desired.model.clocks import Clocks
@@ -227,7 +227,7 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
     snapshot = a_snapshot([MUTE, MUTE_TOO, SPEAKS], ALL)
 
     assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
-        Finding(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
+        GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
     ]
 
 
@@ -245,8 +245,8 @@ def test_the_words() -> None:
     why = "no kubelet reports to this cluster while its server runs: it may be a copy (a restored backup)"
 
     assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
-        Finding(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"),
-        Finding(RULE, Verdict.WAITING, (create.key,), why),
+        GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"),
+        GuardResult(RULE, Verdict.WAITING, (create.key,), why),
     ]
 
 
@@ -303,7 +303,7 @@ def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
     """Nobody living loses it: it goes as soon as anybody speaks."""
     plan = judge(Plan((dead_target(1), dead_target(9))), _read(node), Settings())
 
-    living, gone = (plan.by_key[dead_target(number).key].ruling for number in (1, 9))
+    living, gone = (plan.by_key[dead_target(number).key].decision for number in (1, 9))
     assert (living.verdict, living.rule) == (Verdict.HELD, RULE)
     assert gone.verdict is expected
 
@@ -318,7 +318,7 @@ def test_a_route_that_leads_nowhere() -> None:
     routes = [a_route(1), a_route(2), a_route(3, 1), a_route(200, "10.0.0.201")]
     plan = judged(a_routed_world(nodes, [a_pod_server(1), a_pod_server(2)], routes, members=[]))
 
-    assert {change.key: change.ruling.verdict for change in plan.changes if change.row.writes_cloud} == {
+    assert {change.key: change.decision.verdict for change in plan.changes if change.row.writes_cloud} == {
         "route/4/10.244.3.0/24": Verdict.HELD,
         "route/4/10.244.200.0/24": Verdict.ALLOWED,
     }

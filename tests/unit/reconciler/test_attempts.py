@@ -8,7 +8,7 @@ import pytest
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
-from desired.plan.change import Change, Plan, Ruling, Verdict
+from desired.plan.change import Change, GuardDecision, Plan, Verdict
 from desired.plan.kinds import Verb
 from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
 from reconciler.result import Line
@@ -212,8 +212,8 @@ def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
 def test_what_is_withheld_is_said_to_be_that(verdict: Verdict) -> None:
     """A change that a guard withholds has no outcome, whether an earlier round tried it or not: a person may have to
     decide on it as it is planned now."""
-    ruling = Ruling(verdict, "some-rule")
-    plan = Plan((FIRST.ruled(ruling), SECOND.ruled(ruling), THIRD.ruled(ruling)))
+    decision = GuardDecision(verdict, "some-rule")
+    plan = Plan((FIRST.ruled(decision), SECOND.ruled(decision), THIRD.ruled(decision)))
 
     assert said(Attempts(), plan) == {A: None, B: None, C: None}
     assert said(after({A: OVERTAKEN, B: AFTER_A}), plan) == {A: None, B: None, C: None}

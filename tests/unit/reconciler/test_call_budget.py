@@ -125,10 +125,12 @@ def test_what_waits_for_a_quota_says_so() -> None:
     loop.pass_hours(0.05)
 
     report = loop.reports[-1][1]
-    waiting = [line.change.ruling for line in report.lines if line.change.kind == "lb.create" and line.outcome is None]
-    assert {ruling.rule for ruling in waiting} == {QUOTA}
-    assert all("load_balancer_limit" in ruling.why and "reconcile orphans" in ruling.why for ruling in waiting)
-    assert all(ruling.due_in_s is not None and 0 < ruling.due_in_s <= 60 for ruling in waiting)
+    waiting = [
+        line.change.decision for line in report.lines if line.change.kind == "lb.create" and line.outcome is None
+    ]
+    assert {decision.rule for decision in waiting} == {QUOTA}
+    assert all("load_balancer_limit" in decision.why and "reconcile orphans" in decision.why for decision in waiting)
+    assert all(decision.due_in_s is not None and 0 < decision.due_in_s <= 60 for decision in waiting)
 
 
 def test_a_quota_that_is_raised() -> None:

@@ -19,7 +19,7 @@ from reconciler.capture.offline import FiledCluster, FiledProject, eyes_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Eyes, observe_world
+from reconciler.observe.world import Readers, observe_world
 from tests.support.capture_command import a_world
 from tests.support.passes import NAMESPACE
 from tests.support.simulators import Simulation
@@ -76,7 +76,7 @@ def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snap
     cluster = _Cluster(sim.kubernetes_reader(), changes)
     project = _Project(sim.hetzner_reader(), changes)
     file.write_bytes(write_world(capture_world(cluster, project, SETTINGS.network, NAMESPACE)))
-    online = observe_world(Eyes(cluster, project, Confirmer(project)), SETTINGS, NAMESPACE)
+    online = observe_world(Readers(cluster, project, Confirmer(project)), SETTINGS, NAMESPACE)
     offline = observe_world(eyes_of(read_world(str(file))), SETTINGS, NAMESPACE)
     assert {part: (type(error), str(error)) for part, error in offline.failures.items()} == {
         part: (type(error), str(error)) for part, error in online.failures.items()
@@ -227,9 +227,9 @@ def test_what_a_file_lacks(sim: Simulation, ask: Callable[[World], object], what
 def test_nobody_is_asked(sim: Simulation) -> None:
     """A file has no address, no allowance, and nothing to count."""
     world = World(captured=Captured(sim.clock.now()), kubernetes=Cluster(), hetzner=Project())
-    eyes = eyes_of(world)
-    eyes.hetzner.get("/servers?page=1")
-    eyes.kubernetes.get("/api/v1/nodes?limit=500")
+    readers = eyes_of(world)
+    readers.hetzner.get("/servers?page=1")
+    readers.kubernetes.get("/api/v1/nodes?limit=500")
 
-    assert (eyes.hetzner.requests.total, eyes.kubernetes.requests.total) == (0, 0)
-    assert (eyes.hetzner.rate_limit, eyes.kubernetes.host) == (None, "the world file")
+    assert (readers.hetzner.requests.total, readers.kubernetes.requests.total) == (0, 0)
+    assert (readers.hetzner.rate_limit, readers.kubernetes.host) == (None, "the world file")

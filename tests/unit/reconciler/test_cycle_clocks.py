@@ -25,7 +25,7 @@ def run(simulate: Callable[..., Simulation]) -> Run:
     ready = [settled_node(f"web-{i}", i) for i in range(3, 9)]
     project = {"servers": [server(i, f"web-{i}") for i in range(3, 9)]}
     made = Run(simulate(nodes=[*silent, *ready], project=project))
-    made.eyes = replace(made.eyes, wall=START.timestamp)
+    made.readers = replace(made.readers, wall=START.timestamp)
     return made
 
 
@@ -81,7 +81,7 @@ def test_one_clock_of_three(run: Run, spoilt: str, seconds: float, narrowed: dic
     report = run.converge()
 
     assert on_clocks(report) == [said]
-    assert {line.change.ruling.rule for line in report.lines} == {"clock-skew"}
+    assert {line.change.decision.rule for line in report.lines} == {"clock-skew"}
     assert len(run.sim.nodes()) == 8
 
     run.sim.kubernetes_proxy.clear_faults()
@@ -92,7 +92,7 @@ def test_one_clock_of_three(run: Run, spoilt: str, seconds: float, narrowed: dic
 
 def test_this_machine_alone(run: Run) -> None:
     """A note, and nothing waits: this machine's clock decides on nothing."""
-    run.eyes = replace(run.eyes, wall=lambda: START.timestamp() - HOUR_S)
+    run.readers = replace(run.readers, wall=lambda: START.timestamp() - HOUR_S)
 
     report = run.converge()
 
@@ -111,8 +111,8 @@ def test_hetzner_answers_with_refusals(run: Run) -> None:
 def test_a_plan_from_a_file_has_one_clock(run: Run) -> None:
     """Whoever reads a captured world reads it at any time."""
     run.sim.spoil_kubernetes("clock", **ALWAYS)
-    file = capture_world(run.eyes.kubernetes, run.eyes.hetzner, None, "kube-system")
-    run.eyes = eyes_of(file)
+    file = capture_world(run.readers.kubernetes, run.readers.hetzner, None, "kube-system")
+    run.readers = eyes_of(file)
 
     assert on_clocks(run.plan()) == []
 

@@ -50,7 +50,7 @@ def test_nobody_goes_beside_a_contradiction(simulate: Callable[..., Simulation],
     servers = report.snapshot.servers
     assert (servers.complete, servers.why_incomplete) == (False, "it lacks server 3, which a GET by its id finds")
     assert (report.result, sorted(run.sim.nodes())) == (Result.INCOMPLETE, list(NAMES.values()))
-    assert [line for line in report.lines if line.change.ruling.verdict is Verdict.ALLOWED] == []
+    assert [line for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED] == []
     assert run.sim.sent_to_kubernetes("DELETE") == []
     assert asked(run) == ["servers", "servers/1", "servers/2", "servers/3"]
 

@@ -65,7 +65,7 @@ def announced(run: Run) -> list[tuple[str, str]]:
 def verdicts(report: Report) -> list[tuple[str, Verdict, str | None]]:
     """Key, verdict and rule of what was not to be applied."""
     return [
-        (line.change.key, line.change.ruling.verdict, line.change.ruling.rule)
+        (line.change.key, line.change.decision.verdict, line.change.decision.rule)
         for line in report.lines
         if line.outcome is None
     ]
@@ -114,7 +114,7 @@ def test_a_deletion_that_waits(lose: Lose, node: dict[str, Any], waits: Waits, d
     run.sim.clock.advance(due_in_s - 1)
     later = run.converge()
 
-    assert [line.change.ruling.due_in_s for line in early.lines] == [due_in_s]
+    assert [line.change.decision.due_in_s for line in early.lines] == [due_in_s]
     assert verdicts(later) == [("node/web-1", Verdict.WAITING, "absence-proof")]
     assert Pace(60.0, draw=lambda: 0.0).pause_s(early, 0) == due_in_s
     assert not is_news(later, said(early))
@@ -198,7 +198,7 @@ def test_the_node_that_is_meant(lose: Lose) -> None:
 def test_a_throttled_question(lose: Lose) -> None:
     """A deletion that Hetzner asks to wait for is put off to a later pass, and not tried again in this one."""
     run = lose([silent()])
-    run.eyes = replace(run.eyes, hetzner=HetznerReader(run.sim.hetzner_connection(read_only=True, attempts=1)))
+    run.readers = replace(run.readers, hetzner=HetznerReader(run.sim.hetzner_connection(read_only=True, attempts=1)))
     run.sim.spoil_hetzner("status", code=429, body="<html>", path="/v1/servers/1$", skip=1, count=None)
 
     report = run.converge()

@@ -35,7 +35,7 @@ def beside_hccm(run: Run, **status: Any) -> None:
 
 def rules(report: Report) -> dict[str, str | None]:
     """Key of each change that was not tried → the rule that kept it."""
-    return {line.change.key: line.change.ruling.rule for line in report.lines if line.outcome is None}
+    return {line.change.key: line.change.decision.rule for line in report.lines if line.outcome is None}
 
 
 def outcome_of(report: Report, key: str) -> type | None:
@@ -145,9 +145,9 @@ def test_what_backs_off_waits_with_a_time(joining: Run) -> None:
     report = joining.converge()
 
     (line,) = report.lines
-    assert (line.outcome, line.change.ruling.rule, line.change.ruling.due_in_s) == (None, "back-off", 0.75)
-    assert line.change.ruling.why.startswith("failed: Kubernetes API server: PATCH /api/v1/nodes/web-1")
-    assert line.change.ruling.verdict is Verdict.WAITING
+    assert (line.outcome, line.change.decision.rule, line.change.decision.due_in_s) == (None, "back-off", 0.75)
+    assert line.change.decision.why.startswith("failed: Kubernetes API server: PATCH /api/v1/nodes/web-1")
+    assert line.change.decision.verdict is Verdict.WAITING
 
 
 ITS_OWN_OR_ALL = pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_target_that_somebody_removes_again_and_again(simulate: Simulate) -> N
         run.converge()
 
     assert [rules(report) for report in reports] == [{}, {}, {}, {TARGET: "flapping"}]
-    assert [line.change.ruling.due_in_s for line in reports[-1].lines] == [3600.0]
+    assert [line.change.decision.due_in_s for line in reports[-1].lines] == [3600.0]
     assert ["ChangeSuspended" in reasons for reasons in heard] == [False, False, False, True]
     assert targets(run) == {1}
 

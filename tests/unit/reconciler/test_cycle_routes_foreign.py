@@ -103,7 +103,7 @@ def _named(run: Run) -> set[str]:
 
 
 def _held(report: Report) -> Sequence[str]:
-    return [line.change.key for line in report.lines if line.change.ruling.verdict is Verdict.HELD]
+    return [line.change.key for line in report.lines if line.change.decision.verdict is Verdict.HELD]
 
 
 def test_what_is_somebodys_stays_while_all_else_is_put_in_order(simulate: Simulate) -> None:

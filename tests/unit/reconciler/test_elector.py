@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
-from actuators.lease import NOBODY, Claim
+from actuators.lease import NOBODY, LeaseClaim
 from reconciler.leader_election.elector import Elector, new_identity
-from reconciler.leader_election.leadership import Leadership, Look, Outcome, Standing, Unelected
+from reconciler.leader_election.leadership import Leadership, LeadershipStatus, Look, NoElection, Outcome
 from reconciler.leader_election.timings import Timings
 from tests.support.leases import NAME, OTHER, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 START = 1000.0
 
 
-def stage(claim: Claim | None = None, timings: Timings | None = None) -> tuple[LeaseInMemory, Timeline, Replica]:
+def stage(claim: LeaseClaim | None = None, timings: Timings | None = None) -> tuple[LeaseInMemory, Timeline, Replica]:
     """A Lease, a clock, and one process."""
     leases, timeline = LeaseInMemory(claim), Timeline()
     return leases, timeline, Replica(leases, timeline, timings=timings)
@@ -50,7 +50,7 @@ def test_a_lease_is_made_where_there_is_none() -> None:
     assert replica.leads()
 
     assert (timeline.now, leases.calls) == (START, ["read", "create"])
-    assert leases.claim == Claim("me", 15, "2027-01-15T00:16:40.000000Z", "2027-01-15T00:16:40.000000Z", 0)
+    assert leases.claim == LeaseClaim("me", 15, "2027-01-15T00:16:40.000000Z", "2027-01-15T00:16:40.000000Z", 0)
     replica.elector.may_write()
 
 
@@ -63,12 +63,12 @@ def test_a_lease_is_made_where_there_is_none() -> None:
         pytest.param(replace(THEIRS, duration_s=137), 137.0, id="held for longer than ours would be"),
         pytest.param(replace(THEIRS, duration_s=None), 15.0, id="held for nobody knows how long"),
         pytest.param(replace(THEIRS, holder=None), 15.0, id="held by nobody knows whom"),
-        pytest.param(Claim(None, None, "?", "?", 0), 15.0, id="garbage"),
+        pytest.param(LeaseClaim(None, None, "?", "?", 0), 15.0, id="garbage"),
         pytest.param(replace(THEIRS, renewed="1970-01-01T00:00:00.000000Z"), 15.0, id="long expired by its own times"),
         pytest.param(replace(THEIRS, renewed="9999-01-01T00:00:00.000000Z"), 15.0, id="in the future by its own times"),
     ],
 )
-def test_when_a_lease_is_taken(claim: Claim, waited_s: float) -> None:
+def test_when_a_lease_is_taken(claim: LeaseClaim, waited_s: float) -> None:
     """When it is free, or was not renewed for as long as it says itself; whatever its times are."""
     leases, timeline, replica = stage(claim)
 
@@ -150,7 +150,7 @@ def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
 )
 @pytest.mark.parametrize("before", [THEIRS, None], ids=["after another's", "the first"])
 def test_what_the_last_look_has_shown(
-    claim: Claim | None, error: ApiError | None, look: Look, before: Claim | None
+    claim: LeaseClaim | None, error: ApiError | None, look: Look, before: LeaseClaim | None
 ) -> None:
     """Only what it has shown, whatever was seen before; before the first one that is nothing."""
     leases, timeline, replica = stage(before)
@@ -256,7 +256,7 @@ def test_whoever_wakes_up_does_not_write() -> None:
     ("happens", "transitions"),
     [
         pytest.param(lambda leases: leases.put(THEIRS), 4, id="taken over"),
-        pytest.param(lambda leases: leases.put(Claim(None, None, "", "", 0)), 1, id="garbage"),
+        pytest.param(lambda leases: leases.put(LeaseClaim(None, None, "", "", 0)), 1, id="garbage"),
         pytest.param(lambda leases: leases.put(replace(THEIRS, holder=NOBODY)), 4, id="given back by another"),
         pytest.param(lambda leases: leases.delete(), 0, id="deleted"),
         pytest.param(lambda leases: (leases.delete(), leases.put(THEIRS)), 4, id="deleted and taken"),
@@ -372,7 +372,7 @@ def test_it_is_given_back() -> None:
     replica.keep()
 
     at = "2027-01-15T00:16:43.000000Z"
-    assert leases.claim == Claim(NOBODY, 1, at, at, 0)
+    assert leases.claim == LeaseClaim(NOBODY, 1, at, at, 0)
     assert not replica.elector.is_leader()
     other = Replica(leases, timeline, "other")
     assert other.leads()
@@ -456,7 +456,7 @@ def test_a_single_run_takes_what_is_free() -> None:
     """At once."""
     _, timeline, replica = stage()
 
-    assert replica.elector.wait_until_leader(replica.stop) == Outcome(Standing.LEADING)
+    assert replica.elector.wait_until_leader(replica.stop) == Outcome(LeadershipStatus.LEADING)
     assert timeline.now == START
 
 
@@ -464,7 +464,7 @@ def test_a_single_run_outlasts_a_dead_holder() -> None:
     """It waits for as long as the Lease lasts."""
     _, timeline, replica = stage(THEIRS)
 
-    assert replica.elector.wait_until_leader(replica.stop) == Outcome(Standing.LEADING)
+    assert replica.elector.wait_until_leader(replica.stop) == Outcome(LeadershipStatus.LEADING)
     assert timeline.now == START + 15.0
 
 
@@ -485,7 +485,7 @@ def test_a_single_run_gives_way_to_the_living(
 
     outcome = replica.elector.wait_until_leader(replica.stop)
 
-    assert outcome.standing is Standing.NOT_LEADER
+    assert outcome.standing is LeadershipStatus.NOT_LEADER
     assert outcome.why == f"the Lease {NAME} was renewed meanwhile by {leases.claim.holder}"
     assert timeline.now == START + known_at_s
     assert "update" not in leases.calls
@@ -496,7 +496,7 @@ def test_a_single_run_takes_what_is_given_back_meanwhile() -> None:
     leases, timeline, replica = stage(THEIRS)
     timeline.after(5.0, lambda: leases.put(replace(THEIRS, holder=NOBODY, duration_s=1)))
 
-    assert replica.elector.wait_until_leader(replica.stop) == Outcome(Standing.LEADING)
+    assert replica.elector.wait_until_leader(replica.stop) == Outcome(LeadershipStatus.LEADING)
     assert timeline.now == START + 6.0
 
 
@@ -519,7 +519,7 @@ def test_a_single_run_takes_what_is_given_back_meanwhile() -> None:
     ],
 )
 def test_a_single_run_gives_up(
-    claim: Claim | None, error: ApiError, calls: tuple[str, ...], waited_s: float, why: str
+    claim: LeaseClaim | None, error: ApiError, calls: tuple[str, ...], waited_s: float, why: str
 ) -> None:
     """At once when waiting does not help, else after 5 s more than the Lease lasts."""
     leases, timeline, replica = stage(claim)
@@ -527,7 +527,7 @@ def test_a_single_run_gives_up(
 
     outcome = replica.elector.wait_until_leader(replica.stop)
 
-    assert outcome == Outcome(Standing.FAILED, f"the Lease {NAME} {why}")
+    assert outcome == Outcome(LeadershipStatus.FAILED, f"the Lease {NAME} {why}")
     assert timeline.now - START <= waited_s
 
 
@@ -536,7 +536,7 @@ def test_a_single_run_is_stopped() -> None:
     _, timeline, replica = stage(THEIRS)
     timeline.after(3.0, replica.stop.set)
 
-    assert replica.elector.wait_until_leader(replica.stop).standing is Standing.STOPPED
+    assert replica.elector.wait_until_leader(replica.stop).standing is LeadershipStatus.STOPPED
 
 
 # --- around it ---
@@ -554,15 +554,15 @@ def test_identities() -> None:
 
 def test_without_an_election() -> None:
     """A process that is alone always leads."""
-    alone: Leadership = Unelected()
+    alone: Leadership = NoElection()
     stop = threading.Event()
 
     assert alone.wait(stop)
-    assert alone.wait_until_leader(stop) == Outcome(Standing.LEADING)
+    assert alone.wait_until_leader(stop) == Outcome(LeadershipStatus.LEADING)
     assert (alone.is_leader(), alone.last_look) == (True, Look())
     alone.may_write()
     alone.when_lost(lambda: None)
     alone.close()
     stop.set()
     assert not alone.wait(stop)
-    assert alone.wait_until_leader(stop).standing is Standing.STOPPED
+    assert alone.wait_until_leader(stop).standing is LeadershipStatus.STOPPED

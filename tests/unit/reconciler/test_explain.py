@@ -104,7 +104,7 @@ def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation
     found = explain.document("lost-1")
     assert [word["rule"] for word in found["guards"] if word["approved"]] == ["node-blast-radius"]
     assert [change["verdict"] for change in found["changes"]] == ["allowed"]
-    assert [line.change.ruling.verdict for line in Run(world).plan().lines if line.change.key == "node/lost-1"] == [
+    assert [line.change.decision.verdict for line in Run(world).plan().lines if line.change.key == "node/lost-1"] == [
         "allowed"
     ]
 

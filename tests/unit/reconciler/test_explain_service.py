@@ -111,7 +111,7 @@ def test_the_plan_says_the_same(explain: ExplainCommand, world: Simulation) -> N
     found = explain.document("default/new")
 
     assert [change["key"] for change in found["changes"]] == [change.key for change in planned]
-    assert [change["verdict"] for change in found["changes"]] == [change.ruling.verdict for change in planned]
+    assert [change["verdict"] for change in found["changes"]] == [change.decision.verdict for change in planned]
 
 
 def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:

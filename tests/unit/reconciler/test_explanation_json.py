@@ -8,14 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from desired.annotations.parsing import Origin
-from desired.explanation.fact import Rule
-from desired.explanation.service_stage import ServiceStage
-from desired.explanation.stage import Stage
+from desired.explain.fact import Rule
+from desired.explain.service_stage import ServiceStage
+from desired.explain.stage import Stage
 from desired.load_balancers.targets import Membership
 from desired.model.load_balancer import Health
 from desired.plan.kinds import Verb
-from desired.routes.actions import Fate
-from desired.routes.claims import Standing
+from desired.routes.actions import RouteAction
+from desired.routes.claims import RouteStatus
 from reconciler import __version__
 from reconciler.report.explanation_json import explanation_schema, render_explanation_json
 from reconciler.report.json_report import schema
@@ -116,8 +116,8 @@ def test_the_schema_names_all_words() -> None:
     members = service["targets"]["items"]["properties"]
     route = described("node")["routes"]["oneOf"][1]["properties"]["destinations"]["items"]["properties"]
 
-    assert route["standing"]["enum"] == [*Standing, None]
-    assert route["fate"]["enum"] == [*Fate, None]
+    assert route["standing"]["enum"] == [*RouteStatus, None]
+    assert route["fate"]["enum"] == [*RouteAction, None]
     assert described("node")["stage"]["enum"] == [*Stage, None]
     assert service["stage"]["enum"] == [*ServiceStage, None]
     assert DEFINITIONS["fact"]["properties"]["rule"]["enum"] == list(Rule)

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.node import Explanation
-from desired.explanation.routes import NodeRoutes, RouteFact
-from desired.explanation.service_stage import ServiceStage
-from desired.explanation.stage import Stage
+from desired.explain.fact import Fact, Rule
+from desired.explain.node import Explanation
+from desired.explain.routes import NodeRoutes, RouteFact
+from desired.explain.service_stage import ServiceStage
+from desired.explain.stage import Stage
 from desired.load_balancers.targets import Membership
 from desired.plan.change import Note, NoteKind
-from desired.routes.actions import Fate
-from desired.routes.claims import Standing
+from desired.routes.actions import RouteAction
+from desired.routes.claims import RouteStatus
 from reconciler.config.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
@@ -63,7 +63,7 @@ def test_the_page_names_every_word() -> None:
     does not exist."""
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
-    assert rows == [*Stage, *Rule, *Standing, *Fate, *ServiceStage, *Membership]
+    assert rows == [*Stage, *Rule, *RouteStatus, *RouteAction, *ServiceStage, *Membership]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -156,7 +156,7 @@ def test_marks_of_routes(name: str, mark: str) -> None:
 
 def test_a_route_that_waits_is_marked_so() -> None:
     """Where too little is known all stays as it is, and that is no good news."""
-    fact = RouteFact("10.244.1.0/24", Standing.WAITING, None, None, None, "why")
+    fact = RouteFact("10.244.1.0/24", RouteStatus.WAITING, None, None, None, "why")
     text = written(changed(EXPLANATIONS["routed"], routes=NodeRoutes((fact,), "", 4, None)))
 
     assert "  ? 10.244.1.0/24  waiting  (none)  why\n" in text

@@ -8,7 +8,7 @@ import pytest
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import QUOTA, mark_of, scope_of, suspension_of
 from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
-from desired.plan.change import Change, Ruling, Verdict
+from desired.plan.change import Change, GuardDecision, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Section
 from reconciler.passes.attempts import NOT_SEEN
@@ -398,7 +398,7 @@ def refused(change: Change) -> Line:
 
 def waits(change: Change) -> Line:
     """Another one has been refused, or has its turn."""
-    return Line(change.ruled(Ruling(Verdict.WAITING, QUOTA)))
+    return Line(change.ruled(GuardDecision(Verdict.WAITING, QUOTA)))
 
 
 BALANCERS = [a_change(f"load_balancer/ns/{name}", "lb.create", owner=f"service/ns/{name}") for name in "abc"]
@@ -413,7 +413,7 @@ def test_the_turns_of_what_is_refused() -> None:
     assert loop.history.barred()[SCOPE].due_in_s == pytest.approx(54.0)
 
     loop.run(waits(first), refused(second), waits(third), after_s=60.0)
-    loop.run(waits(first), waits(second), Line(third.ruled(Ruling(Verdict.HELD, "adoption"))), after_s=60.0)
+    loop.run(waits(first), waits(second), Line(third.ruled(GuardDecision(Verdict.HELD, "adoption"))), after_s=60.0)
     turns = loop.history.barred()[SCOPE].turns
 
     assert sorted(turns, key=lambda key: turns[key]) == [first.key, second.key, third.key]

@@ -10,7 +10,7 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.lease import Leases
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.leadership import Standing
+from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.leader_election.timings import Timings
 from tests.support.leases import NoThread, Timeline, Waiting
 from tests.support.simulators import Simulation
@@ -156,7 +156,7 @@ def test_a_refused_connection(stage: Stage) -> None:
 
     outcome = stage.elector.wait_until_leader(stage.stop)
 
-    assert outcome.standing is Standing.FAILED
+    assert outcome.standing is LeadershipStatus.FAILED
     assert "does not answer" in outcome.why
 
 
@@ -168,6 +168,6 @@ def test_a_namespace_that_is_not_there(stage: Stage) -> None:
 
     outcome = elector.wait_until_leader(stage.stop)
 
-    assert outcome.standing is Standing.FAILED
+    assert outcome.standing is LeadershipStatus.FAILED
     assert 'namespaces "nowhere" not found' in outcome.why
     assert stage.stop.waits == []

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.config.flags import LogFormat
 from reconciler.telemetry import logs
-from reconciler.telemetry.logs import HIDDEN, Secrets, pairs
+from reconciler.telemetry.logs import HIDDEN, Redactor, pairs
 
 LOG = logging.getLogger("hcloud-reconciler.test")
 TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2
@@ -18,7 +18,7 @@ TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2
 
 @pytest.fixture(autouse=True)
 def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "_SECRETS", Secrets())
+    monkeypatch.setattr(logs, "_SECRETS", Redactor())
 
 
 def logged(log_format: LogFormat, *args: Any, debug: bool = False, **more: Any) -> str:
@@ -151,12 +151,12 @@ def _texts(line: dict[str, Any]) -> list[str]:
 )
 def test_credentials_that_nobody_named(text: str, shown: str) -> None:
     """What stands where credentials stand is hidden, whatever it is."""
-    assert Secrets().masked(text) == shown
+    assert Redactor().masked(text) == shown
 
 
 def test_a_replaced_token_stays_hidden() -> None:
     """The old one is still somebody's; nothing and very short texts hide nothing."""
-    secrets = Secrets()
+    secrets = Redactor()
     secrets.add("first-token")
     secrets.add("second-token", "", "abc")
 
@@ -165,7 +165,7 @@ def test_a_replaced_token_stays_hidden() -> None:
 
 def test_the_longer_one_is_hidden_whole() -> None:
     """A secret that begins like another leaves no rest."""
-    secrets = Secrets()
+    secrets = Redactor()
     secrets.add("token", "token-and-more")
 
     assert secrets.masked("token-and-more") == HIDDEN

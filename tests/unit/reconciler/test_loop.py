@@ -7,9 +7,9 @@ import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
 from desired.model.suspension import BACK_OFF
-from desired.plan.change import Note, NoteKind, Ruling, Verdict
+from desired.plan.change import GuardDecision, Note, NoteKind, Verdict
 from reconciler.cli.stopping import Stop
-from reconciler.leader_election.leadership import Unelected
+from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.loop import Pace, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
 from reconciler.telemetry.measured import Measured
@@ -31,7 +31,7 @@ ERROR = Report(errors=("no connection",))
 
 def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING, rule: str = "rule") -> Report:
     """A change that waits for a time."""
-    return replace(QUIET, lines=(Line(a_change(ruling=Ruling(verdict, rule, why, due_in_s))),))
+    return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, rule, why, due_in_s))),))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_each_pass_decides_the_pause_after_it() -> None:
         stop=stop,
         publish=lambda _: None,
         wake=Wake(stop, clock=lambda: now, wait=wait),
-        leader=Unelected(),
+        leader=NoElection(),
     )
 
     assert pauses == [60.0, 7.0]
@@ -286,7 +286,7 @@ def test_who_does_not_lead_does_nothing() -> None:
     """A pass begins only while this process is the leader; that is asked before each."""
     stop, passes = threading.Event(), list[str]()
 
-    class Deposed(Unelected):
+    class Deposed(NoElection):
         asked = 0
 
         def wait(self, stop: threading.Event) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from desired.model.suspension import BACK_OFF
-from desired.plan.change import Ruling, Verdict
+from desired.plan.change import GuardDecision, Verdict
 from reconciler.passes.loop import Pace
 from reconciler.result import Line, Report
 from reconciler.wake import Wake
@@ -60,8 +60,8 @@ def due_at(moments: Collection[float], rule: str = "absence-proof") -> Callable[
     """Changes that wait, each for its moment; one that was due when a pass began is done in it."""
 
     def look(now: float) -> Report:
-        waits = (Ruling(Verdict.WAITING, rule, "why", moment - now) for moment in moments if moment > now)
-        return Report(snapshot=a_snapshot(), lines=tuple(Line(a_change(ruling=ruling)) for ruling in waits))
+        waits = (GuardDecision(Verdict.WAITING, rule, "why", moment - now) for moment in moments if moment > now)
+        return Report(snapshot=a_snapshot(), lines=tuple(Line(a_change(decision=decision)) for decision in waits))
 
     return look
 

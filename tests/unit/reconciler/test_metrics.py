@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Hold, Note, NoteKind, Ruling, Verdict
+from desired.plan.change import GuardDecision, Hold, Note, NoteKind, Verdict
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metric_table import METRICS, OURS
@@ -24,7 +24,9 @@ from tests.support.simulators import Simulation
 
 WHOLE = a_snapshot([a_settled_node()], [a_server()])
 GAP = a_snapshot([a_settled_node()], servers_section=incomplete(servers_of(a_server())))
-HELD = a_change("node/web-2", "node.labels", before={}, after={"a": "b"}, ruling=Ruling(Verdict.HELD, "some-rule"))
+HELD = a_change(
+    "node/web-2", "node.labels", before={}, after={"a": "b"}, decision=GuardDecision(Verdict.HELD, "some-rule")
+)
 INTERVAL_S = 60.0
 FROM_SOURCES = ("process_", "python_")
 """Prefixes of what the client library tells of the process."""
@@ -272,8 +274,8 @@ def test_labels_do_not_grow_with_the_cluster() -> None:
 def test_a_whole_pass(joining: Run) -> None:
     """Two Nodes that join: applied, with their delay by the API server's clock; each request is counted."""
     metrics = make_metrics()
-    cloud = joining.eyes.hetzner._connection
-    cluster = joining.eyes.kubernetes._connection
+    cloud = joining.readers.hetzner._connection
+    cluster = joining.readers.kubernetes._connection
     cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api")
     measured = Meter().measure(joining.converge, "node/web-1 joined")
 

@@ -14,16 +14,16 @@ from actuators.http.errors import Invalid
 from actuators.http.hetzner_actions import Actions
 from actuators.http.trace import note_action, note_correlation
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from actuators.writers import Hands
+from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Hold, Note, NoteKind
 from desired.section import Section
 from reconciler.passes.converge import converge
-from reconciler.passes.rounds import Acting
+from reconciler.passes.rounds import ApplyContext
 from reconciler.result import Cost, Line, Report
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.measured import Measured, Meter
-from reconciler.telemetry.pass_logger import Narrator
+from reconciler.telemetry.pass_logger import PassLogger
 from tests.builders import a_change, a_snapshot
 from tests.support.balanced_passes import BALANCER, a_balanced_run
 from tests.support.balancer_stage import PassingTime
@@ -54,7 +54,7 @@ def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.
     """A line for what was applied or refused; whatever it was, something came to an end."""
     signs: list[bool] = []
 
-    Narrator(lambda: signs.append(True)).done(a_change(), outcome)
+    PassLogger(lambda: signs.append(True)).done(a_change(), outcome)
 
     assert [f"{record.levelname} {record.message}" for record in caplog.records] == lines
     assert signs == [True]
@@ -63,7 +63,7 @@ def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.
 def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> None:
     """Each change has those of its own calls, although many are carried out at once, and how long it took."""
     ticks = iter(range(100))
-    narrator = Narrator(clock=lambda: float(next(ticks)))
+    narrator = PassLogger(clock=lambda: float(next(ticks)))
     together = threading.Barrier(2)
 
     def carry_out(change: Change, _snapshot: Snapshot) -> None:
@@ -121,7 +121,7 @@ def test_a_pass(report: Report, cost: tuple[int, int], lines: list[str], caplog:
     """One line with result, counts, duration, requests and what called for it."""
     ticks = iter((10.0, 12.0))
 
-    Narrator().passed(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
+    PassLogger().passed(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
 
     requests = f"kubernetes_requests={cost[0]} hetzner_requests={cost[1]}"
     cost_told = f" duration_s=2.0 {requests} trigger='node/web-1 is new'"
@@ -158,7 +158,7 @@ def a_hold(count: int = 2, **more: object) -> Hold:
 )
 def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, caplog: pytest.LogCaptureFixture) -> None:
     """The log alone tells what stands in the way, also where nobody reads the report; again when it comes up anew."""
-    narrator = Narrator()
+    narrator = PassLogger()
 
     for seen in (report, report, Report(), report):
         narrator.passed(Measured(seen, 1.0))
@@ -169,10 +169,10 @@ def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, cap
 
 def test_a_hold_that_is_approved_or_large(caplog: pytest.LogCaptureFixture) -> None:
     """Of what is let through nothing is told, and of thousands of objects a few."""
-    Narrator().passed(Measured(Report(holds=(a_hold(approved=True),)), 1.0))
+    PassLogger().passed(Measured(Report(holds=(a_hold(approved=True),)), 1.0))
     assert "held rule" not in caplog.text
 
-    Narrator().passed(Measured(Report(holds=(a_hold(7),)), 1.0))
+    PassLogger().passed(Measured(Report(holds=(a_hold(7),)), 1.0))
     assert "node/web-5, and 2 more'" in caplog.text
 
 
@@ -180,12 +180,12 @@ def test_a_load_balancer_is_told_of_with_its_action(
     simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The id is the one under which the project's log of actions has it."""
-    run, narrator = a_balanced_run(simulate), Narrator()
-    reader, clock = run.eyes.hetzner, run.sim.clock
-    hands = Hands(reader, run.writer, Actions(reader, PassingTime(clock), clock=clock.timestamp))
-    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), run.eyes.kubernetes, hands))
+    run, narrator = a_balanced_run(simulate), PassLogger()
+    reader, clock = run.readers.hetzner, run.sim.clock
+    writers = Writers(reader, run.writer, Actions(reader, PassingTime(clock), clock=clock.timestamp))
+    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), run.readers.kubernetes, writers))
 
-    converge(run.looking, Acting(actuators, lambda *_: None, run.ears, narrator, run.stop))
+    converge(run.plan_context, ApplyContext(actuators, lambda *_: None, run.ears, narrator, run.stop))
 
     (created,) = (r.message for r in caplog.records if f"kind=lb.create key={BALANCER} " in r.message)
     ids = re.search(r" hetzner_actions=([\d,]+)", created)
@@ -205,15 +205,15 @@ def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> Non
     assert [(each.kubernetes_requests, each.hetzner_requests) for each in measured] == counted
     shown = [each.report_alone.cost for each in measured]
     assert [(cost.kubernetes, cost.hetzner) for cost in shown] == counted
-    Narrator().passed(replace(measured[0], trigger=""))
+    PassLogger().passed(replace(measured[0], trigger=""))
     assert caplog.records[-1].message.endswith("trigger=interval")
 
 
 def test_no_more_than_is_said(caplog: pytest.LogCaptureFixture) -> None:
     """A whole object is never in a line."""
     secret = a_change(reason="because of the reason")
-    Narrator().done(secret, Applied())
-    Narrator().passed(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))
+    PassLogger().done(secret, Applied())
+    PassLogger().passed(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))
 
     assert "because" not in caplog.text
     assert "NodeIdentity" not in caplog.text

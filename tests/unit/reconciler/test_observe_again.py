@@ -10,7 +10,7 @@ from actuators.http.errors import Denied, Transient
 from desired.annotations.options import Defaults
 from desired.model.settings import Controller, Settings
 from desired.section import Absent, Present, Unknown
-from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
+from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from tests.support.objects import server, settled_node
 from tests.support.payloads import replaced
 from tests.support.services import of_type, raw_service, set_services
@@ -36,23 +36,23 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 @pytest.fixture
-def eyes(sim: Simulation) -> Eyes:
+def readers(sim: Simulation) -> Readers:
     """What the pass reads with."""
-    return sim.eyes()
+    return sim.readers()
 
 
-def first(sim: Simulation, eyes: Eyes) -> Observation:
+def first(sim: Simulation, readers: Readers) -> Observation:
     """The pass's first reading; ten seconds go by after it."""
-    observation = observe_world(eyes, SETTINGS)
+    observation = observe_world(readers, SETTINGS)
     sim.kubernetes_proxy.journal.clear()
     sim.hetzner_proxy.journal.clear()
     sim.clock.advance(10)
     return observation
 
 
-def again(eyes: Eyes, before: Observation, *kinds: str) -> Observation:
+def again(readers: Readers, before: Observation, *kinds: str) -> Observation:
     """The reading after a round in which changes of these kinds were applied."""
-    return observe_again(eyes, before, SETTINGS, frozenset(kinds))
+    return observe_again(readers, before, SETTINGS, frozenset(kinds))
 
 
 def read(sim: Simulation) -> Counter[str]:
@@ -61,15 +61,15 @@ def read(sim: Simulation) -> Counter[str]:
     return Counter(entry.path.rpartition("/")[2] for entry in entries)
 
 
-def test_clocks_that_differed_once_differ_for_the_whole_pass(sim: Simulation, eyes: Eyes) -> None:
+def test_clocks_that_differed_once_differ_for_the_whole_pass(sim: Simulation, readers: Readers) -> None:
     """One API server of several is an hour ahead and has told the time of the Nodes: a later round in which the others
     answer alone leaves that time where it is, and gives no Node up by it."""
     sim.spoil_kubernetes("clock", seconds=3600, path="/api/v1/nodes$")
-    before = first(sim, eyes)
+    before = first(sim, readers)
     assert before.snapshot.clocks.differ
 
     for kinds in (("lb.target",), ("service.claim",)):
-        assert again(eyes, before, *kinds).snapshot.clocks.differ
+        assert again(readers, before, *kinds).snapshot.clocks.differ
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_clocks_that_differed_once_differ_for_the_whole_pass(sim: Simulation, ey
     ],
 )
 def test_what_was_changed_is_read_anew(
-    sim: Simulation, eyes: Eyes, kinds: tuple[str, ...], anew: set[str], later: bool
+    sim: Simulation, readers: Readers, kinds: tuple[str, ...], anew: set[str], later: bool
 ) -> None:
     """Each list that a change touched costs a request, any other stays as it was; the time is the cluster's newest."""
-    before = first(sim, eyes)
+    before = first(sim, readers)
 
-    after = again(eyes, before, *kinds)
+    after = again(readers, before, *kinds)
 
     assert read(sim) == Counter(anew)
     sections, old = after.snapshot.sections(), before.snapshot.sections()
@@ -101,14 +101,14 @@ def test_what_was_changed_is_read_anew(
     assert after.failures == {}
 
 
-def test_a_load_balancer_that_was_created(sim: Simulation, eyes: Eyes) -> None:
+def test_a_load_balancer_that_was_created(sim: Simulation, readers: Readers) -> None:
     """It is seen, and so is its type, for which the catalogue was needed before."""
     set_services(sim, raw_service(type="lb21"))
-    before = first(sim, eyes)
+    before = first(sim, readers)
     body = {"name": "new", "load_balancer_type": "lb31", "location": "fsn1", "labels": {}}
     sim.hetzner_connection().send("POST", "/load_balancers", body=body, repeatable=False)
 
-    after = again(eyes, before, "lb.create")
+    after = again(readers, before, "lb.create")
 
     assert after.snapshot.load_balancers is not None
     assert [balancer.spec.name for balancer in after.snapshot.load_balancers] == ["lb-1", "new"]
@@ -129,40 +129,40 @@ def test_a_load_balancer_that_was_created(sim: Simulation, eyes: Eyes) -> None:
     ],
 )
 def test_a_service_that_changes_meanwhile(
-    sim: Simulation, eyes: Eyes, before: dict[str, Any], now: dict[str, Any], reads: set[str]
+    sim: Simulation, readers: Readers, before: dict[str, Any], now: dict[str, Any], reads: set[str]
 ) -> None:
     """What a Service needs now and was not read yet is read; what was read is not forgotten."""
     set_services(sim, before)
-    earlier = first(sim, eyes)
+    earlier = first(sim, readers)
     set_services(sim, now)
 
-    after = again(eyes, earlier, "service.status")
+    after = again(readers, earlier, "service.status")
 
     assert read(sim) == Counter({"services", *reads})
     assert set(after.snapshot.sections()) == {*earlier.snapshot.sections(), *reads}
 
 
-def test_services_switched_off(sim: Simulation, eyes: Eyes) -> None:
+def test_services_switched_off(sim: Simulation, readers: Readers) -> None:
     """What was not read because nobody looks after it is not read later either."""
     off = Settings(controllers=frozenset(Controller) - {Controller.SERVICE})
-    before = observe_world(eyes, off)
+    before = observe_world(readers, off)
     sim.kubernetes_proxy.journal.clear()
 
-    after = observe_again(eyes, before, off, frozenset({"service.claim", "node.labels"}))
+    after = observe_again(readers, before, off, frozenset({"service.claim", "node.labels"}))
 
     assert after.snapshot.services is None
     assert [entry.path for entry in sim.sent_to_kubernetes()] == ["/api/v1/nodes"]
 
 
-def test_latecomers(sim: Simulation, eyes: Eyes) -> None:
+def test_latecomers(sim: Simulation, readers: Readers) -> None:
     """A Service that has appeared since is not in the pass, nor one that took the name of another."""
     set_services(sim, raw_service(), raw_service("api"))
-    before = first(sim, eyes)
+    before = first(sim, readers)
     another = raw_service("api")
     another["metadata"]["uid"] = "uid-of-another"
     set_services(sim, raw_service(), another, raw_service("late"))
 
-    services = again(eyes, before, "service.claim").snapshot.services
+    services = again(readers, before, "service.claim").snapshot.services
 
     assert services is not None
     assert (list(services.items), services.complete) == (["default/web"], True)
@@ -182,13 +182,15 @@ def whole(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("late", [whole("late"), whole("late", uid=5)], ids=["readable", "unreadable"])
-def test_what_could_not_be_read_at_first_is_no_latecomer(sim: Simulation, eyes: Eyes, late: dict[str, Any]) -> None:
+def test_what_could_not_be_read_at_first_is_no_latecomer(
+    sim: Simulation, readers: Readers, late: dict[str, Any]
+) -> None:
     """A Service that was there and could not be read is never said to be absent; one that comes late is not there."""
     sim.spoil_kubernetes(**spoiled(whole("web"), whole("api", uid=5), whole("db", uid=5)))
-    before = first(sim, eyes)
+    before = first(sim, readers)
     sim.spoil_kubernetes(**spoiled(whole("web"), whole("api"), whole("db", uid=5), late))
 
-    services = again(eyes, before, "service.claim").snapshot.services
+    services = again(readers, before, "service.claim").snapshot.services
 
     assert services is not None
     assert isinstance(services.find("default/web"), Present)
@@ -197,25 +199,25 @@ def test_what_could_not_be_read_at_first_is_no_latecomer(sim: Simulation, eyes: 
     assert isinstance(services.find("default/late"), Absent)
 
 
-def test_a_gap_stays_a_gap(sim: Simulation, eyes: Eyes) -> None:
+def test_a_gap_stays_a_gap(sim: Simulation, readers: Readers) -> None:
     """Who was nameless at first cannot be told from who came late: nothing is said to be absent."""
     sim.spoil_kubernetes(**spoiled(whole("web"), replaced(whole("api"), ("metadata", "name"), 5)))
-    before = first(sim, eyes)
+    before = first(sim, readers)
     sim.spoil_kubernetes(**spoiled(whole("web"), whole("api")))
 
-    services = again(eyes, before, "service.claim").snapshot.services
+    services = again(readers, before, "service.claim").snapshot.services
 
     assert services is not None
     assert isinstance(services.find("default/api"), Unknown)
     assert services.why_incomplete == "1 Services could not be read, not even their names"
 
 
-def test_services_that_cannot_be_read_again(sim: Simulation, eyes: Eyes) -> None:
+def test_services_that_cannot_be_read_again(sim: Simulation, readers: Readers) -> None:
     """The pass goes on with Nodes, and says what it does not know; what was known is too old to act on."""
-    before = first(sim, eyes)
+    before = first(sim, readers)
     sim.spoil_kubernetes(path="/api/v1/services$", **DOWN)
 
-    after = again(eyes, before, "service.claim", "node.labels")
+    after = again(readers, before, "service.claim", "node.labels")
 
     assert {part: type(error) for part, error in after.failures.items()} == {"services": Transient}
     assert after.snapshot.services is not None
@@ -224,25 +226,25 @@ def test_services_that_cannot_be_read_again(sim: Simulation, eyes: Eyes) -> None
     assert after.snapshot.taken_at > before.snapshot.taken_at
 
 
-def test_nodes_that_cannot_be_read_again(sim: Simulation, eyes: Eyes) -> None:
+def test_nodes_that_cannot_be_read_again(sim: Simulation, readers: Readers) -> None:
     """Without Nodes nothing more can be said."""
-    before = first(sim, eyes)
+    before = first(sim, readers)
     sim.spoil_kubernetes(
         "status", code=403, body={"kind": "Status", "reason": "Forbidden"}, path="/api/v1/nodes$", count=None
     )
 
     with pytest.raises(Denied):
-        again(eyes, before, "service.claim", "node.labels")
+        again(readers, before, "service.claim", "node.labels")
 
 
-def test_trouble_that_is_over(sim: Simulation, eyes: Eyes) -> None:
+def test_trouble_that_is_over(sim: Simulation, readers: Readers) -> None:
     """What failed is told until it was read: not longer, and not shorter."""
     sim.spoil_hetzner(path="/v1/(load_balancers|certificates)$", **DOWN)
-    before = first(sim, eyes)
+    before = first(sim, readers)
     assert set(before.failures) == {"load_balancers", "certificates"}
     sim.hetzner_proxy.clear_faults()
 
-    after = again(eyes, before, "lb.target")
+    after = again(readers, before, "lb.target")
 
     assert set(after.failures) == {"certificates"}
     assert after.snapshot.load_balancers is not None

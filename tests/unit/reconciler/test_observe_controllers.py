@@ -118,12 +118,12 @@ def test_a_nameless_one(sim: Simulation) -> None:
 
 def test_part_of_a_reading(sim: Simulation) -> None:
     """It is read with the world where a namespace is named, and kept through the rounds of a pass."""
-    eyes = sim.eyes()
-    assert observe_world(eyes, Settings()).snapshot.controllers is None
+    readers = sim.readers()
+    assert observe_world(readers, Settings()).snapshot.controllers is None
 
-    first = observe_world(eyes, Settings(), "kube-system")
+    first = observe_world(readers, Settings(), "kube-system")
     sim.kubernetes_proxy.journal.clear()
-    again = observe_again(eyes, first, Settings(), frozenset({"node.labels"}))
+    again = observe_again(readers, first, Settings(), frozenset({"node.labels"}))
 
     assert again.snapshot.controllers is first.snapshot.controllers
     assert first.snapshot.controllers is not None

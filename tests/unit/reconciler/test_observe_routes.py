@@ -15,7 +15,7 @@ from desired.model.settings import Controller, Settings
 from desired.plan.change import NoteKind
 from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
-from reconciler.observe.world import Eyes, Observation, observe_again, observe_world
+from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.result import Report, is_incomplete
 from tests.support.objects import server, settled_node
 from tests.support.simulators import Simulation
@@ -49,9 +49,9 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 
 @pytest.fixture
-def eyes(sim: Simulation) -> Eyes:
+def readers(sim: Simulation) -> Readers:
     """What the pass reads with."""
-    return sim.eyes()
+    return sim.readers()
 
 
 def asked(sim: Simulation) -> Counter[str]:
@@ -87,7 +87,7 @@ DEAD = ("10.244.9.0/24", NOBODY)
 )
 def test_requests(
     sim: Simulation,
-    eyes: Eyes,
+    readers: Readers,
     routes: list[tuple[str, str]],
     changes: dict[str, Any],
     requests: Counter[str],
@@ -97,7 +97,7 @@ def test_requests(
     give_routes(sim, *routes)
 
     for _ in range(2):
-        observation = observe_world(eyes, replace(SETTINGS, **changes))
+        observation = observe_world(readers, replace(SETTINGS, **changes))
 
         assert asked(sim) == requests
         assert observation.failures == {}
@@ -107,22 +107,22 @@ def test_requests(
         assert (None if found is None else len(found)) == (len(routes) if looks_after_them else None)
 
 
-def test_sections(sim: Simulation, eyes: Eyes) -> None:
+def test_sections(sim: Simulation, readers: Readers) -> None:
     """Routes are shown where there is a network. Members are a proof, and no part of the picture."""
     give_routes(sim, DEAD)
 
-    assert list(observe_world(eyes, SETTINGS).snapshot.sections()) == ["nodes", "servers", "routes", "services"]
-    without = observe_world(eyes, replace(SETTINGS, network=None)).snapshot
+    assert list(observe_world(readers, SETTINGS).snapshot.sections()) == ["nodes", "servers", "routes", "services"]
+    without = observe_world(readers, replace(SETTINGS, network=None)).snapshot
     assert (without.routes, without.members) == (None, None)
-    absent = observe_world(eyes, replace(SETTINGS, network="8")).snapshot
+    absent = observe_world(readers, replace(SETTINGS, network="8")).snapshot
     assert (absent.routes, absent.members) == (None, None)
 
 
-def test_members(sim: Simulation, eyes: Eyes) -> None:
+def test_members(sim: Simulation, readers: Readers) -> None:
     """They are there with all their addresses, by the first one."""
     give_routes(sim, DEAD)
 
-    members = observe_world(eyes, SETTINGS).snapshot.members
+    members = observe_world(readers, SETTINGS).snapshot.members
 
     assert members is not None
     found = members.items[int(IPv4Address(OWN))]
@@ -137,13 +137,13 @@ def test_members(sim: Simulation, eyes: Eyes) -> None:
     ],
 )
 def test_members_that_cannot_be_read(
-    sim: Simulation, eyes: Eyes, fault: dict[str, Any], expected: type[Exception]
+    sim: Simulation, readers: Readers, fault: dict[str, Any], expected: type[Exception]
 ) -> None:
     """All that hangs on them is whether the route may go: it stays, a note says why, and the result tells of a gap."""
     give_routes(sim, DEAD)
     sim.spoil_hetzner(**MEMBERS_DOWN, **fault)
 
-    observation = observe_world(eyes, SETTINGS)
+    observation = observe_world(readers, SETTINGS)
 
     snapshot, error = observation.snapshot, observation.failures["members"]
     assert (set(observation.failures), type(error)) == ({"members"}, expected)
@@ -157,12 +157,12 @@ def test_members_that_cannot_be_read(
     assert is_incomplete(Report(snapshot, notes=plan.notes))
 
 
-def test_nobody_is_asked_where_servers_could_not_be_listed(sim: Simulation, eyes: Eyes) -> None:
+def test_nobody_is_asked_where_servers_could_not_be_listed(sim: Simulation, readers: Readers) -> None:
     """An API that has just failed is not asked for more."""
     give_routes(sim, DEAD)
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/servers$", count=None)
 
-    observation = observe_world(eyes, SETTINGS)
+    observation = observe_world(readers, SETTINGS)
 
     assert asked(sim)["networks/7/members"] == 0
     assert set(observation.failures) == {"servers"}
@@ -170,11 +170,11 @@ def test_nobody_is_asked_where_servers_could_not_be_listed(sim: Simulation, eyes
 
 
 @pytest.mark.parametrize("code", [401, 503])
-def test_a_network_that_cannot_be_read(sim: Simulation, eyes: Eyes, code: int) -> None:
+def test_a_network_that_cannot_be_read(sim: Simulation, readers: Readers, code: int) -> None:
     """Nothing is known of its routes then, and nobody asks who is in it."""
     sim.spoil_hetzner("status", code=code, body="<html>", path="/v1/networks/7$", count=None)
 
-    observation = observe_world(eyes, SETTINGS)
+    observation = observe_world(readers, SETTINGS)
 
     found = observation.snapshot
     assert isinstance(found.network, Unknown)
@@ -183,9 +183,9 @@ def test_a_network_that_cannot_be_read(sim: Simulation, eyes: Eyes, code: int) -
     assert set(observation.failures) == {"network"}
 
 
-def later(eyes: Eyes, before: Observation, *kinds: str) -> Observation:
+def later(readers: Readers, before: Observation, *kinds: str) -> Observation:
     """The reading after a round in which changes of these kinds were applied."""
-    return observe_again(eyes, before, SETTINGS, frozenset(kinds))
+    return observe_again(readers, before, SETTINGS, frozenset(kinds))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def later(eyes: Eyes, before: Observation, *kinds: str) -> Observation:
 )
 def test_after_a_round(
     sim: Simulation,
-    eyes: Eyes,
+    readers: Readers,
     routes: list[tuple[str, str]],
     kinds: list[str],
     now: list[tuple[str, str]],
@@ -211,11 +211,11 @@ def test_after_a_round(
     """Changes of routes cost one request for the network, and one for its members only while something hangs on them;
     servers are not read anew, and what is not asked again is kept."""
     give_routes(sim, *routes)
-    before = observe_world(eyes, SETTINGS)
+    before = observe_world(readers, SETTINGS)
     give_routes(sim, *now)
     asked(sim)
 
-    after = later(eyes, before, *kinds)
+    after = later(readers, before, *kinds)
 
     assert asked(sim) - Counter(["load_balancers"]) == requests
     assert after.snapshot.servers is before.snapshot.servers
@@ -227,13 +227,13 @@ def test_after_a_round(
     assert (after.snapshot.members is not before.snapshot.members) is asked_again
 
 
-def test_members_are_as_new_as_the_routes(sim: Simulation, eyes: Eyes) -> None:
+def test_members_are_as_new_as_the_routes(sim: Simulation, readers: Readers) -> None:
     """Somebody has got the address since: that is seen although servers are not read anew."""
     give_routes(sim, DEAD)
-    before = observe_world(eyes, SETTINGS)
+    before = observe_world(readers, SETTINGS)
     sim.hetzner.replace_world({"servers": [SERVER, LOST], "networks": [network(DEAD)]})
 
-    after = later(eyes, before, "route.create").snapshot
+    after = later(readers, before, "route.create").snapshot
 
     assert before.snapshot.members is not None
     assert after.members is not None
@@ -243,35 +243,35 @@ def test_members_are_as_new_as_the_routes(sim: Simulation, eyes: Eyes) -> None:
     ]
 
 
-def test_a_network_that_cannot_be_read_again(sim: Simulation, eyes: Eyes) -> None:
+def test_a_network_that_cannot_be_read_again(sim: Simulation, readers: Readers) -> None:
     """What was known of its routes is too old to act on; once it can be read all is well again."""
     give_routes(sim, DEAD)
-    before = observe_world(eyes, SETTINGS)
+    before = observe_world(readers, SETTINGS)
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/networks/7$", count=None)
 
-    gap = later(eyes, before, "route.create")
+    gap = later(readers, before, "route.create")
 
     assert isinstance(gap.snapshot.network, Unknown)
     assert gap.snapshot.routes == Section.missing(gap.snapshot.network.why)
     assert {part: type(error) for part, error in gap.failures.items()} == {"network": Transient}
 
     sim.hetzner_proxy.clear_faults()
-    after = later(eyes, gap, "route.create")
+    after = later(readers, gap, "route.create")
 
     assert isinstance(after.snapshot.network, Present)
     assert (after.snapshot.routes, after.failures) == (before.snapshot.routes, {})
 
 
-def test_members_that_can_be_read_again(sim: Simulation, eyes: Eyes) -> None:
+def test_members_that_can_be_read_again(sim: Simulation, readers: Readers) -> None:
     """What failed is told until it was read."""
     give_routes(sim, DEAD)
     sim.spoil_hetzner(**MEMBERS_DOWN, code=503, body="<html>")
-    before = observe_world(eyes, SETTINGS)
+    before = observe_world(readers, SETTINGS)
     assert set(before.failures) == {"members"}
     sim.hetzner_proxy.clear_faults()
 
-    assert set(later(eyes, before, "lb.target").failures) == {"members"}
-    after = later(eyes, before, "route.create")
+    assert set(later(readers, before, "lb.target").failures) == {"members"}
+    after = later(readers, before, "route.create")
 
     assert after.failures == {}
     assert after.snapshot.members is not None

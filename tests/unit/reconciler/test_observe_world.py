@@ -45,7 +45,7 @@ def asked(sim: Simulation) -> Counter[str]:
 def look(sim: Simulation, *services: dict[str, Any], settings: Settings = LOCATED) -> Snapshot:
     """A reading of the world with these Services, in which nothing goes wrong."""
     set_services(sim, *services)
-    observation = observe_world(sim.eyes(), settings)
+    observation = observe_world(sim.readers(), settings)
     assert observation.failures == {}
     return observation.snapshot
 
@@ -151,12 +151,12 @@ def test_requests_of_an_idle_pass(
     project = {"servers": many(servers), "networks": [NETWORK], "load_balancers": listed}
     sim = simulate(nodes=[], project=project)
     set_services(sim, *([service] if service else []))
-    eyes, settings = sim.eyes(), Settings(network=network)
+    readers, settings = sim.readers(), Settings(network=network)
 
-    observe_world(eyes, settings)
+    observe_world(readers, settings)
     assert asked(sim) == Counter(requests)
 
-    observe_world(eyes, settings)
+    observe_world(readers, settings)
     assert asked(sim) == Counter(requests) - Counter(["load_balancer_types"])
 
 
@@ -176,10 +176,10 @@ def test_types(
 ) -> None:
     """The catalogue is read only for a type that no load balancer has, and then not again within the hour."""
     set_services(sim, *services)
-    eyes, settings = sim.eyes(), Settings(balancer_defaults=defaults)
+    readers, settings = sim.readers(), Settings(balancer_defaults=defaults)
 
     for _ in range(2):
-        observation = observe_world(eyes, settings)
+        observation = observe_world(readers, settings)
 
         assert observation.failures == {}
         assert not isinstance(observation.snapshot.balancer_types, Unknown)
@@ -187,7 +187,7 @@ def test_types(
     assert asked(sim)["load_balancer_types"] == requests
 
     sim.clock.advance(3600)
-    observe_world(eyes, settings)
+    observe_world(readers, settings)
     assert asked(sim)["load_balancer_types"] == requests
 
 
@@ -213,7 +213,7 @@ def test_services_that_cannot_be_listed(sim: Simulation, fault: dict[str, Any], 
     set_services(sim, raw_service(protocol="https"))
     sim.spoil_kubernetes(path="/api/v1/services$", count=None, **fault)
 
-    observation = observe_world(sim.eyes(), LOCATED)
+    observation = observe_world(sim.readers(), LOCATED)
 
     (failure,) = observation.failures.items()
     assert (failure[0], type(failure[1])) == ("services", expected)
@@ -232,7 +232,7 @@ def test_nodes_that_cannot_be_listed(sim: Simulation) -> None:
     sim.spoil_kubernetes("status", code=403, body=FORBIDDEN, path="/api/v1/nodes$", count=None)
 
     with pytest.raises(Denied):
-        observe_world(sim.eyes(), LOCATED)
+        observe_world(sim.readers(), LOCATED)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_part_that_cannot_be_read(sim: Simulation, part: str, path: str) -> No
     set_services(sim, raw_service(protocol="https", type="lb31"))
     sim.spoil_hetzner("status", code=503, body="<html>", path=path, count=None)
 
-    observation = observe_world(sim.eyes(), LOCATED)
+    observation = observe_world(sim.readers(), LOCATED)
 
     section = observation.snapshot.sections()[part]
     error = observation.failures[part]
@@ -263,7 +263,7 @@ def test_no_catalogue_where_there_is_no_list(sim: Simulation) -> None:
     set_services(sim, raw_service(type="lb31"))
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/load_balancers$", count=None)
 
-    observation = observe_world(sim.eyes(), LOCATED)
+    observation = observe_world(sim.readers(), LOCATED)
 
     assert observation.snapshot.balancer_types == Unknown(str(observation.failures["load_balancers"]))
     assert asked(sim)["load_balancer_types"] == 0
@@ -274,7 +274,7 @@ def test_a_catalogue_that_cannot_be_read(sim: Simulation) -> None:
     set_services(sim, raw_service(type="lb31"))
     sim.spoil_hetzner("status", code=503, body="<html>", path="/v1/load_balancer_types", count=None)
 
-    observation = observe_world(sim.eyes(), LOCATED)
+    observation = observe_world(sim.readers(), LOCATED)
 
     (failure,) = observation.failures.items()
     assert failure[0] == "load_balancer_types"

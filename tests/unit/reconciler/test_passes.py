@@ -15,7 +15,7 @@ from reconciler.result import Cost, Line, Report
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.measured import Meter
 from reconciler.telemetry.metrics import Metrics
-from reconciler.triggers.relevance import Relevance
+from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.builders import a_change, a_snapshot
 
@@ -43,7 +43,7 @@ class Loop:
             meter=Meter(lambda: self.now),
             health=Health(interval_s=60.0, request_timeout_s=1.0, clock=lambda: self.now),
             history=self.history,
-            triggers=Triggers(Relevance(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
+            triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
             begins_to_watch=lambda: None,
             metrics=self.metrics,
             token=None,

@@ -37,7 +37,7 @@ def test_what_backs_off_is_told_as_tried() -> None:
 
     assert [line.outcome for line in tried] == [ERROR]
     assert [line.change.key for line in tried] == [CHANGE.key]
-    assert {change.ruling.verdict for change in told.changes} == {Verdict.ALLOWED}
+    assert {change.decision.verdict for change in told.changes} == {Verdict.ALLOWED}
 
 
 def test_what_was_tried_is_told_as_it_was() -> None:

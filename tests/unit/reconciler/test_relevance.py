@@ -14,13 +14,13 @@ from desired.model.snapshot import Snapshot
 from desired.section import Section
 from reconciler.observe.nodes import NODES
 from reconciler.observe.services import SERVICES
-from reconciler.triggers import Kind, Relevance
+from reconciler.triggers import EventFilter, WatchedKind
 from tests.builders import a_snapshot
 from tests.support.objects import condition, settled_node
 from tests.support.payloads import GONE, replaced
 
 CREATED = "2026-01-01T00:00:00Z"
-NODE, SERVICE = Kind.NODE, Kind.SERVICE
+NODE, SERVICE = WatchedKind.NODE, WatchedKind.SERVICE
 
 
 def a_raw_node(name: str = "web-1", version: int = 10, **changes: Any) -> dict[str, Any]:
@@ -63,11 +63,11 @@ class Stage:
         self.now = 0.0
         self.woken: list[str] = []
         self.own = OwnWrites()
-        self.relevance = Relevance(self.woken.append, self.own, clock=lambda: self.now)
+        self.relevance = EventFilter(self.woken.append, self.own, clock=lambda: self.now)
         if baseline is not None:
             self.relevance.settle(baseline)
 
-    def tell(self, kind: Kind, found: dict[str, Any], type_: str = "MODIFIED") -> "Stage":
+    def tell(self, kind: WatchedKind, found: dict[str, Any], type_: str = "MODIFIED") -> "Stage":
         """A watch tells of an object; nothing is judged yet."""
         meta = found.get("metadata", {})
         event = Event(type_, json.dumps(found).encode(), str(meta.get("resourceVersion", "")), str(meta.get("uid", "")))
@@ -81,7 +81,7 @@ class Stage:
         woken, self.woken[:] = list(self.woken), []
         return woken
 
-    def judge(self, kind: Kind, found: dict[str, Any], type_: str = "MODIFIED") -> list[str]:
+    def judge(self, kind: WatchedKind, found: dict[str, Any], type_: str = "MODIFIED") -> list[str]:
         return self.tell(kind, found, type_).judged()
 
     def settle(self, snapshot: Snapshot) -> list[str]:
@@ -155,7 +155,7 @@ UNREACHABLE = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
         pytest.param(SERVICE, of_service((*STATUS, "loadBalancer"), {"ingress": [{"ip": "192.0.2.1"}]}), id="status"),
     ],
 )
-def test_changes_that_some_rule_looks_at(kind: Kind, found: dict[str, Any]) -> None:
+def test_changes_that_some_rule_looks_at(kind: WatchedKind, found: dict[str, Any]) -> None:
     """They wake, once: what follows of the same object is no news, as long as it stays like that."""
     stage = Stage(BASE)
     key = "node/web-1" if kind is NODE else "service/shop/web"
@@ -179,7 +179,7 @@ def test_changes_that_some_rule_looks_at(kind: Kind, found: dict[str, Any]) -> N
         pytest.param(SERVICE, of_service((*SPEC, "ports", 0, "targetPort"), 8080), id="a target port"),
     ],
 )
-def test_changes_that_no_rule_looks_at(kind: Kind, found: dict[str, Any]) -> None:
+def test_changes_that_no_rule_looks_at(kind: WatchedKind, found: dict[str, Any]) -> None:
     """They wake nobody."""
     assert Stage(BASE).judge(kind, found) == []
 
@@ -198,7 +198,7 @@ def test_changes_that_no_rule_looks_at(kind: Kind, found: dict[str, Any]) -> Non
         pytest.param(SERVICE, a_raw_service("NodePort", 11, name="new"), "DELETED", [], id="such a one goes"),
     ],
 )
-def test_comings_and_goings(kind: Kind, found: dict[str, Any], type_: str, woken: list[str]) -> None:
+def test_comings_and_goings(kind: WatchedKind, found: dict[str, Any], type_: str, woken: list[str]) -> None:
     """Of what some rule looks at."""
     assert Stage(BASE).judge(kind, found, type_) == woken
 
@@ -356,7 +356,7 @@ def test_every_field_that_the_core_compares_counts() -> None:
     seen = world(nodes=(a_raw_node(),), services=(a_raw_service(),))
     assert seen.services is not None
     (node,), (service,) = seen.nodes, seen.services
-    assert Kind.NODE.section(seen) is seen.nodes
+    assert WatchedKind.NODE.section(seen) is seen.nodes
     later = datetime(2027, 1, 1, tzinfo=UTC)
     for found in (node, service):
         before = found.__class__(**{name: getattr(found, name) for name in found.__dataclass_fields__})
@@ -367,6 +367,6 @@ def test_every_field_that_the_core_compares_counts() -> None:
 
 
 def sight(found: Any) -> int | None:
-    from reconciler.triggers.kinds import sight_of  # noqa: PLC0415 - the only test of a part
+    from reconciler.triggers.kinds import projection_of  # noqa: PLC0415 - the only test of a part
 
-    return sight_of(found).projection
+    return projection_of(found).projection

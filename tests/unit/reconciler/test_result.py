@@ -7,7 +7,7 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import ALLOWED, Note, NoteKind, Ruling, Verdict
+from desired.plan.change import ALLOWED, GuardDecision, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Absent, Section, Unknown
 from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
@@ -28,8 +28,8 @@ ALLOWED_, WAITING, HELD, REFUSED = Verdict
 
 def planned(verdict: Verdict, rule: str | None = "some-rule", name: str = "planned") -> Line:
     """A change that was not to be applied in this run."""
-    ruling = ALLOWED if verdict is Verdict.ALLOWED else Ruling(verdict, rule, "why")
-    return Line(a_change(f"node/{verdict}-{name}", ruling=ruling))
+    decision = ALLOWED if verdict is Verdict.ALLOWED else GuardDecision(verdict, rule, "why")
+    return Line(a_change(f"node/{verdict}-{name}", decision=decision))
 
 
 def ended(outcome: Outcome) -> Line:
@@ -175,7 +175,7 @@ def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
 
 def test_what_was_applied_no_longer_waits() -> None:
     """A ruling counts only on a change that was not applied."""
-    change = a_change(ruling=Ruling(Verdict.WAITING, "incomplete-snapshot", "why"))
+    change = a_change(decision=GuardDecision(Verdict.WAITING, "incomplete-snapshot", "why"))
 
     assert report(Line(change, Applied())).result is Result.NO_CHANGES
 

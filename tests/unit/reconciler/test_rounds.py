@@ -15,7 +15,7 @@ from desired.plan.approval import Approval
 from desired.plan.change import Change, Hold, Plan
 from reconciler.passes import converge as cycle
 from reconciler.passes.attempts import Attempts
-from reconciler.passes.rounds import Acting, Judged, apply_round
+from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.passes import Ears
 
@@ -42,12 +42,12 @@ class Stage:
         """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
         hold = Hold(HASH, "some-rule", "2", "1", tuple(held), "too many", approved=True)
         approvals = {HASH: Approval(HASH, "somebody", NOW)}
-        judged = Judged(Plan(changes, holds=(hold,) if held else ()), approvals)
+        judged = JudgedPlan(Plan(changes, holds=(hold,) if held else ()), approvals)
         ears = Ears()
         actuators = dict.fromkeys((change.kind for change in changes), self._carry_out)
         stop = threading.Event()
-        acting = Acting(actuators, self._use_up, ears, ears, stop, is_called=lambda: self.is_called)
-        return apply_round(judged, a_snapshot(), acting, self.attempts, is_last=is_last)
+        apply_context = ApplyContext(actuators, self._use_up, ears, ears, stop, is_called=lambda: self.is_called)
+        return apply_round(judged, a_snapshot(), apply_context, self.attempts, is_last=is_last)
 
     def _carry_out(self, change: Change, _snapshot: Snapshot) -> None:
         if change.key in self.refused:
@@ -161,6 +161,8 @@ def test_how_far_a_series_of_routes_goes(others: tuple[Change, ...], is_called: 
 def test_when_a_pass_is_over(is_called: bool, turn: int, left: tuple[Change, ...], is_over: bool) -> None:
     """Called for elsewhere, a pass leaves routes to the next one."""
     ears = Ears()
-    acting = Acting({}, lambda _approval, _now: None, ears, ears, threading.Event(), is_called=lambda: is_called)
+    apply_context = ApplyContext(
+        {}, lambda _approval, _now: None, ears, ears, threading.Event(), is_called=lambda: is_called
+    )
 
-    assert cycle.is_over(Plan(left), Attempts(), acting, turn) is is_over
+    assert cycle.is_over(Plan(left), Attempts(), apply_context, turn) is is_over

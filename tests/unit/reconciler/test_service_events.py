@@ -10,7 +10,7 @@ from desired.annotations.claims import ClaimedPort
 from desired.guards.judge import judge
 from desired.model.load_balancer import ServerTarget
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Note, NoteKind, Plan, Ruling, Verdict
+from desired.plan.change import Change, GuardDecision, Note, NoteKind, Plan, Verdict
 from desired.planner import compute_plan
 from reconciler.result import Line
 from reconciler.telemetry.announcements import on_pass, warnings
@@ -93,9 +93,11 @@ LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
     [
         pytest.param(Plan((LEFT,)), False, id="the status is not published"),
         pytest.param(Plan((replace(LEFT, owner="service/default/api"),)), True, id="another Service's is not"),
-        pytest.param(Plan((LEFT.ruled(Ruling(Verdict.WAITING, "incomplete-snapshot")),)), False, id="a gap"),
-        pytest.param(Plan((LEFT.ruled(Ruling(Verdict.WAITING, "certificate-issuance")),)), True, id="an https port"),
-        pytest.param(Plan((LEFT.ruled(Ruling(Verdict.HELD, "target-floor")),)), True, id="held"),
+        pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, "incomplete-snapshot")),)), False, id="a gap"),
+        pytest.param(
+            Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, "certificate-issuance")),)), True, id="an https port"
+        ),
+        pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.HELD, "target-floor")),)), True, id="held"),
         pytest.param(Plan(notes=(Note(SERVICE, NoteKind.UNKNOWN, "unread"),)), False, id="nobody knows"),
         pytest.param(Plan(notes=(Note(SERVICE, NoteKind.LIMIT, "too many"),)), True, id="a limit"),
     ],

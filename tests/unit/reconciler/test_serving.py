@@ -12,7 +12,7 @@ from reconciler.config.config import ConfigurationError
 from reconciler.telemetry import http_server as exchange
 from reconciler.telemetry import http_server as serving
 from reconciler.telemetry.health import Health
-from reconciler.telemetry.http_server import Address, Serving, serve
+from reconciler.telemetry.http_server import Address, RunningServer, serve
 
 HERE: Address = ("127.0.0.1", 0)
 HEALTH = Health(interval_s=60.0, request_timeout_s=15.0, clock=lambda: 0.0)
@@ -27,7 +27,7 @@ def render(accept: str) -> tuple[str, bytes]:
 
 
 @contextmanager
-def served(health: Address = HERE, metrics: Address | None = None) -> Iterator[Serving]:
+def served(health: Address = HERE, metrics: Address | None = None) -> Iterator[RunningServer]:
     """What is served until the block ends."""
     running = serve(HEALTH, health, render, metrics)
     try:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from actuators.http.errors import ApiError, Conflict, Denied, Transient
-from actuators.lease import Claim
+from actuators.lease import LeaseClaim
 from reconciler.controller import Standby
 from reconciler.telemetry.health import Health
 from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
@@ -19,7 +19,7 @@ OK = "[+]snapshot ok"
 class Waiter:
     """A process that waits for the lead, and what its probes say each second."""
 
-    def __init__(self, claim: Claim | None) -> None:
+    def __init__(self, claim: LeaseClaim | None) -> None:
         self.leases, self.timeline = LeaseInMemory(claim), Timeline()
         self.replica = Replica(self.leases, self.timeline)
         self.health = Health(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=self.timeline.clock)
@@ -62,7 +62,7 @@ def _failed(why: str) -> str:
         pytest.param(None, Conflict("there is one"), "create", "there is one", id="another one was quicker"),
     ],
 )
-def test_who_has_seen_no_leader_is_not_ready(claim: Claim | None, error: ApiError, call: str, line: str) -> None:
+def test_who_has_seen_no_leader_is_not_ready(claim: LeaseClaim | None, error: ApiError, call: str, line: str) -> None:
     """A rollout must not take the leader away for it; the probe says what is wrong with the Lease, for as long as it
     goes on, and no restart mends that."""
     waiter = Waiter(claim)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from actuators.outcome import Applied
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.snapshot import NodeAddress, Taint
-from desired.model.to_builtins import plain
-from desired.plan.change import Change, NodeIdentity, Note, NoteKind, Ruling, Verdict
+from desired.model.to_builtins import to_builtins
+from desired.plan.change import Change, GuardDecision, NodeIdentity, Note, NoteKind, Verdict
 from desired.section import Section
 from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json
@@ -144,7 +144,7 @@ def test_every_changed_value_is_shown(before: object, after: object) -> None:
     change = a_change(before=before, after=after)
     text = "\n".join(line.text for line in render_lines(Report(snapshot=a_snapshot(), lines=(Line(change),))))
 
-    old, new = plain(before), plain(after)
+    old, new = to_builtins(before), to_builtins(after)
     for key in old["labels"].keys() | new["labels"].keys():
         if old["labels"].get(key) != new["labels"].get(key):
             sides = [side.get(key, "(none)") for side in (old["labels"], new["labels"])]
@@ -171,7 +171,7 @@ def test_every_change_of_order_is_shown(before: NodeIdentity, data: st.DataObjec
     change = a_change(before=before, after=after)
     text = "\n".join(line.text for line in render_lines(Report(snapshot=a_snapshot(), lines=(Line(change),))))
 
-    old, new = plain(before.addresses), plain(addresses)
+    old, new = to_builtins(before.addresses), to_builtins(addresses)
     expected = [
         f"      addresses[{kind}]: {shown} -> {by_type(new)[kind]}"
         for kind, shown in by_type(old).items()
@@ -245,7 +245,7 @@ def test_nothing_to_do_is_only_good_where_nobody_has_to_act(notes: tuple[Note, .
 @pytest.mark.parametrize("verdict", Verdict)
 def test_what_is_refused_is_not_shown_in_detail(verdict: Verdict) -> None:
     """Nobody can let it pass, so that its fields are of no use; JSON has them."""
-    line = Line(replace(a_creation(), ruling=Ruling(verdict, "foreign-owner", "why")))
+    line = Line(replace(a_creation(), decision=GuardDecision(verdict, "foreign-owner", "why")))
 
     shown = [each.text for each in change_lines(line)]
 
@@ -274,7 +274,7 @@ def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) 
 )
 def test_when_a_wait_ends(due_in_s: float | None, shown: str) -> None:
     """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
-    change = a_change(ruling=Ruling(Verdict.WAITING, "absence-proof", "too soon", due_in_s))
+    change = a_change(decision=GuardDecision(Verdict.WAITING, "absence-proof", "too soon", due_in_s))
 
     text = written(Report(snapshot=a_snapshot(), lines=(Line(change),)))
 

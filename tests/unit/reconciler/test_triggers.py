@@ -13,7 +13,7 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from desired.model.snapshot import Snapshot
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.services import observe_services
-from reconciler.triggers import Kind, Triggers, watch_cluster
+from reconciler.triggers import Triggers, WatchedKind, watch_cluster
 from tests.builders import a_snapshot
 from tests.support.objects import condition, joining_node, settled_node
 from tests.support.simulators import Simulation
@@ -67,7 +67,7 @@ def stage(simulate: Callable[..., Simulation], silence_s: float) -> Iterator[Sta
     connection = sim.kubernetes_connection()
     woken: queue.Queue[str] = queue.Queue()
     reader = KubernetesReader(connection)
-    triggers = watch_cluster(reader, woken.put, tuple(Kind), silence_s=silence_s)
+    triggers = watch_cluster(reader, woken.put, tuple(WatchedKind), silence_s=silence_s)
     triggers.start(SOON_S)
     stage = Stage(sim, triggers, reader, KubernetesWriter(connection), sim.kubernetes_writer(), woken)
     triggers.settle(stage.snapshot())
@@ -109,7 +109,7 @@ def test_heartbeats(stage: Stage) -> None:
         stage.theirs.patch(f"{NODES}/web-1/status", {"status": {"conditions": [beating]}})
 
     assert stage.flush() == "node/the-end is new"
-    assert stage.triggers.counts()[Kind.NODE].events == 201
+    assert stage.triggers.counts()[WatchedKind.NODE].events == 201
     assert stage.triggers.ignored == 200
 
 
@@ -146,7 +146,7 @@ def test_nothing_is_lost(stage: Stage, fault: dict[str, Any], restarts: int) -> 
     stage.label(stage.theirs, "web-1", "red")
 
     assert stage.next() in {"node/web-1 changed", "the watch of nodes began anew"}
-    assert stage.triggers.counts()[Kind.NODE].restarts in {0, restarts}
+    assert stage.triggers.counts()[WatchedKind.NODE].restarts in {0, restarts}
 
 
 def test_an_end_that_misses_nothing(stage: Stage) -> None:
@@ -168,7 +168,7 @@ def test_a_stop_ends_all_threads(stage: Stage) -> None:
 def test_before_anything_is_started(simulate: Callable[..., Simulation]) -> None:
     """Nothing is sent; what was never started can be stopped."""
     sim = simulate()
-    triggers = watch_cluster(sim.kubernetes_reader(), lambda _why: None, tuple(Kind))
+    triggers = watch_cluster(sim.kubernetes_reader(), lambda _why: None, tuple(WatchedKind))
     triggers.stop()
 
     assert sim.sent_to_kubernetes() == []

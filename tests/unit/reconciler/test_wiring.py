@@ -11,7 +11,7 @@ from desired.plan.kinds import KINDS
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.passes.converge import converge, plan_once
-from reconciler.runtime import Wired, wire
+from reconciler.runtime import Runtime, build_runtime
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
@@ -27,25 +27,25 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
     return simulate(nodes=[joining_node("web-1")], project={"servers": [server(1, "web-1")]}, options=options)
 
 
-def wired(sim: Simulation, command: Command, *modes: str, **variables: str) -> Wired:
+def runtime(sim: Simulation, command: Command, *modes: str, **variables: str) -> Runtime:
     """What the command is made of, for this simulation."""
     flags = {"--kubeconfig": str(sim.kubeconfig()), **dict.fromkeys(modes, "true")}
     environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": sim.endpoint, **ALONE, **variables}
-    return wire(load_config(command, flags, environment), threading.Event(), Ears())
+    return build_runtime(load_config(command, flags, environment), threading.Event(), Ears())
 
 
-def connection_of(wired: Wired) -> HetznerConnection:
+def connection_of(runtime: Runtime) -> HetznerConnection:
     """The one connection to Hetzner."""
-    return wired.looking.eyes.hetzner._connection
+    return runtime.plan_context.readers.hetzner._connection
 
 
 @pytest.mark.parametrize("modes", [pytest.param((), id="loop"), pytest.param(("--once",), id="once")])
 def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tuple[str, ...]) -> None:
     """Every kind of change has its actuator."""
-    built = wired(sim, Command.RUN, *modes)
+    built = runtime(sim, Command.RUN, *modes)
 
-    assert built.hands is not None
-    assert set(built.hands.acting.actuators) == KINDS.keys()
+    assert built.writers is not None
+    assert set(built.writers.apply_context.actuators) == KINDS.keys()
 
 
 def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
@@ -53,11 +53,11 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
     spec = {"type": "LoadBalancer", "ports": [{"port": 80, "nodePort": 30080}]}
     service = {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}
     sim.kubernetes_writer().create("/api/v1/namespaces/default/services", service)
-    built = wired(sim, Command.RUN, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
-    assert built.hands is not None
+    built = runtime(sim, Command.RUN, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+    assert built.writers is not None
 
-    report = converge(built.looking, built.hands.acting)
-    built.hands.events.close(5.0)
+    report = converge(built.plan_context, built.writers.apply_context)
+    built.writers.events.close(5.0)
 
     sent = sim.sent_to_hetzner()
     assert report.result == "no_changes"
@@ -80,24 +80,24 @@ def test_who_looks_cannot_write(
     monkeypatch.setattr(HetznerWriter, "__init__", refuse)
     monkeypatch.setattr(KubernetesWriter, "__init__", refuse)
 
-    built = wired(sim, command, *modes)
+    built = runtime(sim, command, *modes)
 
-    assert built.hands is None
-    for connection in (connection_of(built), built.looking.eyes.kubernetes._connection):
+    assert built.writers is None
+    for connection in (connection_of(built), built.plan_context.readers.kubernetes._connection):
         with pytest.raises(PermissionError):
             connection.send("DELETE", "/load_balancers/1", repeatable=True)
-    assert plan_once(built.looking).result == "changes"
+    assert plan_once(built.plan_context).result == "changes"
     assert {entry.method for entry in (*sim.sent_to_hetzner(), *sim.sent_to_kubernetes())} == {"GET"}
 
 
 def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> None:
     """With ``--policy observe`` a run beside HCCM needs no Lease, and sends neither events nor conditions."""
-    built = wired(sim, Command.RUN, "--once", RECONCILER_POLICY="observe", RECONCILER_LEADER_ELECT="true")
-    assert built.hands is not None
+    built = runtime(sim, Command.RUN, "--once", RECONCILER_POLICY="observe", RECONCILER_LEADER_ELECT="true")
+    assert built.writers is not None
 
-    report = converge(built.looking, built.hands.acting)
-    built.hands.events.close(5.0)
+    report = converge(built.plan_context, built.writers.apply_context)
+    built.writers.events.close(5.0)
 
     assert report.result == "changes"
-    assert built.hands.leader.is_leader()
+    assert built.writers.leader.is_leader()
     assert [exchange.method for exchange in sim.sent_to_kubernetes("POST", "PATCH", "PUT", "DELETE")] == []

@@ -23,7 +23,7 @@ from reconciler.capture.world_file import (
     FORMAT_VERSION,
     Captured,
     Cluster,
-    Gap,
+    MissingPart,
     Project,
     World,
     WorldFileProblem,
@@ -46,7 +46,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     """Objects of every section, lists, single objects and gaps."""
     raw = [msgspec.Raw(b'{"a":1}'), msgspec.Raw('{"b":"ü"}'.encode())]
     world = World(
-        captured=Captured(TIME, "1.2.3", {"/a": raw}, {"/b": raw[0]}, {"/c": Gap("denied", "no", 403, "forbidden")}),
+        captured=Captured(
+            TIME, "1.2.3", {"/a": raw}, {"/b": raw[0]}, {"/c": MissingPart("denied", "no", 403, "forbidden")}
+        ),
         kubernetes=Cluster(raw, [], raw[:1], raw[1:]),
         hetzner=Project([], raw, raw[:1], raw[1:]),
     )
@@ -170,7 +172,7 @@ def test_no_files(tmp_path: Path, name: str, why: str) -> None:
 )
 def test_errors_return(error: ApiError) -> None:
     """An error is raised from the file as the API raised it."""
-    gap = msgspec.json.decode(msgspec.json.encode(Gap.of(error, 7)), type=Gap)
+    gap = msgspec.json.decode(msgspec.json.encode(MissingPart.of(error, 7)), type=MissingPart)
 
     again = gap.as_error()
 
@@ -182,11 +184,11 @@ def test_errors_return(error: ApiError) -> None:
 @pytest.mark.parametrize(
     ("gap", "kind"),
     [
-        pytest.param(Gap.of(Stopped("stopped")), Transient, id="a kind that is a special case of another"),
-        pytest.param(Gap("unheard of", "?"), Broken, id="a kind of a later version"),
+        pytest.param(MissingPart.of(Stopped("stopped")), Transient, id="a kind that is a special case of another"),
+        pytest.param(MissingPart("unheard of", "?"), Broken, id="a kind of a later version"),
     ],
 )
-def test_other_errors(gap: Gap, kind: type[ApiError]) -> None:
+def test_other_errors(gap: MissingPart, kind: type[ApiError]) -> None:
     """They are what comes nearest."""
     assert type(gap.as_error()) is kind
 

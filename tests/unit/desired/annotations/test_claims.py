@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.annotations.claims import Claim, ClaimedPort, Judgement, judge_claim
+from desired.annotations.claims import Claim, ClaimCheck, ClaimedPort, check_claim
 from desired.annotations.options import Defaults
 from tests.support.balancer_rules import balancer_covers
 
@@ -17,7 +17,7 @@ HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates
 
 def said_of(claim: Claim) -> tuple[list[str], list[str]]:
     """Texts of problems and remarks."""
-    judgement = judge_claim(claim, Defaults(), has_network=False)
+    judgement = check_claim(claim, Defaults(), has_network=False)
     assert all(bad.text.startswith(bad.key) for bad in judgement.problems)
     assert all(remark.text.startswith(remark.key) for remark in judgement.remarks)
     return [bad.text for bad in judgement.problems], [remark.text for remark in judgement.remarks]
@@ -25,14 +25,14 @@ def said_of(claim: Claim) -> tuple[list[str], list[str]]:
 
 def test_nothing_to_say() -> None:
     """Most claims are fine."""
-    assert judge_claim(FINE, Defaults(), has_network=False) == Judgement()
-    assert judge_claim(Claim(ports=(WEB,)), Defaults(location="fsn1"), has_network=False) == Judgement()
+    assert check_claim(FINE, Defaults(), has_network=False) == ClaimCheck()
+    assert check_claim(Claim(ports=(WEB,)), Defaults(location="fsn1"), has_network=False) == ClaimCheck()
 
 
 def test_everything_at_once() -> None:
     """Values, contradictions, what is missing, ports and remarks come together."""
     annotations = {f"{P}health-check-port": "0", f"{P}http-sticky-sessions": "true", f"{P}use-private-ip": "true"}
-    judgement = judge_claim(
+    judgement = check_claim(
         Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Defaults(), has_network=False
     )
 
@@ -50,8 +50,8 @@ def test_with_a_network() -> None:
     """Private targets need nothing but a network."""
     claim = replace(FINE, annotations={**FINE.annotations, f"{P}use-private-ip": "true"})
 
-    assert len(judge_claim(claim, Defaults(), has_network=False).problems) == 1
-    assert judge_claim(claim, Defaults(), has_network=True) == Judgement()
+    assert len(check_claim(claim, Defaults(), has_network=False).problems) == 1
+    assert check_claim(claim, Defaults(), has_network=True) == ClaimCheck()
 
 
 @balancer_covers("PORT-3", "PORT-9")

@@ -8,7 +8,7 @@ import pytest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import BadAnnotation, Options
-from desired.annotations.parsing import contradictions, missing_for_creation, missing_without_network
+from desired.annotations.parsing import conflicts, missing_for_creation, missing_without_network
 from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"
@@ -21,28 +21,28 @@ Find = Callable[..., tuple[BadAnnotation, ...]]
     ("find", "options", "text"),
     [
         pytest.param(
-            contradictions,
+            conflicts,
             {"private_ipv4": IPv4Address("10.0.1.5"), "private_subnet_ip_range": RANGE},
             f"{P}private-ipv4 is 10.0.1.5: it is outside 10.0.0.0/24, the range of the subnet; choose an address"
             f" inside, or correct {P}private-subnet-ip-range",
             id="address-outside-its-range",
         ),
         pytest.param(
-            contradictions,
+            conflicts,
             {"http_redirect_http": True, "protocol": Protocol.HTTP},
             f"{P}http-redirect-http is true: only https can be redirected to, and the protocol is http; set"
             f" {P}protocol to https, or remove this",
             id="redirect-without-https",
         ),
         pytest.param(
-            contradictions,
+            conflicts,
             {"http_sticky_sessions": True},
             f"{P}http-sticky-sessions is true: only http and https have sessions, and the protocol is tcp; set"
             f" {P}protocol, or remove this",
             id="sessions-with-tcp",
         ),
         pytest.param(
-            contradictions,
+            conflicts,
             {"certificate_type": CertificateType.MANAGED},
             f"{P}http-managed-certificate-domains is not set: a managed certificate needs domains, such as"
             f" example.com,*.example.com; name them, or remove {P}certificate-type",
@@ -90,19 +90,17 @@ def test_refused(find: Find, options: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     ("find", "options"),
     [
-        pytest.param(contradictions, {}, id="nothing"),
-        pytest.param(contradictions, {"private_ipv4": ADDRESS}, id="address-without-range"),
-        pytest.param(contradictions, {"private_subnet_ip_range": RANGE}, id="range-without-address"),
+        pytest.param(conflicts, {}, id="nothing"),
+        pytest.param(conflicts, {"private_ipv4": ADDRESS}, id="address-without-range"),
+        pytest.param(conflicts, {"private_subnet_ip_range": RANGE}, id="range-without-address"),
+        pytest.param(conflicts, {"private_ipv4": ADDRESS, "private_subnet_ip_range": RANGE}, id="address-in-range"),
+        pytest.param(conflicts, {"http_redirect_http": True, "protocol": Protocol.HTTPS}, id="redirect-to-https"),
+        pytest.param(conflicts, {"http_redirect_http": False}, id="no-redirect"),
+        pytest.param(conflicts, {"http_sticky_sessions": True, "protocol": Protocol.HTTP}, id="sessions"),
+        pytest.param(conflicts, {"http_sticky_sessions": False}, id="no-sessions"),
+        pytest.param(conflicts, {"http_cookie_name": "x"}, id="a-cookie-with-tcp-is-only-without-effect"),
         pytest.param(
-            contradictions, {"private_ipv4": ADDRESS, "private_subnet_ip_range": RANGE}, id="address-in-range"
-        ),
-        pytest.param(contradictions, {"http_redirect_http": True, "protocol": Protocol.HTTPS}, id="redirect-to-https"),
-        pytest.param(contradictions, {"http_redirect_http": False}, id="no-redirect"),
-        pytest.param(contradictions, {"http_sticky_sessions": True, "protocol": Protocol.HTTP}, id="sessions"),
-        pytest.param(contradictions, {"http_sticky_sessions": False}, id="no-sessions"),
-        pytest.param(contradictions, {"http_cookie_name": "x"}, id="a-cookie-with-tcp-is-only-without-effect"),
-        pytest.param(
-            contradictions,
+            conflicts,
             {"certificate_type": CertificateType.MANAGED, "http_managed_certificate_domains": ("example.com",)},
             id="managed-with-domains",
         ),

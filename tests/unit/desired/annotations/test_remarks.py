@@ -8,7 +8,7 @@ import pytest
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import parse_options
 from desired.annotations.table import BY_FIELD
-from desired.annotations.warnings import remarks_on
+from desired.annotations.warnings import warnings_on
 from tests.balancers import annotated
 from tests.support.balancer_rules import balancer_covers
 
@@ -27,7 +27,7 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
     """The remarks on annotations, which are given without their prefix."""
     return [
         remark.text.removeprefix(P)
-        for remark in remarks_on({f"{P}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
+        for remark in warnings_on({f"{P}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
     ]
 
 
@@ -164,10 +164,10 @@ def test_own_and_foreign_keys() -> None:
     """Keys below our own domain are known as well; others are none of our business."""
     own = "hcloud-reconciler/deletion-polcy"
     foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
-    (remark,) = remarks_on({own: "retain", **foreign}, Defaults())
+    (remark,) = warnings_on({own: "retain", **foreign}, Defaults())
 
     assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
-    assert remarks_on({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
+    assert warnings_on({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
 
 
 KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
@@ -188,7 +188,7 @@ KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
 )
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
     """W-20: what is set besides may win over it."""
-    found = remarks_on({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
+    found = warnings_on({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
 
     assert [remark.key for remark in found] == said
     why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
@@ -198,4 +198,4 @@ def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
 @balancer_covers("W-20")
 def test_kube_proxy_that_cannot_be_read() -> None:
     """W-20: nothing is concluded from it of the options of HTTP."""
-    assert remarks_on({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()
+    assert warnings_on({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()

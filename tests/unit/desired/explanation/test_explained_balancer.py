@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from desired.explanation.balancer import FoundBalancer
-from desired.explanation.fact import Rule
+from desired.explain.fact import Rule
+from desired.explain.load_balancer import FoundBalancer
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Section, Unknown

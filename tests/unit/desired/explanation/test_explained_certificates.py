@@ -6,7 +6,7 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.explanation.certificates import CertificateFact
+from desired.explain.certificates import CertificateFact
 from desired.model.load_balancer import Certificate, HttpOptions, Issuance, Listener
 from desired.model.service import Service
 from desired.names import LABEL_SERVICE_UID

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.explanation.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
+from desired.explain.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
 from desired.guards.anchor import Anchor
 from desired.guards.facts import Facts
 from desired.guards.history import mark_in

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.explanation.match import Candidate, ServerMatch, explain_match
+from desired.explain.stage import Candidate, ServerMatch, explain_match
 from desired.model.snapshot import Node, Snapshot
 from desired.nodes.matching import Matcher
 from desired.section import Absent, Unknown

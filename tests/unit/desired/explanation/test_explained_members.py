@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.explanation.members import MemberFact
+from desired.explain.members import MemberFact
 from desired.load_balancers.targets import Membership
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget, ServerTarget
 from desired.model.service import Service

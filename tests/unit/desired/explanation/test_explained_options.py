@@ -11,8 +11,7 @@ from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import Origin
 from desired.annotations.table import BY_FIELD, PREFIX
-from desired.explanation.in_use import in_use, shown
-from desired.explanation.options import OptionFact
+from desired.explain.options import OptionFact, in_use, shown
 from desired.model.load_balancer import Attachment, HttpOptions, IpTarget, Listener, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot

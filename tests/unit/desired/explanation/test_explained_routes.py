@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.node import Explanation, explain
-from desired.explanation.routes import NodeRoutes
+from desired.explain.fact import Fact, Rule
+from desired.explain.node import Explanation, explain
+from desired.explain.routes import NodeRoutes
 from desired.guards.judge import judge
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Condition, Snapshot
 from desired.plan.change import Verdict
 from desired.planner import compute_plan
-from desired.routes.actions import Fate
-from desired.routes.claims import Standing
+from desired.routes.actions import RouteAction
+from desired.routes.claims import RouteStatus
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
@@ -62,13 +62,15 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     }
 
     assert planned.items() <= told.items()
-    assert all(fact.fate is Fate.CLAIMED for fact in found.routes.facts if fact.destination in told.keys() - planned)
+    assert all(
+        fact.action is RouteAction.CLAIMED for fact in found.routes.facts if fact.destination in told.keys() - planned
+    )
     assert len(network) == sum(change.kind == "node.network_condition" for change in found.changes)
     for change in found.changes:
-        if change.kind.startswith("route.") and change.ruling.verdict is not Verdict.ALLOWED:
+        if change.kind.startswith("route.") and change.decision.verdict is not Verdict.ALLOWED:
             destination = str(parse_route_key(change.key)[1])
             (fact,) = (fact for fact in found.routes.facts if fact.destination == destination)
-            assert fact.why.endswith(f"; {change.ruling.verdict} ({change.ruling.rule})")
+            assert fact.why.endswith(f"; {change.decision.verdict} ({change.decision.rule})")
 
 
 def test_ranges_stand_in_the_order_of_the_node() -> None:
@@ -76,11 +78,11 @@ def test_ranges_stand_in_the_order_of_the_node() -> None:
     node = a_pod_node(1, "fd00::/64", "10.244.1.5/24", "10.244.1.0/24", "ten")
     found = routes(a_routed_world([node], routes=[a_route(1), a_route("10.8.0.0/24", 1)]))
 
-    assert [(fact.destination, fact.standing, fact.fate) for fact in found.facts] == [
+    assert [(fact.destination, fact.standing, fact.action) for fact in found.facts] == [
         ("fd00::/64", None, None),
-        ("10.244.1.0/24", Standing.SERVED, Fate.CLAIMED),
-        ("ten", Standing.UNROUTABLE, None),
-        ("10.8.0.0/24", None, Fate.FOREIGN),
+        ("10.244.1.0/24", RouteStatus.SERVED, RouteAction.CLAIMED),
+        ("ten", RouteStatus.UNROUTABLE, None),
+        ("10.8.0.0/24", None, RouteAction.FOREIGN),
     ]
 
 
@@ -157,7 +159,7 @@ def test_the_route_of_an_ignored_node_is_left_alone() -> None:
     """Its pod CIDRs are told with the routes that are there."""
     (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).facts
 
-    assert (fact.standing, fact.fate, fact.value, fact.wanted) == (None, Fate.CLAIMED, fact.wanted, fact.value)
+    assert (fact.standing, fact.action, fact.value, fact.wanted) == (None, RouteAction.CLAIMED, fact.wanted, fact.value)
     assert fact.why == "left alone: ignored by --ignore-nodes"
 
 

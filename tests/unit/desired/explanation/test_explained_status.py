@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.table import PREFIX
-from desired.explanation.fact import Fact, Rule
+from desired.explain.fact import Fact, Rule
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.settings import Policy, Settings

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.stage import Stage
-from desired.explanation.taints import explain_conditions, explain_taints
+from desired.explain.fact import Fact, Rule
+from desired.explain.node_fields import explain_conditions, explain_taints
+from desired.explain.stage import Stage
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED

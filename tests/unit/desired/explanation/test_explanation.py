@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from desired.annotations.parsing import Origin
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.node import Explanation, explain, why_no_node
-from desired.explanation.service import ServiceExplanation
-from desired.explanation.service_stage import ServiceStage
-from desired.explanation.stage import Stage
+from desired.explain.fact import Fact, Rule
+from desired.explain.node import Explanation, explain, why_no_node
+from desired.explain.service import ServiceExplanation
+from desired.explain.service_stage import ServiceStage
+from desired.explain.stage import Stage
 from desired.guards.anchor import Anchor
 from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.history import QUOTA
@@ -24,8 +24,8 @@ from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
 from desired.model.suspension import BACK_OFF, FLAPPING
 from desired.plan.change import NodeIdentity, Note, NoteKind, Verdict
 from desired.planner import compute_plan
-from desired.routes.actions import Fate
-from desired.routes.claims import Standing
+from desired.routes.actions import RouteAction
+from desired.routes.claims import RouteStatus
 from desired.section import Section
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -107,8 +107,11 @@ def test_everything_that_can_be_said_has_a_case() -> None:
     routes = [fact for found in FOUND.values() if found.routes for fact in found.routes.facts]
 
     assert {found.stage for found in FOUND.values()} == set(Stage)
-    assert {fact.standing for fact in routes} == {*Standing, None}
-    assert {fact.fate for fact in routes} == {*Fate, None} - {Fate.STRANGER, Fate.UNCERTAIN}  # never a Node's own
+    assert {fact.standing for fact in routes} == {*RouteStatus, None}
+    assert {fact.action for fact in routes} == {*RouteAction, None} - {
+        RouteAction.STRANGER,
+        RouteAction.UNCERTAIN,
+    }  # never a Node's own
     assert {found.stage for found in OF_SERVICES} == set(ServiceStage)
     assert {member.membership for found in OF_SERVICES for member in found.targets} >= set(Membership)
     assert {option.origin for found in OF_SERVICES for option in found.options} == set(Origin)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from desired.explanation.objects import explain_object
-from desired.explanation.service import ServiceExplanation, explain_service, why_no_service
-from desired.explanation.service_stage import ServiceStage
+from desired.explain.objects import explain_object
+from desired.explain.service import ServiceExplanation, explain_service, why_no_service
+from desired.explain.service_stage import ServiceStage
 from desired.guards.judge import judge
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, LoadBalancer
 from desired.model.service import Ingress, Service
@@ -81,7 +81,7 @@ def test_addresses_agree_with_the_plan(name: str) -> None:
 def test_what_is_left_alone_has_no_changes(name: str) -> None:
     """Where nothing is said to be done nothing is planned, and what is not this Service's is refused."""
     found = FOUND[name]
-    verdicts = {change.ruling.verdict for change in found.changes}
+    verdicts = {change.decision.verdict for change in found.changes}
 
     assert found.stage not in LEFT_ALONE or verdicts == set()
     assert found.stage not in (ServiceStage.REFUSED, ServiceStage.CONTESTED) or verdicts <= {Verdict.REFUSED}

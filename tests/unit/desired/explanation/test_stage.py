@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from desired.explanation.node import Explanation, explain
-from desired.explanation.stage import Stage
+from desired.explain.node import Explanation, explain
+from desired.explain.stage import Stage
 from desired.guards.judge import judge
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.nodes.desired import DepartingNode, JoiningNode, SettledNode, desired_nodes
+from desired.nodes.desired import InitializedNode, OrphanedNode, UninitializedNode, desired_nodes
 from desired.planner import compute_plan
 from desired.section import Absent, Section
 from desired.syntax.selector import parse_selector
@@ -299,11 +299,11 @@ def test_the_stage_agrees_with_the_desired_state(
     wanted, _ = desired_nodes(world(node, servers), settings)
 
     match wanted.get(node.name):
-        case JoiningNode():
+        case UninitializedNode():
             assert stage in (Stage.JOINING, Stage.DELETING), why
-        case SettledNode():
+        case InitializedNode():
             assert stage in (Stage.SETTLED, Stage.DELETING), why
-        case DepartingNode():
+        case OrphanedNode():
             assert stage is Stage.DEPARTING, why
         case None if settings.controllers == frozenset(Controller):
             assert stage not in (Stage.SETTLED, Stage.DEPARTING), why

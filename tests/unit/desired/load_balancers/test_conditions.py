@@ -17,7 +17,7 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.service import Ingress, Service, ServiceCondition
-from desired.plan.change import ALLOWED, Change, Note, NoteKind, Ruling, State, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, Note, NoteKind, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Section, Unknown
 from tests.balancers import (
@@ -44,38 +44,43 @@ NO_PORTS = ("False", "NoPorts", "load balancer 42 listens on no port")
 DEAF = a_balancer(listeners=())
 NO_TARGETS = ("False", "NoTargets", "load balancer 42 leads to no Node")
 AS_ASKED = ("True", "InSync", "the load balancer is as the Service asks")
-HELD = Ruling(Verdict.HELD, "target-floor", "too few targets would be left")
-REFUSED = Ruling(Verdict.REFUSED, "foreign-owner", "load balancer 7 belongs to cluster x")
-WAITING = Ruling(Verdict.WAITING, "policy", "policy observe does not apply it")
-GAP = Ruling(Verdict.WAITING, "incomplete-snapshot", "the list of servers is incomplete: page 2 timed out")
+HELD = GuardDecision(Verdict.HELD, "target-floor", "too few targets would be left")
+REFUSED = GuardDecision(Verdict.REFUSED, "foreign-owner", "load balancer 7 belongs to cluster x")
+WAITING = GuardDecision(Verdict.WAITING, "policy", "policy observe does not apply it")
+GAP = GuardDecision(Verdict.WAITING, "incomplete-snapshot", "the list of servers is incomplete: page 2 timed out")
 
 
 def change(
-    part: str, kind: str, before: State | None, after: State | None, ruling: Ruling = ALLOWED, reason: str = "asked"
+    part: str,
+    kind: str,
+    before: State | None,
+    after: State | None,
+    decision: GuardDecision = ALLOWED,
+    reason: str = "asked",
 ) -> Change:
     """A change of the Service ``default/web`` or of its load balancer."""
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
     key = f"{KEY if kind.startswith('service.') else LB}{part}"
     chosen = verb if verb in KINDS[kind].verbs else Verb.MODIFY
-    return Change(key, kind, chosen, before, after, reason, KEY, ruling=ruling)
+    return Change(key, kind, chosen, before, after, reason, KEY, decision=decision)
 
 
-def target(before: ServerTarget | None, after: ServerTarget | None, ruling: Ruling = ALLOWED) -> Change:
+def target(before: ServerTarget | None, after: ServerTarget | None, decision: GuardDecision = ALLOWED) -> Change:
     """A change of a target."""
     server = after or before
     assert server is not None
-    return change(f"/{server.suffix}", "lb.target", before, after, ruling)
+    return change(f"/{server.suffix}", "lb.target", before, after, decision)
 
 
-def algorithm(ruling: Ruling = ALLOWED) -> Change:
+def algorithm(decision: GuardDecision = ALLOWED) -> Change:
     """A change of no great matter."""
-    return change("/algorithm", "lb.algorithm", "round_robin", "least_connections", ruling)
+    return change("/algorithm", "lb.algorithm", "round_robin", "least_connections", decision)
 
 
-def status(*after: Ingress, known: bool = True, ruling: Ruling = ALLOWED) -> Change:
+def status(*after: Ingress, known: bool = True, decision: GuardDecision = ALLOWED) -> Change:
     """The publication of addresses."""
     wanted = after if known else KNOWN_AFTER_APPLY
-    return change("/status", "service.status", (Ingress(),), wanted, ruling, "publishes the addresses")
+    return change("/status", "service.status", (Ingress(),), wanted, decision, "publishes the addresses")
 
 
 CREATE = change("", "lb.create", None, a_balancer().spec)
@@ -179,7 +184,7 @@ BARE = a_balancer(targets=())
         pytest.param(
             a_service(),
             (a_balancer(),),
-            (status(Ingress("203.0.113.200"), ruling=WAITING),),
+            (status(Ingress("203.0.113.200"), decision=WAITING),),
             ("False", "NoAddress", "load balancer 42 has no address published"),
             id="publication-is-withheld",
         ),

@@ -8,7 +8,7 @@ import pytest
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.guards.judge import judge
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.release import Leaving, let_go
+from desired.load_balancers.release import LoadBalancerRelease, release
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
 from desired.model.settings import Policy
@@ -67,7 +67,7 @@ def test_it_is_deleted_and_then_the_service_is_let_go() -> None:
     assert found[BALANCER].consequences == ("its public addresses 203.0.113.200 and 2001:db8::200 are lost for good",)
     assert found[RELEASE].depends_on == (BALANCER,)
     assert found[RELEASE].before == Claimed(finalizer=True, ingress=service.ingress)
-    assert {change.ruling.verdict for change in found.values()} == {Verdict.ALLOWED}
+    assert {change.decision.verdict for change in found.values()} == {Verdict.ALLOWED}
 
 
 @balancer_covers("SVC-7")
@@ -89,7 +89,7 @@ def test_without_a_load_balancer() -> None:
 
     assert found.keys() == {RELEASE}
     assert found[RELEASE].depends_on == ()
-    assert found[RELEASE].ruling.verdict is Verdict.ALLOWED
+    assert found[RELEASE].decision.verdict is Verdict.ALLOWED
 
 
 @balancer_covers("ID-4")
@@ -144,7 +144,7 @@ def test_what_is_kept(policy: str | None, is_protected: bool, why: str | None) -
     balancer = a_balancer(is_protected=is_protected)
     service = leaving(policy)
 
-    wish = let_go(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
+    wish = release(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
     assert (wish.why_retained, wish.retained is not None) == (why or "", why is not None)
     assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
@@ -166,7 +166,7 @@ def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: st
     balancer = a_balancer(is_protected=is_protected, spec={"labels": labels})
     service = leaving(policy)
 
-    wish = let_go(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
+    wish = release(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
     assert wish.why_retained == (why or "")
     assert wish.retained == (Owner(CLUSTER_UID, None, former="default.web") if why else None)
@@ -189,7 +189,7 @@ def test_labels_of_what_is_kept(cluster_uid: str | None, known: bool, expected: 
     world = a_world([service], [balancer])
     snapshot = world if known else replace(world, cluster_uid=Unknown("403"))
 
-    owner = let_go(service, Owned(balancer), snapshot, LOCATED).retained
+    owner = release(service, Owned(balancer), snapshot, LOCATED).retained
 
     assert owner == Owner(expected, None, former="default.web")
     assert owner is not None
@@ -207,7 +207,7 @@ def test_how_it_is_kept() -> None:
         " says when it was let go"
     )
     assert found[RELEASE].depends_on == (RETAIN,)
-    assert {change.ruling.verdict for change in found.values()} == {Verdict.ALLOWED}
+    assert {change.decision.verdict for change in found.values()} == {Verdict.ALLOWED}
 
 
 NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key not in (POLICY, UNDO)}
@@ -264,7 +264,7 @@ def test_deletion_waits_for_whole_lists(world: dict[str, Any]) -> None:
     """Neither the deletion nor the release is made on a list with a gap, and no cloud is written to by nobody."""
     found = judged(replace(a_world([leaving()], [a_balancer()]), **world)).by_key
 
-    assert {key: (change.ruling.verdict, change.ruling.rule) for key, change in found.items()} == dict.fromkeys(
+    assert {key: (change.decision.verdict, change.decision.rule) for key, change in found.items()} == dict.fromkeys(
         (BALANCER, RELEASE), (Verdict.WAITING, "incomplete-snapshot")
     )
 
@@ -296,7 +296,7 @@ def test_policies(policy: Policy, retain: str | None, waiting: set[str]) -> None
 )
 def test_what_is_settled(match: Any, present: CloudBalancer | None, is_settled: bool) -> None:
     """Only its own load balancer goes, and the Service only when it is known that there is no other."""
-    wish: Leaving = let_go(leaving(), match, a_world(), LOCATED)
+    wish: LoadBalancerRelease = release(leaving(), match, a_world(), LOCATED)
 
     assert (wish.present, wish.is_settled) == (present, is_settled)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.move import MOST_LABELS, Gap, gap_of, labels_for, may_return, remembered
+from desired.load_balancers.move import MOST_LABELS, MoveLoss, gap_of, labels_for, may_return, remembered
 from desired.model.load_balancer import (
     Attachment,
     Health,
@@ -125,27 +125,29 @@ def health(*targets: Target) -> dict[Target, Health]:
 @pytest.mark.parametrize(
     ("options", "targets", "healthy", "expected"),
     [
-        pytest.param({}, [*public(1), ROBOT], [*public(1), ROBOT], Gap((ROBOT,), 1), id="an address beside a Node"),
-        pytest.param({}, [*public(1), ROBOT], [ROBOT], Gap((ROBOT,), 0), id="a Node that does not answer"),
+        pytest.param(
+            {}, [*public(1), ROBOT], [*public(1), ROBOT], MoveLoss((ROBOT,), 1), id="an address beside a Node"
+        ),
+        pytest.param({}, [*public(1), ROBOT], [ROBOT], MoveLoss((ROBOT,), 0), id="a Node that does not answer"),
         pytest.param(
             {"use_private_ip": "true"},
             private(1, 2),
             private(1),
-            Gap(tuple(private(1)), 0),
+            MoveLoss(tuple(private(1)), 0),
             id="all by private address",
         ),
-        pytest.param({"use_private_ip": "true"}, private(1, 2), [], Gap((), 0), id="none answers"),
-        pytest.param({}, private(1), private(1), Gap((), 1), id="switched to its public address before"),
+        pytest.param({"use_private_ip": "true"}, private(1, 2), [], MoveLoss((), 0), id="none answers"),
+        pytest.param({}, private(1), private(1), MoveLoss((), 1), id="switched to its public address before"),
         pytest.param(
             {"use_private_ip": "true"},
             private(1, 9),
             private(1, 9),
-            Gap(tuple(private(1)), 0),
+            MoveLoss(tuple(private(1)), 0),
             id="one that goes anyhow",
         ),
     ],
 )
-def test_the_gap(options: dict[str, str], targets: list[Target], healthy: list[Target], expected: Gap) -> None:
+def test_the_gap(options: dict[str, str], targets: list[Target], healthy: list[Target], expected: MoveLoss) -> None:
     balancer = a_balancer(attachments=(HERE,), targets=targets, health=health(*healthy))
     service = asking(private_ipv4="10.0.0.9", **options)
     plan = plan_of(service, balancer, settings=IN_NETWORK, network=Present(NETWORK), **fleet(1, 2))
@@ -155,14 +157,14 @@ def test_the_gap(options: dict[str, str], targets: list[Target], healthy: list[T
 @pytest.mark.parametrize(
     ("by_address", "by_node", "expected"),
     [
-        pytest.param({80: H, 443: X}, {80: X, 443: X}, Gap((ROBOT,), 0), id="one port answers"),
-        pytest.param({80: H, 443: H}, {80: H, 443: X}, Gap((ROBOT,), 1), id="one port goes on"),
-        pytest.param({80: U}, {80: X}, Gap((ROBOT,), 0), id="what is not checked yet may be lost"),
-        pytest.param({80: H}, {80: U}, Gap((ROBOT,), 0), id="and is not relied on"),
-        pytest.param({80: X}, {80: H}, Gap((), 1), id="what is ill serves nobody"),
+        pytest.param({80: H, 443: X}, {80: X, 443: X}, MoveLoss((ROBOT,), 0), id="one port answers"),
+        pytest.param({80: H, 443: H}, {80: H, 443: X}, MoveLoss((ROBOT,), 1), id="one port goes on"),
+        pytest.param({80: U}, {80: X}, MoveLoss((ROBOT,), 0), id="what is not checked yet may be lost"),
+        pytest.param({80: H}, {80: U}, MoveLoss((ROBOT,), 0), id="and is not relied on"),
+        pytest.param({80: X}, {80: H}, MoveLoss((), 1), id="what is ill serves nobody"),
     ],
 )
-def test_the_gap_by_ports(by_address: dict[int, Health], by_node: dict[int, Health], expected: Gap) -> None:
+def test_the_gap_by_ports(by_address: dict[int, Health], by_node: dict[int, Health], expected: MoveLoss) -> None:
     """A port that never answers hides no traffic of the others."""
     (node,) = public(1)
     balancer = a_balancer(attachments=(HERE,), targets=[node, ROBOT], health={node: by_node, ROBOT: by_address})
@@ -267,5 +269,5 @@ def test_the_floor_of_a_move(
     assert {c.key.removeprefix(f"{BALANCER}/") for c in plan.with_verdict(Verdict.HELD)} == held
     assert all(hold.rule == "target-floor" for hold in plan.holds)
     if held:
-        assert plan.by_key[f"{BALANCER}/network/7"].ruling.verdict is not Verdict.ALLOWED
-        assert not any(c.kind == "lb.identity" and c.ruling.verdict is Verdict.ALLOWED for c in plan.changes)
+        assert plan.by_key[f"{BALANCER}/network/7"].decision.verdict is not Verdict.ALLOWED
+        assert not any(c.kind == "lb.identity" and c.decision.verdict is Verdict.ALLOWED for c in plan.changes)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from desired.guards.judge import judge
-from desired.load_balancers.desired import Serving, desired_services
-from desired.load_balancers.release import Leaving
+from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
+from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER
@@ -39,9 +39,9 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
 @pytest.mark.parametrize(
     ("service", "kind"),
     [
-        pytest.param({}, Serving, id="wants-one"),
-        pytest.param({"deleted_at": NOW, "finalizers": CLAIMED}, Leaving, id="goes"),
-        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, Leaving, id="wants-none-any-more"),
+        pytest.param({}, DesiredLoadBalancer, id="wants-one"),
+        pytest.param({"deleted_at": NOW, "finalizers": CLAIMED}, LoadBalancerRelease, id="goes"),
+        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, LoadBalancerRelease, id="wants-none-any-more"),
         pytest.param({"type": "ClusterIP"}, None, id="never-wanted-one"),
         pytest.param({"load_balancer_class": "other", "finalizers": CLAIMED}, None, id="of-another-class"),
         pytest.param(
@@ -53,7 +53,7 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
     """SVC-1 to SVC-3, SVC-7, W-12: each Service in its one way, or not at all."""
     world = a_world([a_service(**service)], [])
-    desired, _, _ = desired_services(world, LOCATED, desired_nodes(world, LOCATED)[0])
+    desired, _, _ = desired_load_balancers(world, LOCATED, desired_nodes(world, LOCATED)[0])
     assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])
     if kind is None:
         assert compute_plan(world, LOCATED).changes == ()
@@ -62,7 +62,7 @@ def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None
 def test_services_are_not_looked_after() -> None:
     """With the part for Services switched off nothing was read of them, and nothing is said of load balancers."""
     world = replace(a_world([], [a_balancer(service_uid="gone")]), services=None)
-    assert desired_services(world, LOCATED, {}) == ({}, (), ())
+    assert desired_load_balancers(world, LOCATED, {}) == ({}, (), ())
     assert compute_plan(a_snapshot(), LOCATED).changes == ()
 
 
@@ -175,6 +175,6 @@ def test_a_plan_of_many_services_with_one_name_grows_with_their_number() -> None
     def size(count: int) -> int:
         crowd = [replace(called(f"web-{number:04}", name="shared"), finalizers=()) for number in range(count)]
         plan = judge(compute_plan(a_world(crowd, []), LOCATED), a_world(crowd, []), LOCATED)
-        return sum(len(note.text) for note in plan.notes) + sum(len(change.ruling.why) for change in plan.changes)
+        return sum(len(note.text) for note in plan.notes) + sum(len(change.decision.why) for change in plan.changes)
 
     assert 0 < size(400) <= 2 * size(200) + 1000

@@ -129,9 +129,9 @@ def seen(plan: Plan, *, to_private: bool = True) -> Seen:
     found: dict[Any, set[int]] = {}
     for change in plan.changes:
         if change.kind == "lb.target" and isinstance(change.after, ServerTarget):
-            way = change.ruling.verdict if change.after.use_private_ip is to_private else "back"
+            way = change.decision.verdict if change.after.use_private_ip is to_private else "back"
             found.setdefault(way, set()).add(change.after.server_id)
-            assert way != "back" or change.ruling.verdict is Verdict.ALLOWED
+            assert way != "back" or change.decision.verdict is Verdict.ALLOWED
     label = plan.by_key.get(LABEL)
     said = label.after.labels.get(LABEL_SWITCH, "") if label and isinstance(label.after, Identity) else None
     return Seen(
@@ -140,7 +140,7 @@ def seen(plan: Plan, *, to_private: bool = True) -> Seen:
         held=frozenset(found.get(Verdict.HELD, ())),
         back=frozenset(found.get("back", ())),
         label=said,
-        done=label.ruling.verdict if label else None,
+        done=label.decision.verdict if label else None,
     )
 
 
@@ -460,7 +460,7 @@ def test_waiting_says_until_when() -> None:
     """Another look after a health check, or when the time is over."""
     for ago_s, due in ((20, 15), (80, 6)):
         plan = switching({2: H}, {1: U}, said(1, 1, 1, ago_s))
-        assert plan.by_key[f"{BALANCER}/target/server:2"].ruling.due_in_s == due
+        assert plan.by_key[f"{BALANCER}/target/server:2"].decision.due_in_s == due
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_the_way_back_stays_open(
 ) -> None:
     """The public interface goes only once nothing has to go back to it."""
     plan = switching(old, new, label, disable_public_network="true")
-    assert plan.by_key[f"{BALANCER}/public"].ruling.verdict is verdict
+    assert plan.by_key[f"{BALANCER}/public"].decision.verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -497,7 +497,7 @@ def test_another_network_meanwhile(
 ) -> None:
     """The old one is the way back only of who leaves private addresses; the others need the new one to go on."""
     plan = switching(old, new, label, to_private=to_private, place=Attachment(5, IPv4Address("10.5.0.9")))
-    assert plan.by_key[f"{BALANCER}/network/5"].ruling.verdict is verdict
+    assert plan.by_key[f"{BALANCER}/network/5"].decision.verdict is verdict
 
 
 def test_what_cannot_go_back_stays() -> None:
@@ -521,7 +521,7 @@ def test_nothing_but_switches_is_looked_at() -> None:
     plan = judged(a_world([asking()], [balancer], **fleet(1, 2, 4)), LOCATED)
     changes: list[Change] = [change for change in plan.changes if change.owner == "service/default/web"]
     assert {change.key.rpartition(":")[2] for change in changes} == {"3", "4"}
-    assert "target-health" not in {change.ruling.rule for change in changes}
+    assert "target-health" not in {change.decision.rule for change in changes}
 
 
 def test_names_of_labels_are_not_taken_for_an_identity() -> None:

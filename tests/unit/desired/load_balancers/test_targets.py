@@ -12,16 +12,16 @@ from desired.load_balancers.targets import (
     Membership,
     NodeTarget,
     Removal,
-    a_roster,
     count_targets,
     node_targets,
     removal_reason,
+    target_candidates,
 )
 from desired.load_balancers.targets import desired_targets as of_roster
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Server, Snapshot
-from desired.nodes.desired import DesiredNode, JoiningNode, desired_nodes
+from desired.nodes.desired import DesiredNode, UninitializedNode, desired_nodes
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
@@ -55,7 +55,7 @@ LATE = Unknown("GET timed out")
 
 def desired_targets(members: Collection[NodeTarget], present: CloudBalancer | None, max_targets: int) -> DesiredTargets:
     """The targets among these Nodes, whatever their order."""
-    return of_roster(a_roster(members), present, max_targets)
+    return of_roster(target_candidates(members), present, max_targets)
 
 
 def member(
@@ -419,7 +419,9 @@ def test_foreign_targets_stay() -> None:
     present = with_targets(VSWITCH, public(2), OTHER, SELECTED)
     found = desired_targets([wanting("a", 1)], present, 25)
     assert found == DesiredTargets(
-        frozenset({VSWITCH, SELECTED, OTHER, public(1)}), a_roster([wanting("a", 1)]), (VSWITCH, SELECTED, OTHER)
+        frozenset({VSWITCH, SELECTED, OTHER, public(1)}),
+        target_candidates([wanting("a", 1)]),
+        (VSWITCH, SELECTED, OTHER),
     )
     assert desired_targets([wanting("a", 1)], with_targets(SELECTED, OTHER, VSWITCH), 25).foreign == found.foreign
 
@@ -470,8 +472,8 @@ def test_the_limit(
     for server_id in range(1, 5):
         claims = tuple(member for member in found.members if member.server_id == server_id)
         assert found.claiming(server_id) == claims
-    everything = of_roster(a_roster(members), with_targets(*there), None)
-    assert len(everything.targets) == count_targets(a_roster(members), with_targets(*there))
+    everything = of_roster(target_candidates(members), with_targets(*there), None)
+    assert len(everything.targets) == count_targets(target_candidates(members), with_targets(*there))
     assert OVER_LIMIT not in {member.membership for member in everything.members}
 
 
@@ -556,6 +558,6 @@ def test_one_bad_node_blocks_nobody() -> None:
     )
     snapshot = a_snapshot(nodes_section=nodes_of(*nodes), servers=[a_server(1, "good")])
     planned = desired_nodes(snapshot, DEFAULT)[0]
-    assert not any(isinstance(node, JoiningNode) for node in planned.values())
+    assert not any(isinstance(node, UninitializedNode) for node in planned.values())
     members = node_targets(PUBLIC, None, snapshot, planned, DEFAULT)
     assert desired_targets(members, None, 25).targets == {public(1)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.table import BY_FIELD
-from desired.explanation.service import why_no_service
+from desired.explain.service import why_no_service
 from desired.guards.judge import judge
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, former_of, match_balancers
 from desired.load_balancers.release import due_of, window_of
@@ -66,7 +66,7 @@ def planned(*services: Service, there: tuple[CloudBalancer, ...], **world: Any) 
 
 def verdicts(plan: Plan) -> dict[str, tuple[str, Verdict, str | None]]:
     """Key → kind, verdict and rule."""
-    return {change.key: (change.kind, change.ruling.verdict, change.ruling.rule) for change in plan.changes}
+    return {change.key: (change.kind, change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: boo
     (change,) = planned(there=(left(at, is_protected=is_protected),)).changes
 
     assert (change.kind, change.owner) == (kind, KEY)
-    assert (change.ruling.verdict, change.ruling.rule) == verdict
+    assert (change.decision.verdict, change.decision.rule) == verdict
     assert not is_protected or (isinstance(change.after, Owner) and change.after.former == "default.web")
-    assert change.ruling.due_in_s == (600 if verdict[0] is Verdict.WAITING else None)
+    assert change.decision.due_in_s == (600 if verdict[0] is Verdict.WAITING else None)
     assert "Service default/web has gone" in change.reason
 
 
@@ -209,7 +209,7 @@ def test_what_is_unknown_deletes_nothing(world: dict[str, Any]) -> None:
     """A Service that was not read may be the one that wants it back."""
     (change,) = planned(there=(left(EARLIER),), **world).changes
 
-    assert change.ruling.verdict is Verdict.WAITING
+    assert change.decision.verdict is Verdict.WAITING
 
 
 def test_without_an_identity_nothing_is_anybodys() -> None:
@@ -413,4 +413,4 @@ def test_a_clock_that_nobody_believes(world: tuple[list[Service], tuple[CloudBal
     services, there = world
     plan = planned(*services, there=there, clocks=Clocks(hetzner=timedelta(hours=1)))
 
-    assert {change.ruling.rule for change in plan.changes} == {"clock-skew"}
+    assert {change.decision.rule for change in plan.changes} == {"clock-skew"}

@@ -10,7 +10,7 @@ from desired.model.load_balancer import Attachment
 from desired.model.route import Route
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
-from desired.routes.claims import FAILING, UNDECIDED, Claim, Ranges, Standing, why_impossible
+from desired.routes.claims import FAILING, UNDECIDED, Ranges, RouteClaim, RouteStatus, why_impossible
 from desired.section import Section
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
@@ -38,13 +38,13 @@ HIDDEN = replace(nodes_of(a_pod_node()), unreadable={"web-5": "no uid"})
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 
 
-def only_claim(snapshot: Snapshot, settings: Settings = ROUTING) -> Claim:
+def only_claim(snapshot: Snapshot, settings: Settings = ROUTING) -> RouteClaim:
     """The claim of the only pod CIDR of Node web-1."""
     (claim,) = (claim for (name, _), claim in claimed(snapshot, settings).items() if name == "web-1")
     return claim
 
 
-def standings(snapshot: Snapshot, settings: Settings = ROUTING) -> dict[str, Standing]:
+def standings(snapshot: Snapshot, settings: Settings = ROUTING) -> dict[str, RouteStatus]:
     """Node → standing, of Nodes with one pod CIDR each."""
     return {name: claim.standing for (name, _), claim in claimed(snapshot, settings).items()}
 
@@ -56,67 +56,67 @@ SERVED = "the route leads to {}, an address of server 1"
 @pytest.mark.parametrize(
     ("route", "parts", "standing", "why"),
     [
-        pytest.param(a_route(), {}, Standing.SERVED, SERVED.format("10.0.0.2"), id="by-its-server"),
+        pytest.param(a_route(), {}, RouteStatus.SERVED, SERVED.format("10.0.0.2"), id="by-its-server"),
         pytest.param(
             a_route(),
             {"servers": [a_pod_server(name="renamed")]},
-            Standing.SERVED,
+            RouteStatus.SERVED,
             SERVED.format("10.0.0.2"),
             id="by-its-server-under-another-name",
         ),
         pytest.param(
             a_route(1, "10.0.0.3"),
             {"servers": [a_pod_server(1, "10.0.0.2", "10.0.0.3")]},
-            Standing.SERVED,
+            RouteStatus.SERVED,
             SERVED.format("10.0.0.3"),
             id="by-its-second-address",
         ),
         pytest.param(
             a_route(1, "10.0.0.9"),
             {"servers": [a_pod_server(aliases=["10.0.0.9"])]},
-            Standing.SERVED,
+            RouteStatus.SERVED,
             SERVED.format("10.0.0.9"),
             id="by-its-alias",
         ),
-        pytest.param(None, {}, Standing.MISSING, "server 1 has the pods", id="none"),
-        pytest.param(a_route(2), {}, Standing.MISSING, "server 1 has the pods", id="only-others"),
+        pytest.param(None, {}, RouteStatus.MISSING, "server 1 has the pods", id="none"),
+        pytest.param(a_route(2), {}, RouteStatus.MISSING, "server 1 has the pods", id="only-others"),
         pytest.param(
-            a_route("0.0.0.0/0", "10.0.0.77"), {}, Standing.MISSING, "server 1 has the pods", id="the-default-route"
+            a_route("0.0.0.0/0", "10.0.0.77"), {}, RouteStatus.MISSING, "server 1 has the pods", id="the-default-route"
         ),
         pytest.param(
             a_route(1, 2),
             {"servers": [a_pod_server(), a_pod_server(2)]},
-            Standing.MISLED,
+            RouteStatus.MISLED,
             "it leads to server 2, which is no Node of this cluster",
             id="by-a-server-that-is-no-node",
         ),
         pytest.param(
             a_route(1, 2),
             {"nodes": [a_pod_node(), a_pod_node(2)]},
-            Standing.MISLED,
+            RouteStatus.MISLED,
             "it leads to server 2 of Node web-2",
             id="by-another-node",
         ),
         pytest.param(
             a_route(1, 2),
             {"servers": [a_pod_server(), a_pod_server(2, name="web-1")]},
-            Standing.MISLED,
+            RouteStatus.MISLED,
             "it leads to server 2, which is no Node of this cluster",
             id="by-a-server-that-has-its-name",
         ),
         pytest.param(
-            a_route(1, NOWHERE), {}, Standing.MISLED, f"it leads to {NOWHERE}, which nobody has", id="by-nobody"
+            a_route(1, NOWHERE), {}, RouteStatus.MISLED, f"it leads to {NOWHERE}, which nobody has", id="by-nobody"
         ),
         pytest.param(
             a_route(1, NOWHERE),
             {"nodes_section": HIDDEN},
-            Standing.MISLED,
+            RouteStatus.MISLED,
             f"it leads to {NOWHERE}, which nobody has",
             id="by-nobody-beside-a-hidden-node",
         ),
     ],
 )
-def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: Standing, why: str) -> None:
+def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: RouteStatus, why: str) -> None:
     """The server of the providerID is compared with the gateway: names have no say, so that nothing flaps."""
     claim = only_claim(a_routed_world(routes=[route] if route else [], **{"members": []} | parts))
     assert (claim.standing, claim.why) == (standing, why)
@@ -132,7 +132,7 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
         pytest.param(
             a_route(1, 2),
             {"servers": [a_pod_server(), a_pod_server(2)], "nodes_section": HIDDEN},
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             "some Node could not be read, and the route may be its own",
             id="a-hidden-node-may-have-it",
         ),
@@ -142,80 +142,84 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
                 "servers": [a_pod_server(), a_pod_server(2)],
                 "nodes_section": incomplete(nodes_of(a_pod_node()), "1 Nodes could not be read, not even their names"),
             },
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             "some Node could not be read, and the route may be its own",
             id="a-nameless-node-may-have-it",
         ),
         pytest.param(
-            a_route(1, NOWHERE), {"members": None}, Standing.UNKNOWN, f"nobody asked who has {NOWHERE}", id="not-asked"
+            a_route(1, NOWHERE),
+            {"members": None},
+            RouteStatus.UNKNOWN,
+            f"nobody asked who has {NOWHERE}",
+            id="not-asked",
         ),
         pytest.param(
             a_route(1, NOWHERE),
             {"members": incomplete(members_of(), "429")},
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             f"who has {NOWHERE} could not be read: 429",
             id="members-incomplete",
         ),
         pytest.param(
             a_route(1, NOWHERE),
             {"members": [a_member(NOWHERE, 77)]},
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             f"server 77 has {NOWHERE}, and is in no list of servers",
             id="a-server-in-no-list",
         ),
         pytest.param(
             None,
             {"routes": routes_of(unreadable={pods_of(): "no gateway"})},
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             "the route to it could not be read: no gateway",
             id="its-route-is-unreadable",
         ),
         pytest.param(
             None,
             {"routes": routes_of(unreadable={"10.244.0.0/20": "no gateway"})},
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             "it overlaps with the route to 10.244.0.0/20, which could not be read: no gateway",
             id="an-unreadable-route-in-the-way",
         ),
         pytest.param(
             a_route(1, 1),
             {"servers_section": incomplete(servers_of(), "page 2 timed out")},
-            Standing.WAITING,
+            RouteStatus.WAITING,
             "page 2 timed out",
             id="its-server-unknown",
         ),
         pytest.param(
             a_route(1, 1),
             {"nodes": [LOST], "servers": []},
-            Standing.WAITING,
+            RouteStatus.WAITING,
             "no server of the project has the id 1",
             id="its-server-gone",
         ),
         pytest.param(
             None,
             {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": []},
-            Standing.WAITING,
+            RouteStatus.WAITING,
             "the Node is not initialised",
             id="joining-without-a-server",
         ),
         pytest.param(
             None,
             {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": [a_pod_server(private_ips=())]},
-            Standing.WAITING,
+            RouteStatus.WAITING,
             "server 1 is not attached to network 4",
             id="joining-before-it-is-attached",
         ),
         pytest.param(
             a_route("10.244.0.0/20", NOWHERE),
             {"members": None},
-            Standing.UNKNOWN,
+            RouteStatus.UNKNOWN,
             f"pod CIDR 10.244.1.0/24 overlaps with the route to 10.244.0.0/20 by {NOWHERE}: nobody asked who has"
             f" {NOWHERE}",
             id="something-uncertain-in-the-way",
         ),
     ],
 )
-def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], standing: Standing, why: str) -> None:
+def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], standing: RouteStatus, why: str) -> None:
     """What is not known yet is no failure, and nothing is changed for it."""
     claim = only_claim(a_routed_world(**{"members": [], "routes": [route] if route else [], **parts}))
     assert (claim.standing, claim.why) == (standing, why)
@@ -234,7 +238,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             a_route(1, 1),
             {"servers": [a_pod_server(private_ips=())]},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "server 1 is not attached to network 4",
             id="not-attached",
         ),
@@ -242,7 +246,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(1, "10.245.1.0/24"),
             None,
             {},
-            Standing.OUTSIDE,
+            RouteStatus.OUTSIDE,
             "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
             id="outside-the-cluster-cidr",
         ),
@@ -250,7 +254,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(1, "10.244.0.0/15"),
             None,
             {},
-            Standing.OUTSIDE,
+            RouteStatus.OUTSIDE,
             "route CIDR 10.244.0.0/15 is not contained within cluster CIDR 10.244.0.0/16",
             id="around-the-cluster-cidr",
         ),
@@ -258,7 +262,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(1, "10.245.1.0/24"),
             a_route("10.245.1.0/24", NOWHERE),
             {},
-            Standing.OUTSIDE,
+            RouteStatus.OUTSIDE,
             "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
             id="outside-and-led-astray",
         ),
@@ -266,7 +270,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             None,
             {"network": a_pod_network("10.0.0.0/24", "10.244.1.128/25")},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.1.128/25 of network 4",
             id="a-subnet-inside",
         ),
@@ -274,7 +278,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             None,
             {"network": a_pod_network("10.244.0.0/16")},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/16 of network 4",
             id="a-subnet-around",
         ),
@@ -282,7 +286,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             a_route(1, "10.0.0.60"),
             {"load_balancers": BALANCERS},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "the route to 10.244.1.0/24 leads to load balancer 42, and is left alone",
             id="by-a-load-balancer",
         ),
@@ -290,7 +294,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             a_route(1, "10.0.0.50"),
             {"servers": ALIASED},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "the route to 10.244.1.0/24 leads to an alias address of server 2, and is left alone",
             id="by-anothers-alias",
         ),
@@ -298,7 +302,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             a_route(1, 2),
             {"nodes": [a_pod_node(), a_pod_node(2, labels={"example.com/spare": ""})]},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "the route to 10.244.1.0/24 leads to server 2, whose Node is ignored, and is left alone",
             id="by-an-ignored-node",
         ),
@@ -306,7 +310,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             a_route("10.244.0.0/20", "10.0.0.50"),
             {"servers": ALIASED},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             "pod CIDR 10.244.1.0/24 overlaps with the route to 10.244.0.0/20 by 10.0.0.50, which stays: it leads to"
             " an alias address of server 2",
             id="a-foreign-route-in-the-way",
@@ -315,7 +319,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_pod_node(),
             a_route("10.0.0.0/8", NOWHERE),
             {},
-            Standing.UNROUTABLE,
+            RouteStatus.UNROUTABLE,
             f"pod CIDR 10.244.1.0/24 overlaps with the route to 10.0.0.0/8 by {NOWHERE}, which stays: it is not within"
             " the cluster CIDR 10.244.0.0/16",
             id="a-route-around-the-cluster-cidr",
@@ -323,7 +327,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
     ],
 )
 def test_what_cannot_be_routed(
-    node: Node, route: Route | None, parts: dict[str, Any], standing: Standing, why: str
+    node: Node, route: Route | None, parts: dict[str, Any], standing: RouteStatus, why: str
 ) -> None:
     """Until a person mends it there is no route, none is tried, and what is in the way is left alone."""
     world = a_routed_world(routes=[route] if route else [], **{"nodes": [node], "members": []} | parts)
@@ -382,38 +386,41 @@ CONTESTED = "pod CIDR 10.244.1.0/24 is Node web-2's as well: one of the two need
     ("nodes", "routes", "expected"),
     [
         pytest.param(
-            TWINS, [], {"web-1": Standing.UNROUTABLE, "web-2": Standing.UNROUTABLE}, id="one-range-and-no-route"
+            TWINS, [], {"web-1": RouteStatus.UNROUTABLE, "web-2": RouteStatus.UNROUTABLE}, id="one-range-and-no-route"
         ),
         pytest.param(
-            TWINS, [a_route(1, 2)], {"web-1": Standing.UNROUTABLE, "web-2": Standing.SERVED}, id="one-of-them-has-it"
+            TWINS,
+            [a_route(1, 2)],
+            {"web-1": RouteStatus.UNROUTABLE, "web-2": RouteStatus.SERVED},
+            id="one-of-them-has-it",
         ),
         pytest.param(
             [a_pod_node(1), a_pod_node(2, "10.244.1.128/25")],
             [],
-            {"web-1": Standing.UNROUTABLE, "web-2": Standing.UNROUTABLE},
+            {"web-1": RouteStatus.UNROUTABLE, "web-2": RouteStatus.UNROUTABLE},
             id="one-inside-another",
         ),
         pytest.param(
             [a_pod_node(1), a_pod_node(2, "10.244.0.0/22"), a_pod_node(3)],
             [],
-            dict.fromkeys(["web-1", "web-2", "web-3"], Standing.UNROUTABLE),
+            dict.fromkeys(["web-1", "web-2", "web-3"], RouteStatus.UNROUTABLE),
             id="two-inside-another",
         ),
         pytest.param(
             [a_pod_node(1), a_pod_node(2, pods_of(1), provider_id="hrobot://2")],
             [],
-            {"web-1": Standing.UNROUTABLE},
+            {"web-1": RouteStatus.UNROUTABLE},
             id="one-of-another-kind",
         ),
         pytest.param(
             [a_pod_node(1, "10.244.1.0/25"), a_pod_node(2, "10.244.1.128/25")],
             [],
-            {"web-1": Standing.MISSING, "web-2": Standing.MISSING},
+            {"web-1": RouteStatus.MISSING, "web-2": RouteStatus.MISSING},
             id="neighbours",
         ),
     ],
 )
-def test_nodes_with_the_same_pods(nodes: list[Node], routes: list[Route], expected: dict[str, Standing]) -> None:
+def test_nodes_with_the_same_pods(nodes: list[Node], routes: list[Route], expected: dict[str, RouteStatus]) -> None:
     """Nobody can tell whose the pods are: no route is made nor taken away, and each is told of the other."""
     servers = [a_pod_server(number) for number in (1, 2, 3)]
     world = a_routed_world(nodes, servers, routes, members=[])
@@ -424,7 +431,7 @@ def test_a_node_that_overlaps_with_itself() -> None:
     """Of two ranges, one inside the other, the network takes one route: the one that is there stays."""
     node = a_pod_node(1, pods_of(1), "10.244.1.0/25")
     claims = claimed(a_routed_world([node], routes=[a_route(1)]))
-    assert [claim.standing for claim in claims.values()] == [Standing.SERVED, Standing.UNROUTABLE]
+    assert [claim.standing for claim in claims.values()] == [RouteStatus.SERVED, RouteStatus.UNROUTABLE]
     assert claims["web-1", "10.244.1.0/25"].why == (
         "pod CIDR 10.244.1.0/25 overlaps with 10.244.1.0/24 of Node web-1: one of the two has to change"
     )
@@ -476,14 +483,14 @@ def test_nodes_without_a_claim(overrides: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("route", "standing"),
     [
-        pytest.param(a_route(1, 1), Standing.SERVED, id="as-it-should-be"),
-        pytest.param(None, Standing.MISSING, id="none"),
-        pytest.param(a_route(1, 2), Standing.UNROUTABLE, id="led-to-a-stranger"),
-        pytest.param(a_route(1, NOWHERE), Standing.UNROUTABLE, id="led-to-nobody"),
-        pytest.param(a_route("10.244.0.0/20", NOWHERE), Standing.UNROUTABLE, id="something-in-the-way"),
+        pytest.param(a_route(1, 1), RouteStatus.SERVED, id="as-it-should-be"),
+        pytest.param(None, RouteStatus.MISSING, id="none"),
+        pytest.param(a_route(1, 2), RouteStatus.UNROUTABLE, id="led-to-a-stranger"),
+        pytest.param(a_route(1, NOWHERE), RouteStatus.UNROUTABLE, id="led-to-nobody"),
+        pytest.param(a_route("10.244.0.0/20", NOWHERE), RouteStatus.UNROUTABLE, id="something-in-the-way"),
     ],
 )
-def test_without_a_cluster_cidr(route: Route | None, standing: Standing) -> None:
+def test_without_a_cluster_cidr(route: Route | None, standing: RouteStatus) -> None:
     """Without one routes are created, and none is changed, replaced or waited for."""
     world = a_routed_world(servers=[a_pod_server(), a_pod_server(2)], routes=[route] if route else [], members=[])
     assert only_claim(world, CREATING).standing is standing

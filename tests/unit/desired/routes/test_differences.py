@@ -125,17 +125,17 @@ def test_routes_that_go(gateway: str, owner: str, why: str, consequences: tuple[
 
 @covers("G-6")
 @pytest.mark.parametrize(
-    ("servers", "owner", "fate"),
+    ("servers", "owner", "action"),
     [
         pytest.param([a_pod_server(2)], "network/4", Verdict.ALLOWED, id="with-its-server"),
         pytest.param([a_pod_server(1), a_pod_server(2)], "network/4", Verdict.HELD, id="while-its-server-lives"),
     ],
 )
-def test_the_route_of_a_node_that_was_deleted(servers: list[Server], owner: str, fate: Verdict) -> None:
+def test_the_route_of_a_node_that_was_deleted(servers: list[Server], owner: str, action: Verdict) -> None:
     """G-6: it goes with the server; a server that lives may have become something else, and a person has to say so."""
     world = a_routed_world([a_pod_node(2)], servers, [a_route(1), a_route(2)], members=[])
     change = judged(world).by_key[KEY]
-    assert (change.kind, change.owner, change.ruling.verdict) == ("route.delete", owner, fate)
+    assert (change.kind, change.owner, change.decision.verdict) == ("route.delete", owner, action)
 
 
 @covers("G-7")

@@ -10,8 +10,8 @@ from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.route import MemberKind, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.routes.address_owners import Holder, Holders, Holding, asks_for_members
-from desired.routes.endpoints import places_of
+from desired.routes.address_owners import AddressOwner, AddressOwners, Holding, asks_for_members
+from desired.routes.endpoints import node_endpoints
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
@@ -31,13 +31,13 @@ from tests.support.reference_rules import covers
 ADDRESS = "10.0.0.77"
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
-NOBODY = Holder(Holding.NOBODY, "10.0.0.77, which nobody has")
+NOBODY = AddressOwner(Holding.NOBODY, "10.0.0.77, which nobody has")
 BALANCED = a_balancer(attachments=(Attachment(4, IPv4Address(ADDRESS)),))
 
 
-def holder_of(snapshot: Snapshot, settings: Settings = SPARED) -> Holder:
+def holder_of(snapshot: Snapshot, settings: Settings = SPARED) -> AddressOwner:
     """Who has 10.0.0.77."""
-    holders = Holders(snapshot, 4, places_of(snapshot, settings, {}, 4))
+    holders = AddressOwners(snapshot, 4, node_endpoints(snapshot, settings, {}, 4))
     return holders.of(IPv4Address(ADDRESS))
 
 
@@ -51,8 +51,8 @@ def balanced(*balancers: CloudBalancer) -> Section[int, CloudBalancer]:
     return Section({balancer.id: balancer for balancer in balancers})
 
 
-OF_WEB_3 = Holder(Holding.NODE, "server 3 of Node web-3", "web-3")
-STRANGER = Holder(Holding.SERVER, "server 3, which is no Node of this cluster")
+OF_WEB_3 = AddressOwner(Holding.NODE, "server 3 of Node web-3", "web-3")
+STRANGER = AddressOwner(Holding.SERVER, "server 3, which is no Node of this cluster")
 
 
 @covers("W-6", "W-11")
@@ -68,7 +68,7 @@ STRANGER = Holder(Holding.SERVER, "server 3, which is no Node of this cluster")
         ),
         pytest.param(
             world_of(a_pod_server(3, ADDRESS), nodes=(a_pod_node(3, name="b"), a_pod_node(3, name="a"))),
-            Holder(Holding.NODE, "server 3 of Node a", "a"),
+            AddressOwner(Holding.NODE, "server 3 of Node a", "a"),
             id="of-two-nodes",
         ),
         pytest.param(world_of(a_pod_server(3, ADDRESS)), STRANGER, id="a-server-that-is-no-node"),
@@ -77,22 +77,22 @@ STRANGER = Holder(Holding.SERVER, "server 3, which is no Node of this cluster")
         ),
         pytest.param(
             world_of(a_pod_server(3, ADDRESS), nodes=(a_pod_node(3, labels=SPARE),)),
-            Holder(Holding.IGNORED, "server 3, whose Node is ignored"),
+            AddressOwner(Holding.IGNORED, "server 3, whose Node is ignored"),
             id="an-ignored-nodes-server",
         ),
         pytest.param(
             world_of(a_pod_server(3, ADDRESS), nodes=(a_pod_node(3, name="a"), a_pod_node(3, name="b", labels=SPARE))),
-            Holder(Holding.IGNORED, "server 3, whose Node is ignored"),
+            AddressOwner(Holding.IGNORED, "server 3, whose Node is ignored"),
             id="of-two-nodes-one-ignored",
         ),
         pytest.param(
             world_of(a_pod_server(3, aliases=[ADDRESS]), nodes=(a_pod_node(3),)),
-            Holder(Holding.ALIAS, "an alias address of server 3"),
+            AddressOwner(Holding.ALIAS, "an alias address of server 3"),
             id="an-alias",
         ),
         pytest.param(
             world_of(load_balancers=balanced(BALANCED)),
-            Holder(Holding.LOAD_BALANCER, "load balancer 42"),
+            AddressOwner(Holding.LOAD_BALANCER, "load balancer 42"),
             id="a-load-balancer",
         ),
         pytest.param(world_of(a_pod_server(3, ADDRESS, network_id=7)), NOBODY, id="in-another-network"),
@@ -104,7 +104,7 @@ STRANGER = Holder(Holding.SERVER, "server 3, which is no Node of this cluster")
         pytest.param(world_of(), NOBODY, id="nobody"),
     ],
 )
-def test_what_the_lists_say(snapshot: Snapshot, expected: Holder) -> None:
+def test_what_the_lists_say(snapshot: Snapshot, expected: AddressOwner) -> None:
     """Servers and load balancers have their addresses, in this network, by the server and never by a name."""
     assert holder_of(snapshot) == expected
 
@@ -113,21 +113,23 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: Holder) -> None:
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        pytest.param({"members": None}, Holder(Holding.UNKNOWN, "nobody asked who has 10.0.0.77"), id="not-asked"),
+        pytest.param(
+            {"members": None}, AddressOwner(Holding.UNKNOWN, "nobody asked who has 10.0.0.77"), id="not-asked"
+        ),
         pytest.param({"members": [a_member("10.0.0.78")]}, NOBODY, id="only-others"),
         pytest.param(
             {"members": [a_member(ADDRESS, 8, MemberKind.LOAD_BALANCER)]},
-            Holder(Holding.LOAD_BALANCER, "load balancer 8"),
+            AddressOwner(Holding.LOAD_BALANCER, "load balancer 8"),
             id="a-load-balancer-nobody-listed",
         ),
         pytest.param(
             {"members": [a_member("10.0.0.9", 8, MemberKind.SERVER, "10.0.0.10", ADDRESS)]},
-            Holder(Holding.ALIAS, "an alias address of server 8"),
+            AddressOwner(Holding.ALIAS, "an alias address of server 8"),
             id="an-alias-nobody-listed",
         ),
         pytest.param(
             {"members": [a_member(ADDRESS, 8)]},
-            Holder(Holding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
+            AddressOwner(Holding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
             id="a-server-that-the-list-lacks",
         ),
         pytest.param(
@@ -135,7 +137,7 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: Holder) -> None:
                 "members": [a_member(ADDRESS, 8)],
                 "servers_section": replace(servers_of(), unreadable={8: "no name"}),
             },
-            Holder(Holding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
+            AddressOwner(Holding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
             id="a-server-that-could-not-be-read",
         ),
         pytest.param(
@@ -148,17 +150,17 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: Holder) -> None:
         ),
         pytest.param(
             {"members": incomplete(members_of(), "page 2 timed out")},
-            Holder(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: page 2 timed out"),
+            AddressOwner(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: page 2 timed out"),
             id="a-gap-among-the-members",
         ),
         pytest.param(
             {"members": Section.missing("403")},
-            Holder(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: 403"),
+            AddressOwner(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: 403"),
             id="members-not-read",
         ),
         pytest.param(
             {"members": replace(members_of(), unreadable={1: "no type"})},
-            Holder(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: no type"),
+            AddressOwner(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: no type"),
             id="an-unreadable-member",
         ),
         pytest.param(
@@ -169,7 +171,7 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: Holder) -> None:
         pytest.param({"servers_section": incomplete(servers_of(), "429")}, NOBODY, id="a-gap-among-the-servers"),
     ],
 )
-def test_what_the_members_say(parts: dict[str, Any], expected: Holder) -> None:
+def test_what_the_members_say(parts: dict[str, Any], expected: AddressOwner) -> None:
     """Nobody has an address only when the network's own list, read whole, has nobody with it."""
     assert holder_of(a_routed_world(**{"nodes": [], "servers": [], "routes": [], "members": [], **parts})) == expected
 

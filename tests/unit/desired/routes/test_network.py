@@ -10,8 +10,8 @@ import pytest
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import NoteKind
-from desired.routes.actions import Fate
-from desired.routes.claims import Standing
+from desired.routes.actions import RouteAction
+from desired.routes.claims import RouteStatus
 from desired.routes.desired import DesiredRoutes, why_mismatched
 from desired.section import Absent, Present, Section, Unknown
 from tests.builders import incomplete
@@ -46,12 +46,12 @@ def test_all_in_one() -> None:
     found = routing(a_routed_world(BOTH, routes=routes, members=[]))
 
     assert found.network == a_pod_network()
-    assert [place.node.name for place in found.places] == ["web-1", "web-2"]
-    assert [claim.standing for claim in found.claims] == [Standing.SERVED, Standing.MISSING]
-    assert {key: decided.fate for key, decided in found.by_key.items()} == {
-        "route/4/10.244.1.0/24": Fate.CLAIMED,
-        "route/4/10.244.9.0/24": Fate.DEAD,
-        "route/4/192.168.0.0/24": Fate.FOREIGN,
+    assert [endpoint.node.name for endpoint in found.endpoints] == ["web-1", "web-2"]
+    assert [claim.standing for claim in found.claims] == [RouteStatus.SERVED, RouteStatus.MISSING]
+    assert {key: decided.action for key, decided in found.by_key.items()} == {
+        "route/4/10.244.1.0/24": RouteAction.CLAIMED,
+        "route/4/10.244.9.0/24": RouteAction.DEAD,
+        "route/4/192.168.0.0/24": RouteAction.FOREIGN,
     }
     assert found.conditions.keys() == {"web-1", "web-2"}
     assert found.mismatch is None
@@ -87,7 +87,7 @@ def test_switched_off() -> None:
 def test_another_network() -> None:
     """Addresses in other networks are no gateways in this one."""
     world = a_routed_world(BOTH, routes=[], network=a_pod_network(network_id=7))
-    assert {claim.standing for claim in routing(world).claims} == {Standing.UNROUTABLE}
+    assert {claim.standing for claim in routing(world).claims} == {RouteStatus.UNROUTABLE}
     assert {note[1] for note in noted(world)} == {NoteKind.UNROUTABLE}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
-from desired.routes.endpoints import Place, Reach
+from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.syntax.selector import parse_selector
 from tests.builders import UNINITIALIZED, a_joining_node, a_lost_node, a_settled_node, incomplete, servers_of
 from tests.routes import ROUTING, a_pod_node, a_pod_server, a_routed_world, gateway_of, pods_of
@@ -21,9 +21,9 @@ LOST = replace(a_lost_node(), pod_cidrs=(pods_of(),))
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 
 
-def place_of(snapshot: Snapshot, settings: Settings = ROUTING, name: str = "web-1") -> Place:
+def place_of(snapshot: Snapshot, settings: Settings = ROUTING, name: str = "web-1") -> NodeEndpoint:
     """The place of one Node."""
-    return next(place for place in routing(snapshot, settings).places if place.node.name == name)
+    return next(endpoint for endpoint in routing(snapshot, settings).endpoints if endpoint.node.name == name)
 
 
 def ips(*texts: str) -> tuple[IPv4Address, ...]:
@@ -204,7 +204,7 @@ def test_joining_nodes(node: Node, servers: list[Server], settings: Settings, re
 def test_places_are_of_all_nodes() -> None:
     """Each Node that could be read has its place, in the order of names, whatever order they came in."""
     world = a_routed_world([a_pod_node(n) for n in (3, 1, 2)], [a_pod_server(n) for n in (2, 3)], [])
-    assert [(place.node.name, place.reach) for place in routing(world).places] == [
+    assert [(endpoint.node.name, endpoint.reach) for endpoint in routing(world).endpoints] == [
         ("web-1", Reach.WAITING),
         ("web-2", Reach.REACHED),
         ("web-3", Reach.REACHED),

@@ -8,7 +8,7 @@ import pytest
 
 from desired.model.route import MOST_ROUTES, Route
 from desired.model.snapshot import Node, Snapshot
-from desired.routes.claims import FAILING, Standing
+from desired.routes.claims import FAILING, RouteStatus
 from tests.builders import NOW
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
 from tests.support.reference_rules import covers
@@ -38,7 +38,7 @@ def a_crowded_world(nodes: Iterable[Node], *routes: list[Route]) -> Snapshot:
 def after_of(snapshot: Snapshot) -> dict[str, list[str]]:
     """Node → destinations of the routes that its own waits for; "full" for one that is over the limit."""
     return {
-        name: ["full"] if claim.standing is Standing.OVER_LIMIT else [str(gone) for gone in claim.after]
+        name: ["full"] if claim.standing is RouteStatus.OVER_LIMIT else [str(gone) for gone in claim.after]
         for (name, _), claim in claimed(snapshot).items()
         if name != "web-9"
     }
@@ -129,4 +129,4 @@ def test_a_swap_needs_no_room() -> None:
     """A gateway is changed in a full network as in any other."""
     world = a_crowded_world([a_pod_node(1)], foreign(98), [a_route(1, NOWHERE)])
     standings = {name: claim.standing for (name, _), claim in claimed(world).items()}
-    assert standings == {"web-1": Standing.MISLED, "web-9": Standing.SERVED}
+    assert standings == {"web-1": RouteStatus.MISLED, "web-9": RouteStatus.SERVED}

@@ -1,18 +1,92 @@
-"""Where in its life a Node is, in a word and a sentence. It explains decisions and takes none."""
+"""Which server a Node was matched to and on what, or which ones come near and why they are not it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
-from desired.explanation.fate import fate, planned
-from desired.explanation.match import ServerMatch
-from desired.model.absence import is_departing
+from desired.explain.fact import becomes, planned
+from desired.model.absence import is_going_away
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node
-from desired.nodes.desired import asked_to_go, is_joining
-from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Unmatched, Unsupported
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.nodes.desired import asked_to_go, is_uninitialized
+from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Miss, Unmatched, Unsupported
 from desired.nodes.ownership import is_ignored
 from desired.plan.change import Change, Note, NoteKind
-from desired.section import Unknown
+from desired.section import Absent, Unknown
+from desired.syntax.provider_id import CloudID, parse_provider_id
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A server that comes near, and why it is not the Node's."""
+
+    server_id: int
+    name: str
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMatch:
+    """The server behind a Node. ``server`` is None exactly when ``why`` says why there is none."""
+
+    by: str
+    """What decides: ``providerID`` when the Node has one, else ``name``."""
+    provider_id: str | None
+    server: Server | None = None
+    why: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    """Nearest first."""
+
+
+def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | None = None) -> ServerMatch:
+    """``match`` for people. ``disowned`` says why nobody asks for the Node's server, if so: then it has none."""
+    by = "name" if node.provider_id is None else "providerID"
+    if disowned is not None:
+        why_not = f"it would be the one, but {disowned}"
+        near = (Candidate(match.server.id, match.server.name, why_not),) if isinstance(match, Matched) else ()
+        return ServerMatch(by, node.provider_id, None, disowned, near)
+    if isinstance(match, Matched):
+        return ServerMatch(by, node.provider_id, match.server)
+    names = match.candidates if isinstance(match, Unmatched) else (node.name,) if isinstance(match, Gone) else ()
+    candidates = tuple(candidate for name in names for candidate in _candidates(name, node, snapshot))
+    return ServerMatch(by, node.provider_id, None, _why_none(match, snapshot), candidates)
+
+
+def _why_none(miss: Miss, snapshot: Snapshot) -> str:
+    match miss:
+        case Gone(server_id):
+            return f"no server of the project has the id {server_id}{_confirmed(server_id, snapshot)}"
+        case Unmatched(why) | Ambiguous(why) | Unsupported(why) | Foreign(why) | Malformed(why) | Unknown(why):
+            return why
+        case _:
+            assert_never(miss)
+
+
+def _confirmed(server_id: int, snapshot: Snapshot) -> str:
+    """What a GET by the id has added to the word of the list."""
+    match snapshot.confirmations.get(server_id):
+        case Absent():
+            return ", and asking for it alone says the same"
+        case Unknown(why):
+            return f"; asking for it alone failed: {why}"
+    return ""
+
+
+def _candidates(name: str, node: Node, snapshot: Snapshot) -> Iterator[Candidate]:
+    """The servers of this name: it is not exactly the Node's, or the Node's id is another one's."""
+    for server in snapshot.servers:
+        if server.name != name:
+            continue
+        owners = sorted(other.name for other in snapshot.nodes if _claims(other, server.id))
+        why = "the Node's providerID has another id" if name == node.name else "its name is not the Node's"
+        yield Candidate(
+            server.id, name, why + (f", and it is the server of node {', '.join(owners)}" if owners else "")
+        )
+
+
+def _claims(node: Node, server_id: int) -> bool:
+    return parse_provider_id(node.provider_id or "") == CloudID(server_id)
 
 
 class Stage(StrEnum):
@@ -84,7 +158,7 @@ def stage_of(node: Node, match: Match, settings: Settings) -> Stage:
     """The Node's stage: whose it is comes first, then whether it goes, then what it has or waits for."""
     if is_ignored(node, settings):
         return Stage.IGNORED
-    if node.provider_id is None and not is_joining(node):
+    if node.provider_id is None and not is_uninitialized(node):
         return Stage.UNCLAIMED
     if node.deleted_at is not None and not isinstance(match, Foreign):
         return Stage.DELETING
@@ -92,9 +166,9 @@ def stage_of(node: Node, match: Match, settings: Settings) -> Stage:
         case Foreign():
             return Stage.FOREIGN
         case Matched():
-            return Stage.JOINING if is_joining(node) else Stage.SETTLED
+            return Stage.JOINING if is_uninitialized(node) else Stage.SETTLED
         case Gone():
-            return Stage.DEPARTING if is_departing(node) else Stage.UNMATCHED
+            return Stage.DEPARTING if is_going_away(node) else Stage.UNMATCHED
     return _OF_A_MISS[type(match)]
 
 
@@ -121,11 +195,11 @@ def why_in(
             doubts = (NoteKind.UNUSABLE_NODE_IP, NoteKind.AMBIGUOUS, NoteKind.UNKNOWN)
             doubt = next((said[kind] for kind in doubts if kind in said), None)
             left = doubt or why_left(stage, Controller.NODE, settings)
-            return f"waits to be initialised as {server}; {fate(changes, 'the next pass does it', 'that') or left}"
+            return f"waits to be initialised as {server}; {becomes(changes, 'the next pass does it', 'that') or left}"
         case Stage.SETTLED:
             return f"is {server}; {planned(changes)}"
         case Stage.DEPARTING:
-            deletion = fate(changes, "the next pass deletes the Node", "the Node's deletion")
+            deletion = becomes(changes, "the next pass deletes the Node", "the Node's deletion")
             return f"{match.why}; {deletion or why_left(stage, Controller.LIFECYCLE, settings)}"
         case Stage.DELETING:
             return said.get(NoteKind.DELETING) or asked_to_go(node)

@@ -7,21 +7,18 @@ cannot differ from what a pass does.
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.explanation.addresses import explain_addresses
-from desired.explanation.fact import Fact
-from desired.explanation.guards import Word, guard_words, words_on_deletion
-from desired.explanation.labels import explain_labels
-from desired.explanation.match import ServerMatch, explain_match
-from desired.explanation.routes import NodeRoutes, explain_network_condition, explain_routes
-from desired.explanation.stage import Stage, stage_of, why_in, why_left
-from desired.explanation.taints import explain_conditions, explain_taints
+from desired.explain.fact import Fact
+from desired.explain.guards import Word, guard_words, words_on_deletion
+from desired.explain.node_fields import explain_addresses, explain_conditions, explain_labels, explain_taints
+from desired.explain.routes import NodeRoutes, explain_network_condition, explain_routes
+from desired.explain.stage import ServerMatch, Stage, explain_match, stage_of, why_in, why_left
 from desired.guards.anchor import Anchor, anchor_of_cloud
 from desired.guards.facts import Facts
 from desired.guards.judge import restrict
 from desired.guards.nodes import NodeLosses, cloud_losses
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
-from desired.nodes.disruption import why_announced
+from desired.nodes.disruption import planned_disruption
 from desired.nodes.matching import Matcher
 from desired.nodes.ownership import is_ignored
 from desired.plan.change import Change, Note, NoteKind, Plan
@@ -86,7 +83,7 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
         changes=changes,
         guards=guard_words(node.key, Facts(plan, snapshot, settings), part.holds),
         on_deletion=() if server_id is None or deletion else words_on_deletion(node, server_id, snapshot, settings),
-        announced=why_announced(node, snapshot, settings.waits.given_up_after),
+        announced=planned_disruption(node, snapshot, settings.waits.given_up_after),
         anchor=anchor_of_cloud(snapshot, settings),
         losses=cloud_losses(snapshot, settings),
         notes=tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL),

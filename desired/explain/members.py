@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from desired.explanation.fate import if_withheld
+from desired.explain.fact import if_withheld
 from desired.load_balancers.attachment import network_id
-from desired.load_balancers.desired import Serving
-from desired.load_balancers.release import Leaving
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.release import LoadBalancerRelease
 from desired.load_balancers.targets import Membership, NodeTarget
 from desired.model.load_balancer import CloudBalancer, Health, LoadBalancer, ServerTarget, Target
 from desired.model.settings import Settings
@@ -38,7 +38,7 @@ class MemberFact:
 
 
 def explain_members(
-    wish: Serving | Leaving | None,
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None,
     balancer: CloudBalancer | None,
     changes: Collection[Change],
     snapshot: Snapshot,
@@ -47,11 +47,11 @@ def explain_members(
     """Each Node in the order of names, then the targets of ``balancer`` that are no Node's."""
     members = _Members(balancer, _by_suffix(changes), _created(changes), snapshot)
     match wish:
-        case Serving():
+        case DesiredLoadBalancer():
             nodes = tuple(members.of_node(member) for member in wish.targets.members)
             claimed = {member.server_id for member in wish.targets.members}
             return (*nodes, *members.of_nobody(claimed))
-        case Leaving():
+        case LoadBalancerRelease():
             names = {server_id: node.name for node, server_id in cloud_nodes(snapshot, settings)}
             return tuple(members.that_go(wish, names))
     return ()
@@ -95,7 +95,7 @@ class _Members:
             why = left if change is None else change.reason + withheld
             yield self._fact(suffix.removeprefix("target/"), None, before, after, why)
 
-    def that_go(self, wish: Leaving, names: Mapping[int, str]) -> Iterator[MemberFact]:
+    def that_go(self, wish: LoadBalancerRelease, names: Mapping[int, str]) -> Iterator[MemberFact]:
         goes = wish.retained is None
         why = "goes with the load balancer" if goes else "stays with the load balancer, which is let go"
         for suffix in dict.fromkeys(target.suffix for target in self._there()):

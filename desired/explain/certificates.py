@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
-from desired.load_balancers.desired import Serving
-from desired.load_balancers.release import Leaving
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import Certificate, CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -32,19 +32,19 @@ class CertificateFact:
 
 
 def explain_certificates(
-    wish: Serving | Leaving | None, balancer: CloudBalancer | None, snapshot: Snapshot
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, snapshot: Snapshot
 ) -> tuple[CertificateFact, ...]:
     """What is known of every certificate that has to do with the Service, by id, and the one to create at last."""
     used = _used(balancer)
     known: Mapping[int, Certificate] = snapshot.certificates.items if snapshot.certificates else {}
     asked: set[int] = set()
-    if isinstance(wish, Serving):
+    if isinstance(wish, DesiredLoadBalancer):
         asked = {found.id for found in known.values() if _is_asked_for(found, wish.service, wish.options)}
     facts = tuple(
         _fact(number, known.get(number), used.get(number, ()), asked=number in asked)
         for number in sorted(asked | used.keys())
     )
-    create = wish.certificates.create if isinstance(wish, Serving) else None
+    create = wish.certificates.create if isinstance(wish, DesiredLoadBalancer) else None
     if create is None:
         return facts
     return (*facts, CertificateFact(None, create.name, create.domains, "to be created", (), is_asked_for=True))

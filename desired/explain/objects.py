@@ -1,7 +1,7 @@
 """What can be explained: a Node or a Service, by its key in plans."""
 
-from desired.explanation.node import Explanation, explain, why_no_node
-from desired.explanation.service import ServiceExplanation, explain_service, why_no_service
+from desired.explain.node import Explanation, explain, why_no_node
+from desired.explain.service import ServiceExplanation, explain_service, why_no_service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan

@@ -1,7 +1,10 @@
 """One thing on a Node or Service as it stands, and the rule behind it: what an explanation is made of."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+
+from desired.plan.change import Change, Verdict
 
 
 class Rule(StrEnum):
@@ -54,3 +57,27 @@ class Fact:
 
 NOT_OURS = "not ours, left alone"
 """The source of everything that is FOREIGN."""
+
+
+def planned(changes: Collection[Change]) -> str:
+    """How many changes are planned, and what withholds some of them."""
+    count = {0: "no change is", 1: "1 change is"}.get(len(changes), f"{len(changes)} changes are")
+    withheld = dict.fromkeys(ruled(change) for change in changes if change.decision.verdict is not Verdict.ALLOWED)
+    return f"{count} planned" + (f": {', '.join(withheld)}" if withheld else "")
+
+
+def becomes(changes: Collection[Change], done: str, what: str) -> str:
+    """What becomes of ``what``, by the first of these changes: it is ``done``, or why not; "" when there is none."""
+    for change in changes:
+        return done if change.decision.verdict is Verdict.ALLOWED else f"{what} is {ruled(change)}"
+    return ""
+
+
+def ruled(change: Change) -> str:
+    """Verdict and rule of a change that is withheld."""
+    return f"{change.decision.verdict} ({change.decision.rule})"
+
+
+def if_withheld(change: Change) -> str:
+    """What goes behind a sentence about a change that is withheld; "" when it is not."""
+    return "" if change.decision.verdict is Verdict.ALLOWED else f"; {ruled(change)}"

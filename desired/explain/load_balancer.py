@@ -4,15 +4,16 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from desired.annotations.table import BY_FIELD
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.fate import if_withheld
-from desired.load_balancers.desired import Serving
+from desired.explain.fact import NOT_OURS, Fact, Rule, if_withheld
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, Undecided, owner_of, wanted_name
-from desired.load_balancers.release import Leaving
-from desired.model.load_balancer import CloudBalancer, Identity, Owner
-from desired.model.service import Service
+from desired.load_balancers.release import LoadBalancerRelease
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Identity, Owner
+from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import (
+    CONDITION_IN_SYNC,
+    CONDITION_READY,
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
@@ -20,7 +21,7 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from desired.plan.change import Change
+from desired.plan.change import Change, Verdict
 from desired.section import Present
 
 
@@ -43,14 +44,18 @@ class FoundBalancer:
 
 
 def explain_balancer(
-    service: Service, wish: Serving | Leaving | None, changes: Collection[Change], snapshot: Snapshot, left: str
+    service: Service,
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None,
+    changes: Collection[Change],
+    snapshot: Snapshot,
+    left: str,
 ) -> FoundBalancer:
     """The Service's load balancer, of which ``changes`` are planned. ``left`` says why nothing is decided on the
     Service, where there is no ``wish``."""
     if wish is None:
         return FoundBalancer(None, why=left)
     asked = _asked_name(wish)
-    balancer = balancer_of(wish, snapshot)
+    balancer = found_balancer(wish, snapshot)
     other = wish.match.balancer if isinstance(wish.match, Foreign | Contested) and balancer is None else None
     seen = balancer or other
     if seen is None:
@@ -61,7 +66,7 @@ def explain_balancer(
     return FoundBalancer(asked, by, balancer, other, why, tuple(_labels(service, seen, changes, snapshot)))
 
 
-def balancer_of(wish: Serving | Leaving | None, snapshot: Snapshot) -> CloudBalancer | None:
+def found_balancer(wish: DesiredLoadBalancer | LoadBalancerRelease | None, snapshot: Snapshot) -> CloudBalancer | None:
     """The load balancer that serves the Service, or is about to; one that several Services ask for only when its labels
     name this one."""
     match wish.match if wish else None:
@@ -83,14 +88,16 @@ def _is_elsewhere(owner: Owner, snapshot: Snapshot) -> bool:
     return isinstance(mine, Present) and owner.cluster_uid not in (None, mine.value)
 
 
-def _asked_name(wish: Serving | Leaving) -> str | None:
+def _asked_name(wish: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
     """At its end a Service's load balancer is known by its label alone (ID-4)."""
-    if isinstance(wish, Leaving) or any(problem.key == BY_FIELD["name"].full_key for problem in wish.problems):
+    if isinstance(wish, LoadBalancerRelease) or any(
+        problem.key == BY_FIELD["name"].full_key for problem in wish.problems
+    ):
         return None
     return wanted_name(wish.service, wish.options)
 
 
-def _why_none(wish: Serving | Leaving, asked: str | None) -> str:
+def _why_none(wish: DesiredLoadBalancer | LoadBalancerRelease, asked: str | None) -> str:
     match wish.match:
         case Foreign(why=why) | Contested(why=why) | Undecided(why=why):
             return why
@@ -160,7 +167,7 @@ def _say_released(at: str | None) -> str:
     return "nothing" if at is None else "the time at which it was let go, with its addresses"
 
 
-def _returns(wish: Serving | Leaving | None) -> bool:
+def _returns(wish: DesiredLoadBalancer | LoadBalancerRelease | None) -> bool:
     return wish is not None and isinstance(wish.match, Adoptable) and wish.match.returns
 
 
@@ -176,3 +183,103 @@ def _say_delete_after(at: str | None) -> str:
 
 def _say_adopted(mark: str | None) -> str:
     return "nothing" if mark is None else "the mark of one that was not made for a Service, and outlives it"
+
+
+_OURS = (CONDITION_READY, CONDITION_IN_SYNC)
+
+
+def explain_status(service: Service, balancer: CloudBalancer | None, changes: Collection[Change]) -> tuple[Fact, ...]:
+    """The Service's addresses in their order, those that go away among them, and after these the ones that come."""
+    change = next((change for change in changes if change.kind in ("service.status", "service.release")), None)
+    if change is None:
+        return tuple(_fact(entry, _shown(entry), _shown(entry), balancer) for entry in service.ingress)
+    withheld = if_withheld(change)
+    wanted = [entry for entry in change.after if isinstance(entry, Ingress)] if isinstance(change.after, tuple) else []
+    facts = [
+        _fact(entry, _shown(entry), _shown(entry) if entry in wanted else None, balancer, withheld)
+        for entry in service.ingress
+    ]
+    facts += [_fact(entry, None, _shown(entry), balancer, withheld) for entry in wanted if entry not in service.ingress]
+    if change.after is KNOWN_AFTER_APPLY:
+        facts.append(Fact("IP", None, KNOWN_AFTER_APPLY.value, Rule.BALANCER, change.reason + withheld))
+    return tuple(facts)
+
+
+def _fact(
+    entry: Ingress, value: str | None, wanted: str | None, balancer: CloudBalancer | None, withheld: str = ""
+) -> Fact:
+    rule, source = _source(entry, balancer)
+    changes = value != wanted
+    if changes and wanted is None:
+        source = f"goes away: {source}"
+    subject = "Hostname" if entry.ip is None else "IP"
+    return Fact(subject, value, wanted, rule, source + (withheld if changes else ""))
+
+
+def _shown(entry: Ingress) -> str:
+    """The address or name, with what a client has to know of it."""
+    mode = f" ({entry.ip_mode})" if entry.ip_mode else ""
+    ports = ", with ports" if entry.has_ports else ""
+    return f"{entry.ip if entry.ip is not None else entry.hostname or ''}{mode}{ports}"
+
+
+def _source(entry: Ingress, balancer: CloudBalancer | None) -> tuple[Rule, str]:
+    if entry.ip is None:
+        return Rule.ASKED, BY_FIELD["hostname"].full_key
+    if balancer is None:
+        return Rule.BALANCER, "of a load balancer that is not there, or not known"
+    if entry.ip == str(balancer.ipv4):
+        return Rule.BALANCER, f"the public IPv4 address of load balancer {balancer.id}"
+    if entry.ip == str(balancer.ipv6):
+        return Rule.BALANCER, f"the public IPv6 address of load balancer {balancer.id}"
+    for place in balancer.attachments:
+        if entry.ip == str(place.ip):
+            return Rule.BALANCER, f"the address of load balancer {balancer.id} in network {place.network_id}"
+    return Rule.BALANCER, f"no address of load balancer {balancer.id}"
+
+
+def explain_conditions_of(
+    service: Service, wanted: Collection[ServiceCondition], changes: Collection[Change]
+) -> tuple[Fact, ...]:
+    """The Service's conditions in their order, then those of ours that are not there. ``wanted`` is what ours should
+    say, empty where nothing is said of the Service.
+
+    They ride on other writes (design section 4): only with such a one among ``changes`` it is certain that they change.
+    """
+    ours = {condition.type: condition for condition in wanted}
+    written = any(map(_carries, changes))
+    there = {condition.type for condition in service.conditions}
+    facts = [_condition(found, ours.get(found.type), written=written) for found in service.conditions]
+    facts += [_missing(condition, written=written) for condition in wanted if condition.type not in there]
+    return tuple(facts)
+
+
+def _carries(change: Change) -> bool:
+    """Whether a write takes conditions along, and is made now."""
+    return bool(change.rides) and change.is_known and change.decision.verdict is Verdict.ALLOWED
+
+
+def _condition(found: ServiceCondition, wanted: ServiceCondition | None, *, written: bool) -> Fact:
+    value = _said(found)
+    since = f", since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found.since else ""
+    if found.type not in _OURS:
+        return Fact(found.type, value, value, Rule.FOREIGN, NOT_OURS)
+    if wanted is None or _said(wanted) == value:
+        return Fact(found.type, value, value, Rule.BALANCER, (wanted or found).message + since)
+    if written:
+        return Fact(found.type, value, _said(wanted), Rule.BALANCER, wanted.message)
+    return Fact(found.type, value, value, Rule.BALANCER, f"{found.message}{since}; {_now(wanted)}")
+
+
+def _missing(wanted: ServiceCondition, *, written: bool) -> Fact:
+    if written:
+        return Fact(wanted.type, None, _said(wanted), Rule.BALANCER, wanted.message)
+    return Fact(wanted.type, None, None, Rule.BALANCER, f"not there, which is no difference; {_now(wanted)}")
+
+
+def _now(wanted: ServiceCondition) -> str:
+    return f"would be {_said(wanted)}: {wanted.message}"
+
+
+def _said(condition: ServiceCondition) -> str:
+    return f"{condition.status} {condition.reason}".rstrip()

@@ -4,10 +4,10 @@ takes none."""
 from collections.abc import Collection
 from enum import StrEnum
 
-from desired.explanation.fate import fate, planned
-from desired.load_balancers.desired import Serving
+from desired.explain.fact import becomes, planned
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.release import Leaving, shown_time
+from desired.load_balancers.release import LoadBalancerRelease, shown_time
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.plan.change import Change, NoteKind
 
@@ -39,14 +39,14 @@ class ServiceStage(StrEnum):
     """It asks for no load balancer."""
 
 
-def stage_of_service(service: Service, wish: Serving | Leaving | None) -> ServiceStage:
+def stage_of_service(service: Service, wish: DesiredLoadBalancer | LoadBalancerRelease | None) -> ServiceStage:
     """The Service's stage: whose it is comes first, then whether it goes, then which load balancer is its."""
     match wish:
         case None if service.load_balancer_class is not None:
             return ServiceStage.FOREIGN
         case None if service.type != TYPE_LOAD_BALANCER:
             return ServiceStage.UNCLAIMED
-        case Leaving() | None:
+        case LoadBalancerRelease() | None:
             return ServiceStage.LEAVING
     match wish.match:
         case Foreign():
@@ -58,7 +58,7 @@ def stage_of_service(service: Service, wish: Serving | Leaving | None) -> Servic
     return _stage_of_its_own(wish)
 
 
-def _stage_of_its_own(wish: Serving) -> ServiceStage:
+def _stage_of_its_own(wish: DesiredLoadBalancer) -> ServiceStage:
     """The stage of a Service with whose load balancer nobody else has to do."""
     if wish.problems:
         return ServiceStage.MALFORMED
@@ -69,12 +69,14 @@ def _stage_of_its_own(wish: Serving) -> ServiceStage:
     return ServiceStage.JOINING
 
 
-def why_in_stage(service: Service, wish: Serving | Leaving | None, changes: Collection[Change]) -> str:
+def why_in_stage(
+    service: Service, wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change]
+) -> str:
     """One sentence on why the Service is in its stage and what comes next."""
     match wish:
         case None:
             return why_undecided(service)
-        case Leaving():
+        case LoadBalancerRelease():
             return _why_leaving(wish, changes)
     match wish.match:
         case Foreign(why=why) | Contested(why=why) | Undecided(why, is_ambiguous=True):
@@ -87,14 +89,14 @@ def why_in_stage(service: Service, wish: Serving | Leaving | None, changes: Coll
         case Owned(balancer):
             return f"is served by load balancer {balancer.id}; {planned(changes)}"
         case Adoptable(balancer, returns=True):
-            adoption = fate(_of_kind(changes, "lb.adopt"), "the next pass gives it back", "that")
+            adoption = becomes(_of_kind(changes, "lb.adopt"), "the next pass gives it back", "that")
             return f"had load balancer {balancer.id} when it was deleted last; {adoption}"
         case Adoptable(balancer):
-            adoption = fate(_of_kind(changes, "lb.adopt"), "the next pass takes it over", "that")
+            adoption = becomes(_of_kind(changes, "lb.adopt"), "the next pass takes it over", "that")
             return f"asks for the name of load balancer {balancer.id}, which no Service that lives has; {adoption}"
     if wish.wanted is None:
         return wish.size.problem or "nothing is planned as things are"
-    creation = fate(_of_kind(changes, "lb.create"), "the next pass creates it", "its creation")
+    creation = becomes(_of_kind(changes, "lb.create"), "the next pass creates it", "its creation")
     return f"wants a load balancer and has none; {creation}"
 
 
@@ -107,7 +109,7 @@ def why_undecided(service: Service) -> str:
     return "is being deleted, and nobody has claimed it here: there is nothing to let go of"
 
 
-def _why_malformed(wish: Serving) -> str:
+def _why_malformed(wish: DesiredLoadBalancer) -> str:
     more = len(wish.problems) - 1
     rest = f" (and {more} more)" if more else ""
     match wish.match:
@@ -120,22 +122,22 @@ def _why_malformed(wish: Serving) -> str:
     return f"{wish.problems[0].text}{rest}; {done}"
 
 
-def _why_leaving(wish: Leaving, changes: Collection[Change]) -> str:
+def _why_leaving(wish: LoadBalancerRelease, changes: Collection[Change]) -> str:
     service, match = wish.service, wish.match
     going = "is being deleted" if service.deleted_at else f"is of type {service.type} now"
     if isinstance(match, Undecided):
         return f"{going}, and its load balancer cannot be told: {match.why}"
     if wish.delete_at is not None and wish.present is not None:
-        letting = fate(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
+        letting = becomes(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
         until = shown_time(wish.delete_at)
         return f"{going}; load balancer {wish.present.id} is let go first, and deleted after {until}; {letting}"
     if wish.retained is not None and wish.present is not None:
-        letting = fate(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
+        letting = becomes(_of_kind(changes, "lb.retain"), "the next pass lets it go", "that")
         return f"{going}; load balancer {wish.present.id} stays, as {wish.why_retained}; {letting}"
     if wish.present is not None:
-        deletion = fate(_of_kind(changes, "lb.delete"), "the next pass deletes it", "its deletion")
+        deletion = becomes(_of_kind(changes, "lb.delete"), "the next pass deletes it", "its deletion")
         return f"{going}, and load balancer {wish.present.id} goes with it; {deletion}"
-    release = fate(_of_kind(changes, "service.release"), "the next pass releases it", "its release")
+    release = becomes(_of_kind(changes, "service.release"), "the next pass releases it", "its release")
     return f"{going}, and has no load balancer; {release}"
 
 

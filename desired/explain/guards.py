@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from desired.guards.absence_proof import servers_presumed_gone
 from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.facts import Facts, Finding
+from desired.guards.facts import Facts, GuardResult
 from desired.guards.history import QUOTA
 from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
 from desired.guards.other_controllers import RULE as OTHER_CONTROLLER
@@ -16,7 +16,7 @@ from desired.load_balancers.switch import SWITCH
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING
-from desired.nodes.desired import departing_node
+from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
 from desired.plan.change import Change, Hold, Verdict
 from desired.plan.kinds import Verb
@@ -87,7 +87,7 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
     """What each rule would say if the Node's server were gone and its kubelet fell silent; empty for a Node whose
     deletion was asked for already."""
     silent = _silent(node, snapshot)
-    departing, _ = departing_node(silent, Gone(server_id), settings)
+    departing, _ = orphaned_node(silent, Gone(server_id), settings)
     if departing is None:
         return ()
     nodes = replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: silent})
@@ -113,7 +113,7 @@ def _anything(_change: Change) -> bool:
     return True
 
 
-def _word(finding: Finding, holds: Collection[Hold]) -> Word:
+def _word(finding: GuardResult, holds: Collection[Hold]) -> Word:
     """A finding as a word. Whether its hold was approved only the judged plan knows."""
     same = (hold for hold in holds if hold.rule == finding.rule and set(hold.keys) == set(finding.keys))
     hold = next(same, None)

@@ -8,21 +8,26 @@ cannot differ from what a pass does.
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.annotations.warnings import Remark
-from desired.explanation.balancer import FoundBalancer, balancer_of, explain_balancer
-from desired.explanation.certificates import CertificateFact, explain_certificates
-from desired.explanation.fact import Fact
-from desired.explanation.guards import Word, guard_words
-from desired.explanation.listeners import ListenerFact, explain_listeners
-from desired.explanation.members import MemberFact, explain_members
-from desired.explanation.options import OptionFact, explain_options, explain_remarks
-from desired.explanation.pending import Wait, explain_pending
-from desired.explanation.published import explain_conditions_of, explain_status
-from desired.explanation.service_stage import ServiceStage, stage_of_service, why_in_stage, why_undecided
+from desired.annotations.warnings import AnnotationWarning
+from desired.explain.certificates import CertificateFact, explain_certificates
+from desired.explain.fact import Fact
+from desired.explain.guards import Word, guard_words
+from desired.explain.listeners import ListenerFact, explain_listeners
+from desired.explain.load_balancer import (
+    FoundBalancer,
+    explain_balancer,
+    explain_conditions_of,
+    explain_status,
+    found_balancer,
+)
+from desired.explain.members import MemberFact, explain_members
+from desired.explain.options import OptionFact, explain_options, explain_remarks
+from desired.explain.pending import Wait, explain_pending
+from desired.explain.service_stage import ServiceStage, stage_of_service, why_in_stage, why_undecided
 from desired.guards.anchor import Anchor, anchor_of_cloud
 from desired.guards.facts import Facts
 from desired.guards.judge import conditions_of, restrict
-from desired.load_balancers.desired import Serving
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ownership import former_by_name, left_behind, owner_of
 from desired.load_balancers.release import due_of, shown_time
 from desired.model.service import Service
@@ -42,7 +47,7 @@ class ServiceExplanation:
     balancer: FoundBalancer
     options: tuple[OptionFact, ...]
     """Every annotation of the table; nothing for a Service of which none counts."""
-    remarks: tuple[Remark, ...]
+    remarks: tuple[AnnotationWarning, ...]
     """What else is odd about its annotations and spec."""
     targets: tuple[MemberFact, ...]
     listeners: tuple[ListenerFact, ...]
@@ -69,10 +74,10 @@ def explain_service(service: Service, snapshot: Snapshot, settings: Settings, pl
     roots = (service.key, service.balancer_key, f"certificate/{service.id}")
     part = restrict(plan, roots, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
-    balancer = balancer_of(wish, snapshot)
+    balancer = found_balancer(wish, snapshot)
     words = guard_words(service.key, facts, part.holds)
     said = explain_remarks(wish, settings)
-    conditions = conditions_of(service.key, changes, facts) if isinstance(wish, Serving) else ()
+    conditions = conditions_of(service.key, changes, facts) if isinstance(wish, DesiredLoadBalancer) else ()
     return ServiceExplanation(
         key=service.key,
         stage=stage_of_service(service, wish),

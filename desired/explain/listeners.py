@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.warnings import Remark
-from desired.explanation.fate import if_withheld
-from desired.load_balancers.desired import Serving
+from desired.annotations.warnings import AnnotationWarning
+from desired.explain.fact import if_withheld
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.ownership import Contested, Foreign
-from desired.load_balancers.release import Leaving
+from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Listener, LoadBalancer
 from desired.plan.change import Change, Note
 from desired.plan.kinds import Verb
@@ -34,22 +34,22 @@ class ListenerFact:
 
 
 def explain_listeners(
-    wish: Serving | Leaving | None,
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None,
     balancer: CloudBalancer | None,
     changes: Collection[Change],
-    remarks: Collection[Remark],
+    remarks: Collection[AnnotationWarning],
     notes: Collection[Note],
 ) -> tuple[ListenerFact, ...]:
     """Each port that the Service or its load balancer has, by number. ``remarks`` and ``notes`` are on the Service."""
     there = balancer.spec.listeners if balancer else {}
     facts: list[ListenerFact] = []
     match wish:
-        case Serving():
+        case DesiredLoadBalancer():
             ports = wish.service.claim.ports
             tcp = {port.port for port in ports if port.protocol == "TCP"}
             rows = _Listeners(wish, there, changes, notes)
             facts = [*(rows.of(port) for port in tcp | there.keys()), *_unbalanced(ports, remarks)]
-        case Leaving():
+        case LoadBalancerRelease():
             facts = [_going(listener, goes=wish.retained is None) for listener in there.values()]
     return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
 
@@ -70,7 +70,7 @@ def shown_listener(listener: Listener) -> str:
 class _Listeners:
     """What is there, and what is planned."""
 
-    wish: Serving
+    wish: DesiredLoadBalancer
     there: Mapping[int, Listener]
     changes: Collection[Change]
     notes: Collection[Note]
@@ -114,7 +114,7 @@ class _Listeners:
         return "as the Service asks" if before else as_is
 
 
-def _unbalanced(ports: Collection[ClaimedPort], remarks: Collection[Remark]) -> Iterator[ListenerFact]:
+def _unbalanced(ports: Collection[ClaimedPort], remarks: Collection[AnnotationWarning]) -> Iterator[ListenerFact]:
     """Ports of protocols that Hetzner does not balance (PORT-2)."""
     said = {remark.key: remark.text for remark in remarks}
     for index, port in enumerate(ports):

@@ -5,18 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
-from desired.explanation.fact import Fact, Rule
-from desired.explanation.fate import if_withheld
-from desired.explanation.stage import Stage, why_left
+from desired.explain.fact import Fact, Rule, if_withheld
+from desired.explain.stage import Stage, why_left
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Plan
-from desired.routes.actions import GOING, Decided, Fate
-from desired.routes.claims import UNDECIDED, Claim, Standing
+from desired.routes.actions import GOING, RouteAction, RouteDecision
+from desired.routes.claims import UNDECIDED, RouteClaim, RouteStatus
 from desired.routes.conditions import condition_of
 from desired.routes.desired import DesiredRoutes
-from desired.routes.endpoints import Place
+from desired.routes.endpoints import NodeEndpoint
 from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
 from desired.section import Absent, Unknown
 
@@ -27,9 +26,9 @@ class RouteFact:
 
     destination: str
     """As routes have it; as the Node has it, where that is no range."""
-    standing: Standing | None
+    standing: RouteStatus | None
     """None for what is no pod CIDR of the Node, or none that a route could lead to."""
-    fate: Fate | None
+    action: RouteAction | None
     """What becomes of the route that is there; None when there is none."""
     value: IPv4Address | None
     """The gateway of the route that is there."""
@@ -63,13 +62,13 @@ def explain_routes(
     there = condition_of(node)
     if not settings.routes and not (there and there.is_ours):
         return None
-    place = next((place for place in desired.places if place.node.name == node.name), None)
-    if desired.network is None or place is None:
+    endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
+    if desired.network is None or endpoint is None:
         return NodeRoutes((), _why_nothing(snapshot, settings))
-    routes = _Routes(place, desired, plan.by_key, desired.network.id)
+    routes = _Routes(endpoint, desired, plan.by_key, desired.network.id)
     section = snapshot.routes
     used = section.total if section is not None and section.complete else None
-    why = place.why if not place.is_ours else "" if node.pod_cidrs else "the Node has no pod CIDR yet"
+    why = endpoint.why if not endpoint.is_ours else "" if node.pod_cidrs else "the Node has no pod CIDR yet"
     facts = (*routes.to_pods(), *routes.besides())
     return NodeRoutes(facts, why, desired.network.id, used, settings.cluster_cidr, desired.mismatch)
 
@@ -85,12 +84,12 @@ def explain_network_condition(
         later = "; written once the routes are there" if wanted.after and change else ""
         why = wanted.why + later + (if_withheld(change) if change else "")
         return Fact(CONDITION_NETWORK, value, _shown(wanted.condition), Rule.ROUTES, why)
-    place = next((place for place in desired.places if place.node.name == node.name), None)
-    if there is None and place is not None and place.is_ours:
-        source = f"not written: {_why_undecided(place, desired)}"
+    endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
+    if there is None and endpoint is not None and endpoint.is_ours:
+        source = f"not written: {_why_undecided(endpoint, desired)}"
     elif there is not None and there.is_ours:
         why = why_left(stage, Controller.ROUTE, settings) or _why_nothing(snapshot, settings)
-        source = f"stays as it is: {_why_undecided(place, desired) if place else why}"
+        source = f"stays as it is: {_why_undecided(endpoint, desired) if endpoint else why}"
     else:
         return None
     return Fact(CONDITION_NETWORK, value, value, Rule.UNTOUCHED, source)
@@ -117,35 +116,35 @@ def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
     return "the routes of the network were not read"
 
 
-def _why_undecided(place: Place, desired: DesiredRoutes) -> str:
+def _why_undecided(endpoint: NodeEndpoint, desired: DesiredRoutes) -> str:
     """Why nothing is said of the Node's network."""
-    waiting = (claim.why for claim in _claims(place, desired).values() if claim.standing in UNDECIDED)
+    waiting = (claim.why for claim in _claims(endpoint, desired).values() if claim.standing in UNDECIDED)
     bare = "the Node has no pod CIDR yet"
-    if place.node.pod_cidrs:
+    if endpoint.node.pod_cidrs:
         bare = "its pods have IPv6 addresses alone, for which there are no routes"
-    return place.why or next(waiting, bare)
+    return endpoint.why or next(waiting, bare)
 
 
-def _claims(place: Place, desired: DesiredRoutes) -> Mapping[IPv4Network, Claim]:
-    return {claim.destination: claim for claim in desired.claims if claim.place.node.name == place.node.name}
+def _claims(endpoint: NodeEndpoint, desired: DesiredRoutes) -> Mapping[IPv4Network, RouteClaim]:
+    return {claim.destination: claim for claim in desired.claims if claim.endpoint.node.name == endpoint.node.name}
 
 
 @dataclass(frozen=True, slots=True)
 class _Routes:
     """What is there, and what is planned."""
 
-    place: Place
+    endpoint: NodeEndpoint
     desired: DesiredRoutes
     changes: Mapping[str, Change]
     network_id: int
 
     def to_pods(self) -> Iterator[RouteFact]:
-        claims = _claims(self.place, self.desired)
-        for cidr in dict.fromkeys(parse_pod_cidr(text) or text for text in self.place.node.pod_cidrs):
+        claims = _claims(self.endpoint, self.desired)
+        for cidr in dict.fromkeys(parse_pod_cidr(text) or text for text in self.endpoint.node.pod_cidrs):
             match cidr:
                 case str():
                     why = f"pod CIDR {cidr!r} is no range, and gets no route"
-                    yield RouteFact(cidr, Standing.UNROUTABLE, None, None, None, why)
+                    yield RouteFact(cidr, RouteStatus.UNROUTABLE, None, None, None, why)
                 case IPv4Network() as destination:
                     yield self._to_pod_cidr(destination, claims.get(destination))
                 case IPv6Network():
@@ -153,30 +152,30 @@ class _Routes:
                     yield RouteFact(str(cidr), None, None, None, None, why)
 
     def besides(self) -> Iterator[RouteFact]:
-        own = destinations_of(self.place.node)
-        addresses = (*self.place.addresses, *self.place.aliases)
+        own = destinations_of(self.endpoint.node)
+        addresses = (*self.endpoint.addresses, *self.endpoint.aliases)
         for destination, decided in self.desired.decided.items():
             if destination not in own and decided.route.gateway in addresses:
                 yield self._fact(destination, None, self._why_besides(decided))
 
-    def _to_pod_cidr(self, destination: IPv4Network, claim: Claim | None) -> RouteFact:
+    def _to_pod_cidr(self, destination: IPv4Network, claim: RouteClaim | None) -> RouteFact:
         if claim is None:
-            return self._fact(destination, None, f"left alone: {self.place.why}")
+            return self._fact(destination, None, f"left alone: {self.endpoint.why}")
         why = claim.why
         found = self.desired.decided.get(destination)
-        if found is not None and found.fate in GOING:
+        if found is not None and found.action in GOING:
             why += f", and the route goes: {found.why}"
-        if claim.standing is Standing.MISSING and claim.after:
+        if claim.standing is RouteStatus.MISSING and claim.after:
             why += f"; comes once the route to {', '.join(map(str, claim.after))} is gone"
         return self._fact(destination, claim, why)
 
-    def _why_besides(self, decided: Decided) -> str:
-        names = [c.place.node.name for c in self.desired.claims if c.destination == decided.route.destination]
-        if decided.fate is Fate.CLAIMED and names:
+    def _why_besides(self, decided: RouteDecision) -> str:
+        names = [c.endpoint.node.name for c in self.desired.claims if c.destination == decided.route.destination]
+        if decided.action is RouteAction.CLAIMED and names:
             return f"the pods are those of Node {', '.join(names)}, which decides on the route"
-        return decided.why if decided.fate in GOING else f"left alone: {decided.why}"
+        return decided.why if decided.action in GOING else f"left alone: {decided.why}"
 
-    def _fact(self, destination: IPv4Network, claim: Claim | None, why: str) -> RouteFact:
+    def _fact(self, destination: IPv4Network, claim: RouteClaim | None, why: str) -> RouteFact:
         found = self.desired.decided.get(destination)
         value = found.route.gateway if found else None
         change = self.changes.get(route_key(self.network_id, destination))
@@ -185,4 +184,4 @@ class _Routes:
             wanted = change.after if isinstance(change.after, IPv4Address) else None
             why += if_withheld(change)
         standing = claim.standing if claim else None
-        return RouteFact(str(destination), standing, found.fate if found else None, value, wanted, why)
+        return RouteFact(str(destination), standing, found.action if found else None, value, wanted, why)
