@@ -1,1 +1,1 @@
-"""The hands: one module per kind of object, and ``clients`` with the only HTTP in the product."""
+"""Actuators: one module for each kind of object, and ``http`` with the only HTTP in the product."""

@@ -1,7 +1,7 @@
-"""Carries out the allowed changes of a plan: side by side, but for those that share an object or wait for each other.
+"""Application of the allowed changes of a plan: in parallel, unless they share an object or depend on each other.
 
-A change begins when all that it depends on or follows has ended, and so has what is before it in its lanes. A failure
-stays with its change and what depends on it.
+A change begins when everything that it depends on or follows has ended, and so has what is before it in its locks. A
+failure stays with its change and what depends on it.
 """
 
 import logging
@@ -18,7 +18,7 @@ from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pendi
 from desired.guards.history import narrow_scope_of, scope_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from desired.plan.kinds import Api
+from desired.plan.kinds import KINDS, Api
 from desired.plan.ordering import not_preemptible, predecessors
 
 _log = logging.getLogger("hcloud-reconciler.apply")
@@ -27,13 +27,13 @@ Actuator = Callable[[Change, Snapshot], None]
 """Carries out one change of one kind, planned from that snapshot. Raises an ApiError when it could not."""
 
 PARALLEL_LANES: Mapping[Api, int] = {Api.KUBERNETES: 16, Api.HETZNER: 24}
-"""Changes at once to each of the two APIs: enough to hide the latency of a hundred joining Nodes, few enough for a
-small API server. Each API has threads of its own, so that no Node waits while load balancers take as many as may be;
-those of Hetzner mostly wait for actions, and more than a project's quota of load balancers would have nothing to do."""
+"""Maximum number of changes at the same time to each API: enough to hide the latency of a hundred joining Nodes, few
+enough for a small API server. Each API has its own threads, so that no Node waits for load balancers. Changes at
+Hetzner mostly wait for actions, and a project's quota of load balancers keeps no more threads busy."""
 
 BUSY_AGAIN_S = 10.0
-"""When an object is worth another try that stayed busy through all of them: whatever runs on it takes longer than
-usual, and the next round of the same pass would find it so (hetzner-api 5)."""
+"""When to try an object again that stayed busy through all attempts: whatever runs on it takes longer than usual (about
+10 s for an attachment to a network), and the next round of the same pass would find it busy still."""
 
 
 _HIGHER_LIMIT = "ask Hetzner for a higher limit"
@@ -49,15 +49,16 @@ def apply(
     yields: Callable[[Change, bool], bool] = lambda _change, _alone: False,
     barred: Mapping[str, str] | None = None,
 ) -> Mapping[str, Outcome]:
-    """Key → outcome of each change. ``done`` is called as each one ends, from this thread.
+    """Carry out the changes and return the outcome of each by its key. ``done`` is called from this thread as each one
+    ends.
 
-    ``stop`` is looked at between changes: what was not begun by then is Skipped. ``yields`` is asked before each change
-    of those that give way, but for the first, whether it does. It is told whether all that is urgent has ended.
-    ``barred`` has scopes that Hetzner has refused before, and with what: of these, and of those that it refuses
-    meanwhile, nothing more is begun.
+    ``stop`` is checked between changes: what has not begun by then is Skipped. ``yields`` is asked before each
+    preemptible change, except for the first, whether it gives way; it is told whether every change with priority has
+    ended. ``barred`` has the scopes that Hetzner has refused before, and with what: of these, and of those that it
+    refuses meanwhile, nothing more is begun.
 
     Raises KeyError for a kind without an actuator, and ValueError for changes that wait for each other in a circle,
-    before anything is written: the plan and the hands do not fit together.
+    before anything is written: the plan and the actuators do not fit together.
     """
     by_key = {change.key: change for change in changes}
     for change in changes:
@@ -65,7 +66,7 @@ def apply(
     waiting = TopologicalSorter(predecessors(changes))
     waiting.prepare()
     pressing = set(not_preemptible(changes))
-    has_begun = False  # one of those that give way: each call gets a step on with them, however often it is woken
+    has_begun = False  # a preemptible change: each call gets a step on with them, however often it is woken
     outcomes: dict[str, Outcome] = {}
     refused = dict(barred or {})  # written by several threads, a key at a time
     ended: SimpleQueue[tuple[Change, Future[Outcome]]] = SimpleQueue()
@@ -102,7 +103,7 @@ def _ended_with(outcome: Outcome) -> "Future[Outcome]":
 
 
 def _missing(change: Change, outcomes: Mapping[str, Outcome]) -> Outcome | None:
-    """What becomes of a change that is not tried, as one that it depends on was not done. None when all were."""
+    """The outcome of a change that is not tried because one that it depends on was not done. None when all were."""
     undone = [key for key in change.depends_on if not isinstance(outcomes.get(key, Applied()), Applied)]
     return Skipped(f"comes after {undone[0]}, which was not done") if undone else None
 
@@ -144,3 +145,17 @@ def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
         _log.debug("internal error in %s", change.key, exc_info=True)
         return Failed(f"internal error, {type(error).__name__}: {error}")
     return Applied()
+
+
+def within_budget(actuators: Mapping[str, Actuator], begin_change: Callable[[], None]) -> Mapping[str, Actuator]:
+    """Wrap the actuators so that each asks ``begin_change`` before it begins a change at Hetzner. It raises OverBudget
+    when no calls are left."""
+    return {
+        kind: partial(_budgeted, begin_change, actuator) if KINDS[kind].writes_cloud else actuator
+        for kind, actuator in actuators.items()
+    }
+
+
+def _budgeted(begin_change: Callable[[], None], actuator: Actuator, change: Change, snapshot: Snapshot) -> None:
+    begin_change()
+    actuator(change, snapshot)

@@ -1,5 +1,4 @@
-"""Writes to the product's ConfigMap: a person approves a hold, a pass uses the approval up, a cluster remembers its
-project."""
+"""Writes to the product's ConfigMap: the approval of a hold, its use, and what the cluster remembers of its project."""
 
 from datetime import datetime
 
@@ -39,13 +38,13 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
 
 
 def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: datetime) -> None:
-    """Make ``approval`` void before what it lets through is applied: it counts once, whatever happens next."""
+    """Mark ``approval`` as used before what it lets through is applied: it counts once, whatever happens next."""
     key, value = format_approval(approval.used(now))
     writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", {"data": {key: value}})
 
 
 def remember(writer: KubernetesWriter, namespace: str, remembered: Remembered, cluster_uid: str) -> None:
-    """Keep what a cluster knows of its project; what else is in the ConfigMap stays. Raises NotFound when there is no
-    ConfigMap, as making one takes a right that nothing else needs, and other ApiErrors."""
+    """Write what a cluster remembers of its project; what else is in the ConfigMap stays. Raises NotFound when there is
+    no ConfigMap, as creating one takes a right that nothing else needs, and other ApiErrors."""
     patch = {"data": {KEY: format_remembered(remembered, cluster_uid)}}
     writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", patch)

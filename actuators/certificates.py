@@ -1,4 +1,4 @@
-"""Asking Hetzner for a certificate that it gets issued."""
+"""Creation of managed certificates."""
 
 from urllib.parse import urlencode
 
@@ -21,11 +21,11 @@ class _Certificates(msgspec.Struct):
 
 
 def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Ask for the certificate of ``after``; its issuance takes minutes and is not waited for. Raises an ApiError,
-    Conflict when its name is taken.
+    """Request the managed certificate of ``after``; its issuance takes minutes and is not waited for. Raises an
+    ApiError, Conflict when its name is taken.
 
-    A request of which nothing is known is sent once more only when the Service has no certificate of that name: who
-    asks too often gets none from the authority (hetzner-api 9).
+    If it is not known whether the request was carried out, it is sent once more only when the Service has no
+    certificate of that name: Let's Encrypt limits how often the same certificate is issued.
     """
     match change.before, change.after:
         case None, ManagedCertificate() as wish:

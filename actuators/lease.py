@@ -1,4 +1,4 @@
-"""The Lease by which one of several processes leads (coordination.k8s.io/v1): how it is read and written.
+"""Reads and writes of the Lease for leader election (coordination.k8s.io/v1).
 
 Who may take it, and when, is decided in ``reconciler.leader_election``.
 """
@@ -15,14 +15,15 @@ from actuators.http.kubernetes import Answer, KubernetesReader, KubernetesWriter
 NOBODY = ""
 """The holder of a Lease that was given back."""
 _MOST = 2**31 - 1
-"""What the API server's numbers hold."""
+"""The largest number that the API server accepts (int32)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseClaim:
-    """What a Lease says of its holder. Two claims that are equal mean that it was not renewed in between.
+    """The claim of a Lease's holder. Two equal claims mean that it was not renewed in between.
 
-    Times are texts: they are compared and shown, never reckoned with, as no two machines have the same clock.
+    Times are texts: they are compared and shown, and never used in calculations, as no two machines have the same
+    clock.
     """
 
     holder: str | None

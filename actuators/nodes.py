@@ -1,5 +1,5 @@
-"""Writes to Nodes: one function for each kind of change that concerns them. All raise ApiErrors, Conflict when the
-Node has moved on since it was observed: then the change is planned again and never sent again."""
+"""Writes to Nodes: one function for each kind of change that concerns them. All raise ApiErrors, Conflict when the Node
+has changed since it was observed: then the change is planned again and never sent again."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -40,11 +40,10 @@ class _Alive(msgspec.Struct):
 
 
 def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Make the joining Node of ``change`` what its ``after`` says.
+    """Initialize the joining Node of ``change`` as its ``after`` says.
 
-    Addresses go first and the taint goes last, so that no pod is ever scheduled to a Node without addresses
-    (nodes-and-routes W-12). The second write carries the version that the first one answered: a kubelet that writes
-    in between makes it a conflict.
+    Addresses go first and the taint goes last, so that no pod is ever scheduled to a Node without addresses. The second
+    write carries the version that the first one answered: a kubelet that writes in between makes it a conflict.
     """
     match change.before, change.after:
         case NodeIdentity() as before, NodeIdentity() as after:
@@ -93,7 +92,8 @@ def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Sna
 
 
 def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
-    """Give the Node the condition ``NetworkUnavailable`` of ``after``; None takes it away (nodes-and-routes 6.6, W-32).
+    """Give the Node the condition ``NetworkUnavailable`` of ``after``; None removes it, as when routes are switched
+    off.
 
     The patch is a strategic one: conditions are merged by type, so that the kubelet's stay byte for byte, and the uid
     is enough. A time that the patch does not name stays, too, as long as the status does. A Node that has gone while
@@ -117,11 +117,11 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
 def delete(
     writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, change: Change, snapshot: Snapshot
 ) -> None:
-    """Delete the Node, if now, too, its server is not there and its kubelet does not report.
+    """Delete the Node, if its server is still absent and its kubelet still does not report.
 
-    Broken when the server is there, Conflict when the kubelet reports. The deletion itself carries uid and version, so
-    that it never hits a Node that has registered under the same name since (nodes-and-routes W-3, W-23). A Node that
-    is gone already is done.
+    Raises Broken when the server exists, Conflict when the kubelet reports. The deletion itself carries uid and
+    version, so that it never hits a Node that has registered under the same name since. Done when the Node is gone
+    already.
     """
     match change.before:
         case LostNode(proof=proof):
@@ -154,7 +154,7 @@ def _require_silence(answer: Answer, node: Node) -> None:
 
 
 def _node(change: Change, snapshot: Snapshot) -> Node:
-    """The Node of ``change`` as it was observed. Raises KeyError for a change that was planned from another world."""
+    """The Node of ``change`` as observed. Raises KeyError for a change that was planned from another snapshot."""
     return snapshot.nodes.items[change.owner.removeprefix("node/")]
 
 
@@ -168,12 +168,12 @@ def _write_addresses(writer: KubernetesWriter, node: Node, addresses: tuple[Node
 
 
 def _label_patch(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str | None]:
-    """What a merge patch has to say of the labels: a key with null goes away."""
+    """The merge patch of the labels: a key with null is removed."""
     return {**dict.fromkeys(before.keys() - after.keys()), **after}
 
 
 def _precondition(node: Node, version: str) -> dict[str, Any]:
-    """The Node is the one that was observed, and as it was observed."""
+    """Metadata that makes a write fail unless the Node is the one that was observed, in the same version."""
     return {"uid": node.uid, "resourceVersion": version}
 
 

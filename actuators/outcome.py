@@ -1,4 +1,12 @@
-"""What an actuator says of a change that it cannot have been given on purpose."""
+"""Outcomes of changes: how an actuator's attempt ended.
+
+| Outcome | Meaning |
+|---|---|
+| Applied | every write was accepted |
+| Pending | not done, nothing is wrong; planned again after a time |
+| Skipped | not tried: what it depends on was not done, or the run was stopped |
+| Failed | tried and refused |
+"""
 
 from dataclasses import dataclass
 
@@ -6,7 +14,7 @@ from desired.plan.change import Change, State
 
 
 def unexpected_change(change: Change) -> TypeError:
-    """The error for a change whose sides are not of its kind: a bug of ours."""
+    """The error for a change whose sides are not of its kind, which is a bug."""
     return TypeError(f"{change.key}: {change.kind} from {_type(change.before)} to {_type(change.after)}")
 
 
@@ -15,7 +23,7 @@ def _type(side: State | None) -> str:
 
 
 STOPPED = "stopped before it began, by a signal or the deadline of --once"
-"""Why a change was skipped that there was no time for."""
+"""Why a change was skipped that was not begun in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ class Pending:
 
 
 GAVE_WAY = Pending("gives way to what is more urgent, and goes on after it")
-"""What is said of a change of a long series that was stopped for something else. Nothing is wrong with it."""
+"""The outcome of a preemptible change that gave way to a more urgent one. Nothing is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Routes of a private network: adding one, removing one, and letting one lead elsewhere (W-10 of nodes-and-routes).
+"""Writes to the routes of a private network: create, delete, and replace with another gateway.
 
-Hetzner takes a destination once and knows no change of its gateway: another one means to remove and to add. Every
-action locks the network, so that the order of these is the lane's business.
+Hetzner accepts a destination once and cannot change its gateway: a replacement is a removal and an addition. Every
+action locks the network; the network's lock in the plan keeps them one after another.
 """
 
 import logging
@@ -63,12 +63,12 @@ def delete(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
 
 
 def replace(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
-    """Let the route lead to the gateway of ``after``; one that does so already is done, and it is a Conflict when it
-    leads to a third one by now.
+    """Let the route lead to the gateway of ``after``; done when it does so already, a Conflict when it leads to a third
+    one by now.
 
-    Nothing but the two actions happens between the removal and the addition, as nobody reaches the destination then.
-    When the addition is refused, the old route is put back, and the refusal raised. What may work in a moment is left
-    to the next plan, which adds what is missing. Raises an ApiError: NotFound when the network is gone.
+    Nothing happens between the removal and the addition, as the destination is unreachable then. When the addition is
+    refused, the old route is put back, and the refusal raised. After a transient error the next plan adds what is
+    missing. Raises an ApiError: NotFound when the network is gone.
     """
     match change.before, change.after:
         case IPv4Address() as before, IPv4Address() as after:
@@ -109,8 +109,8 @@ def _add(writers: Writers, network_id: int, route: Route) -> None:
 
 
 def _remove(writers: Writers, network_id: int, route: Route) -> IPv4Address | None:
-    """Remove the route, unless it is gone already. Both its halves have to match, so that one that was changed stays
-    (hetzner-api 6): then this is the gateway it has by now, and None otherwise."""
+    """Remove the route, unless it is gone already. Hetzner wants both destination and gateway to match, so that a route
+    that was changed stays: then this is the gateway it has by now, and None otherwise."""
 
     def happened() -> bool:
         return _gateway_now(writers, network_id, route) != route.gateway
@@ -135,7 +135,7 @@ def _put_back(writers: Writers, network_id: int, route: Route) -> None:
 
 
 def _gateway_now(writers: Writers, network_id: int, route: Route) -> IPv4Address | None:
-    """Where the destination of the route leads at this moment; None when it leads nowhere. Raises an ApiError."""
+    """The present gateway of the route's destination; None when there is none. Raises an ApiError."""
     body = writers.reader.get(f"/networks/{network_id}")
     try:
         routes = decoder(_One).decode(body).network.routes

@@ -1,7 +1,7 @@
-"""Writes to Services, all through their status: claiming one, publishing addresses, letting go of it.
+"""Writes to Services, all through the ``status`` subresource: claim, publish addresses, release.
 
-All raise ApiErrors, Conflict when the Service has moved on since it was observed: then the change is planned again and
-never sent again. The spec is never written (SVC-6).
+All raise ApiErrors, Conflict when the Service has changed since it was observed: then the change is planned again and
+never sent again. The spec is never written.
 """
 
 from collections.abc import Collection
@@ -69,12 +69,12 @@ def _claim(writer: KubernetesWriter, service: Service) -> None:
 
 
 def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: Change, snapshot: Snapshot) -> None:
-    """Make sure that a Service which is to take a load balancer over is there, and that no Service is its owner:
-    the list that was observed may be of an earlier time, and the load balancer another one's by now.
+    """Check that a Service which is to adopt a load balancer exists, and that the load balancer's owner does not: the
+    observed list may be old, and the load balancer another Service's by now.
 
     The Service is claimed once more, which changes nothing and names its UID; the owner, of which only the UID is
-    known, is looked for in a second list. Raises Conflict when the Service has gone or its owner lives, and an ApiError
-    when it cannot be said.
+    known, is looked for in a second list. Raises Conflict when the Service is gone or the owner exists, and an ApiError
+    when it cannot be told.
     """
     service = service_of(change, snapshot)
     try:
@@ -90,11 +90,10 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
 
 
 def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
-    """Publish the addresses of ``after``, and what else rides on the change.
+    """Publish the addresses of ``after``, and the conditions that the change carries.
 
-    Addresses that people may know are not given up for others because of a list alone, which may be of an earlier time:
-    the load balancer that has the others is looked at once more, and a Conflict raised when it is not the Service's, or
-    is not where it was.
+    Published addresses are not given up for others because of a list alone, which may be old: the load balancer that
+    has the others is read once more, and a Conflict raised when it is not the Service's, or has moved.
 
     The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
     merged by type, so that those of others are kept as they are. The version makes it a Conflict when anybody has
@@ -134,14 +133,14 @@ def write_conditions(writer: KubernetesWriter, service: Service, conditions: Col
 
 
 def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
-    """Take our finalizer, all addresses and our conditions off the Service; with the last finalizer it may vanish. One
-    that is gone is done.
+    """Take our finalizer, all addresses and our conditions off the Service; with the last finalizer it may vanish. Done
+    when it is gone.
 
-    Where no load balancer is deleted or let go before it, that there is none is looked up once more: nobody would let
-    go of it any more. Raises Conflict when there is one.
+    Where no load balancer is deleted or released before it, one is looked up once more: nobody would release it any
+    more. Raises Conflict when there is one.
 
     The patch is a strategic one: what others have put beside ours is not named in it, and stays byte for byte. The
-    version makes it a Conflict when anybody has written in between (SVC-5).
+    version makes it a Conflict when anybody has written in between.
     """
     match change.before:
         case Claimed():
@@ -166,7 +165,8 @@ def _path(service: Service) -> str:
 
 
 def _as_observed(service: Service) -> dict[str, Any]:
-    """The Service is the one that was observed, and as it was observed."""
+    """Metadata that makes a write fail unless the Service is the one that was observed, in the version that was
+    observed."""
     return {"uid": service.uid, "resourceVersion": service.resource_version}
 
 

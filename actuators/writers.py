@@ -1,4 +1,4 @@
-"""What the actuators of Hetzner's objects work with."""
+"""Clients for the actuators of Hetzner objects."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Writers:
         """Have something done that must not be done twice, and wait for its end. Raises an ApiError.
 
         When nothing is known of a try, ``happened`` looks whether it was carried out before it is sent once more: the
-        answer may have been lost on its way (hetzner-api 5).
+        answer may have been lost on its way.
         """
         asked_at = self.actions.now
         try:

@@ -1,4 +1,4 @@
-"""The planner: what should exist, assembled from the rules of each kind of object, against what is there."""
+"""Planner: computes the desired state from the rules of each kind of object, and the changes that lead to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,11 +24,11 @@ from desired.section import Present
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """Everything that should be there, by name, and what a person should know of what is left alone."""
+    """The desired state of everything, by name, and notes on what is left alone."""
 
     nodes: Mapping[str, DesiredNode]
     services: Mapping[str, DesiredLoadBalancer | LoadBalancerRelease] = field(default_factory=dict)
-    """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to let go of one."""
+    """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to release one."""
     partings: tuple[PendingDeletion, ...] = ()
     """Load balancers in their undo window, and past it, that no Service wants back."""
     routes: DesiredRoutes = field(default_factory=DesiredRoutes)
@@ -36,7 +36,7 @@ class DesiredState:
 
 
 def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
-    """The desired state of the whole world. Pure: the snapshot and the settings decide alone."""
+    """The desired state. Pure: it depends on the snapshot and the settings alone."""
     notes = _notes_on_identity(snapshot)
     nodes: Mapping[str, DesiredNode] = {}
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
@@ -49,7 +49,7 @@ def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
-    """A cluster without a known identity may own nothing in the cloud: worth a word before it matters."""
+    """A note when the cluster's identity is unknown: then it may own nothing in the cloud."""
     if isinstance(snapshot.cluster_uid, Present):
         return ()
     why = f"the cluster's identity could not be read, so nothing is written to Hetzner: {snapshot.cluster_uid.why}"
@@ -57,7 +57,7 @@ def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
 
 
 def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
-    """The plan that would make the world of ``snapshot`` the ``desired`` one. No verdicts yet: guards come after."""
+    """The plan that would turn the state of ``snapshot`` into the ``desired`` one. Guards come later."""
     changes = [
         change
         for name, wanted in desired.nodes.items()
@@ -74,7 +74,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """A Node is deleted only after its server was tried to be taken out of the load balancers (design section 4)."""
+    """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried."""
     removals: dict[int, list[str]] = {}
     for change in changes:
         if change.kind == "lb.target" and change.verb is Verb.REMOVE and isinstance(change.before, ServerTarget):

@@ -1,4 +1,4 @@
-"""What was read of one kind of object, with its honesty: three-valued look-up, because unknown is not absent."""
+"""Sections: what was read of one kind of object, with a three-valued look-up, because unknown is not absent."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Present(Generic[V]):
-    """The object is there."""
+    """The object exists."""
 
     value: V
 
@@ -69,7 +69,7 @@ class Section(Generic[K, V]):
 
     @property
     def total(self) -> int:
-        """How many arrived, those that could not be read included: they take up room as well."""
+        """Number of objects that arrived, those that could not be read included: they take up room as well."""
         return len(self.items) + len(self.unreadable)
 
     def find(self, key: K) -> Present[V] | Absent | Unknown:

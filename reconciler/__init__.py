@@ -1,6 +1,6 @@
-"""The shell: reads the world, decides when to run a pass, talks to people.
+"""Runtime: reads both APIs, decides when to run a pass, and reports to people.
 
-Everything that computes what should be lives in ``desired``; everything that writes lives in ``actuators``.
+The desired state is computed in ``desired``; writes are made in ``actuators``.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""``python -m reconciler`` is ``reconcile``."""
+"""Entry point of ``python -m reconciler``, which is ``reconcile``."""
 
 import sys
 

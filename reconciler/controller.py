@@ -1,6 +1,6 @@
-"""The controller in the cluster: passes for as long as this process leads, and all that runs beside them.
+"""Controller in the cluster: passes for as long as this process leads, and everything that runs beside them.
 
-A run that ends by itself pays for nothing in here.
+A run that ends by itself does not import this.
 """
 
 import logging
@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actuators.budgeted import within_budget
+from actuators.apply import within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.errors import ApiError, Denied
 from desired.model.settings import Controller as Part
@@ -28,9 +28,8 @@ from reconciler.runtime import Connections, Runtime, permission_gaps
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.http_server import serve
 from reconciler.telemetry.logs import hide, pairs
-from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metrics import Metrics
-from reconciler.telemetry.pass_logger import PassLogger
+from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from reconciler.triggers.kinds import WatchedKind
 from reconciler.triggers.running import Triggers, watch_cluster
 from reconciler.wake import Wake
@@ -47,7 +46,8 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class RotatingToken:
-    """A token in a file. What cannot be read, or is no token, changes nothing: half a file is not a new secret."""
+    """A token in a file. A file that cannot be read, or holds no token, changes nothing: half a file is not a new
+    secret."""
 
     def __init__(self, path: Path, token: str, use: Callable[[str], object]) -> None:
         """``token`` is the one in use; ``use`` is given each new one."""
@@ -60,7 +60,7 @@ class RotatingToken:
         """Read the file; whether there is a new token in use now.
 
         To be called between passes alone: each pass then proves by what it sees of the project that the token is not
-        another project's before it writes with it (design section 6, ``project-anchor``).
+        another project's before it writes with it (``project-anchor``).
         """
         try:
             token = self._path.read_text("utf-8").strip()
@@ -88,7 +88,7 @@ class RotatingToken:
 
 
 class Pacing:
-    """How long to pause after each pass, by what it costs to read: what the last one sent that had nothing to do."""
+    """Pauses after passes, by what a pass costs to read: the requests of the last one that had nothing to do."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -103,7 +103,7 @@ class Pacing:
 
     @property
     def reads(self) -> int:
-        """Calls to Hetzner that it takes to look."""
+        """Calls to Hetzner that a reading takes."""
         return self._reads
 
     @property
@@ -117,7 +117,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Passes of a loop: what each does besides, for the next one and for those who watch."""
+    """Passes of a loop, and what each does for the next one and for observers."""
 
     run: Callable[[], Report]
     """A whole pass. It never raises."""
@@ -127,14 +127,14 @@ class Passes:
     history: History
     triggers: Triggers
     begins_to_watch: Callable[[], None]
-    """Only the first call does anything: who stands by has nothing to watch for."""
+    """Only the first call does anything: a standby has nothing to watch for."""
     metrics: Metrics | None
     token: RotatingToken | None
     budget: CallBudget
     """Of calls to Hetzner."""
 
     def __call__(self, why: str) -> tuple[Measured, Pace]:
-        """What the pass came to, and the pace after it."""
+        """The report of the pass, and the pace after it."""
         if self.token is not None:
             self.token.refresh()
         self.begins_to_watch()
@@ -159,7 +159,7 @@ class Passes:
 
 @contextmanager
 def _harmless(what: str) -> Iterator[None]:
-    """A bug in what goes along with passes is told of, and ends none."""
+    """Logs a bug in what accompanies passes, which ends none."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - nothing but the pass itself is worth a restart
@@ -177,7 +177,7 @@ def run_controller(
     guarded: Callable[[Callable[[], Report]], Report],
     publish: Callable[[Report], object],
 ) -> None:
-    """Passes until ``stop`` is set. ``guarded`` turns a bug of ours into a report, ``publish`` gets what is news.
+    """Run passes until ``stop`` is set. ``guarded`` turns a bug into a report, ``publish`` gets what is news.
 
     Raises ConfigurationError when probes cannot be served.
     """
@@ -232,8 +232,7 @@ def run_controller(
 
 
 def _name_gaps(config: Config, stop: threading.Event) -> None:
-    """Name each right that is missing, once. What cannot be asked for is asked again every minute, until ``stop`` is
-    set."""
+    """Log each missing permission once. What cannot be asked for is asked for every minute, until ``stop`` is set."""
     told: set[str] = set()
     with _harmless("permissions"):
         while not stop.is_set():
@@ -254,7 +253,7 @@ def _name_gaps(config: Config, stop: threading.Event) -> None:
 
 
 class Standby:
-    """Waits for the lead, and tells each time that it goes round whether another process has it."""
+    """Waits for the lead, and reports after each try whether another process has it."""
 
     def __init__(self, leader: Leadership, health: Health) -> None:
         self._leader = leader
@@ -275,7 +274,7 @@ class Standby:
 
 
 class _Rounds(threading.Event):
-    """A stop event of which each wait is heard."""
+    """A stop event that reports each wait."""
 
     def __init__(self, stop: threading.Event, heard: Callable[[], None]) -> None:
         super().__init__()

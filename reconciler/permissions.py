@@ -1,6 +1,7 @@
-"""What each mode has to be allowed to do in the cluster: asked at the start, as a missing right is noticed at night.
+"""Permissions in the cluster that each mode needs, and the check of them at the start, so that a missing one is noticed
+at once.
 
-The rights to write follow from the table of kinds.
+The permissions to write follow from the table of kinds.
 """
 
 import threading
@@ -18,7 +19,7 @@ from desired.plan.kinds import KINDS, Api
 
 @dataclass(frozen=True, slots=True, order=True)
 class Permission:
-    """One right, in the words of RBAC."""
+    """One permission, in the words of RBAC."""
 
     verb: str
     resource: str
@@ -39,7 +40,7 @@ _RIVALS = ("deployments", "daemonsets")
 
 
 def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) -> Mapping[Permission, tuple[str, ...]]:
-    """Right → what needs it, in a few words each. ``acts``: for more than a dry run; ``watches``: for a loop;
+    """Permission → what needs it, in a few words each. ``acts``: for more than a dry run; ``watches``: for a loop;
     ``lease``: the name of the Lease, None without one."""
     found: dict[Permission, list[str]] = {}
     for permission, use in (*_reads(settings), *_stands_by(settings, watches=watches, lease=lease)):
@@ -101,12 +102,12 @@ class _Review(msgspec.Struct):
 def missing_permissions(
     writer: KubernetesWriter, needed: Mapping[Permission, Sequence[str]], namespace: str, stop: threading.Event
 ) -> Iterator[str]:
-    """A line for each right that is missing, with what needs it and the remedy, in the order of ``needed``, as soon as
-    it is known: one is asked for after the other, beside a first pass that has more need of the API server, and none
-    once ``stop`` is set.
+    """A line for each missing permission, with what needs it and the remedy, in the order of ``needed``, as soon as it
+    is known: one is asked for after the other, beside a first pass that needs the API server more, and none once
+    ``stop`` is set.
 
-    ``namespace`` is the Lease's. A review changes nothing, whoever leads. Raises an ApiError when a right cannot be
-    asked for: then each of them shows when it is made use of.
+    ``namespace`` is the Lease's. A SelfSubjectAccessReview changes nothing. Raises an ApiError when a permission cannot
+    be asked for: then each shows when it is used.
     """
     for permission, uses in needed.items():
         if stop.is_set():
@@ -116,7 +117,8 @@ def missing_permissions(
 
 
 def _is_allowed(writer: KubernetesWriter, permission: Permission, namespace: str) -> bool:
-    """Raises an ApiError; an answer that is no review counts as one that allows, since only a no is worth a word."""
+    """Whether the API server grants the permission. Raises an ApiError; an answer that is no review counts as a grant,
+    since only a refusal is reported."""
     resource, _, part = permission.resource.partition("/")
     attributes = {
         "verb": permission.verb,

@@ -1,4 +1,4 @@
-"""What a run came to: the report of a pass, its one result, and the exit code (design section 7)."""
+"""Result of a run: the report of a pass, its one result, and the exit code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,11 +39,11 @@ _DETAILED = {
 
 
 _UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
-"""Notes on an object of which could not be told what it needs."""
+"""Notes on an object whose needs could not be determined."""
 _WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE})
-"""Notes on what nothing but a person mends."""
+"""Notes on what only a person can fix."""
 _FINDINGS = frozenset({NoteKind.ANCHOR, NoteKind.STUCK})
-"""Notes that are findings of their own, whatever is planned."""
+"""Notes that decide on the result, whatever is planned."""
 _CUT_OFF = frozenset({NoteKind.CLUSTER_CIDR, NoteKind.LIMIT})
 """Notes that on a Node, and there alone, say that no route leads to its pods until somebody acts."""
 _LOOKED_AFTER = ("node/", "service/", "load_balancer/", "route/")
@@ -86,7 +86,7 @@ class Report:
 
     @property
     def result(self) -> Result:
-        """The one word for what happened."""
+        """The result."""
         return compute_result(self)
 
     def outcomes(self, kind: type[Outcome]) -> tuple[Line, ...]:
@@ -96,7 +96,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What is said about one object, with the report of the plan that it is part of."""
+    """The explanation of one object, with the report of the plan that it is part of."""
 
     key: str
     report: Report
@@ -128,7 +128,7 @@ def compute_result(report: Report) -> Result:
 
 
 def is_incomplete(report: Report) -> bool:
-    """Whether something that a decision hangs on could not be read whole."""
+    """Whether something that a decision depends on is incomplete."""
     snapshot = report.snapshot
     if snapshot is None:
         return False
@@ -143,16 +143,16 @@ def is_incomplete(report: Report) -> bool:
 def _is_undecided(note: Note) -> bool:
     """Whether a Node, a Service, a load balancer or a route waits for something that could not be read.
 
-    Where the configured network is not there every Node waits for that, which is an error or the anchor's finding.
+    Where the configured network is missing every Node waits for that, which is an error or reported by the anchor.
     """
     return note.key.startswith(_LOOKED_AFTER) and note.kind in _UNDECIDED
 
 
 def needing_a_person(report: Report) -> tuple[str, ...]:
-    """Keys of the Nodes and Services that do not get what they ask for, or whose pods nobody reaches, until somebody
+    """Keys of the Nodes and Services that do not get what they ask for, or whose pods are unreachable, until somebody
     corrects them, sorted.
 
-    That is no difference that a pass could mend, so that the result may be ``no_changes``.
+    That is no difference that a pass could fix, so that the result may be ``no_changes``.
     """
     return tuple(sorted({note.key for note in report.notes if _needs_a_person(note)}))
 
@@ -190,5 +190,5 @@ def summary(report: Report) -> Mapping[str, int]:
 
 
 def approve_command(hold: Hold, flags: str) -> str:
-    """What a person types to let a hold pass; ``flags`` are those that name the cluster, if any were given."""
+    """The command that approves a hold; ``flags`` are those that name the cluster, if any were given."""
     return f"reconcile approve {hold.hash} {flags}".rstrip()

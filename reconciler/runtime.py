@@ -1,6 +1,6 @@
-"""Builds everything once: the only place that knows the concrete classes, and that decides whether a run may write.
+"""Construction of a run: the only module that knows the concrete classes, and that decides whether a run may write.
 
-In a dry run no object that is able to write is ever constructed, and both connections refuse everything but GET.
+In a dry run no object that is able to write is ever constructed, and both connections refuse every method but GET.
 """
 
 import threading
@@ -56,7 +56,7 @@ _USER_AGENT = f"{APPLICATION}/{__version__}"
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What a run has that may write. ``events`` has to be closed at the end, and then ``leader``."""
+    """The parts of a run that may write. ``events`` has to be closed at the end, and then ``leader``."""
 
     apply_context: ApplyContext
     events: EventSink
@@ -104,7 +104,7 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
 
 
 def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter) -> Memory:
-    """What lets the cluster remember its project, beside the Lease."""
+    """The memory of the cluster's project, beside the Lease."""
     return Memory(
         partial(observe_remembered, reader, config.lease_namespace),
         partial(remember, writer, config.lease_namespace),
@@ -114,8 +114,7 @@ def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kuber
 
 
 def leadership(config: Config) -> Leadership:
-    """Whether this process may write: by the Lease, over a connection of its own that waits for nothing. Raises
-    ConnectionProblem."""
+    """Leadership: by the Lease, over a connection of its own that waits for nothing. Raises ConnectionProblem."""
     if not config.takes_lease:
         return NoElection()
     own = open_beside(config)
@@ -144,8 +143,8 @@ def _looking(readers: Readers, config: Config) -> PlanContext:
 
 
 def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:
-    """A line for each right that a controller needs and does not have, as it is found out, until ``stop`` is set.
-    Raises an ApiError when that cannot be asked for."""
+    """A line for each permission that a controller needs and lacks, as it is found out, until ``stop`` is set. Raises
+    an ApiError when that cannot be asked for."""
     acts = config.settings.policy is not Policy.OBSERVE
     lease = config.lease_name if config.takes_lease else None
     rights = needed(config.settings, acts=acts, watches=True, lease=lease)
@@ -186,7 +185,7 @@ def open_cloud(
 
 
 def _retry(config: Config, stop: threading.Event) -> Retry:
-    """How calls to one API are tried again. One with all its tries may take as long as two answers that never come; a
+    """The retries of calls to one API. A call with all its tries may take as long as two answers that never come; a
     loop, which begins anew by itself, tries less while nothing goes through."""
     budget = RetryBudget() if config.mode is Mode.LOOP else None
     return Retry(stop, Patience(deadline_s=2 * config.request_timeout_s), budget)
@@ -195,7 +194,7 @@ def _retry(config: Config, stop: threading.Event) -> Retry:
 def actuators_with(
     writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, writers: Writers
 ) -> Mapping[str, Actuator]:
-    """Kind of change → what carries it out."""
+    """Kind of change → its actuator."""
     return {
         "node.initialise": partial(initialise, writer),
         "node.labels": partial(write_labels, writer),

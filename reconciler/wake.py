@@ -1,13 +1,14 @@
-"""When the next pass begins: at its time, earlier when somebody calls for it, and at once when the run is to end."""
+"""Wake-up of the loop: decides when the next pass begins. At its time, earlier when something calls for it, and at once
+when the run is to end."""
 
 import threading
 import time
 from collections.abc import Callable
 
 GAP_S = 5.0
-"""From the start of a pass to that of the next one that is called for, or that begins because something has waited for
-long enough, at least: however many calls and due times there are, a gap's worth costs what one costs (design section
-11). What was promised sooner keeps no gap: the interval, another try after trouble, the rest of what gave way."""
+"""Minimum time from the start of a pass to that of the next one that is called for, or that begins because something
+has waited for long enough: however many calls and due times there are, they cost one pass in each gap. What was
+promised sooner keeps no gap: the interval, another try after trouble, the rest of a preempted series."""
 
 
 def _wait(event: threading.Event, seconds: float) -> object:
@@ -15,7 +16,7 @@ def _wait(event: threading.Event, seconds: float) -> object:
 
 
 class Wake:
-    """Called by whoever learns of something that the next pass should see, and by the clock."""
+    """Wake-up of the loop. Called by whatever learns of something that the next pass should see, and by the clock."""
 
     def __init__(
         self,

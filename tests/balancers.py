@@ -32,7 +32,7 @@ from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_snapsho
 
 SERVICE_UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0011"
 DEFAULT_NAME = "a1f2e3d4c5b6a7980aabbccddeeff001"
-"""The name that follows from SERVICE_UID (ID-1)."""
+"""The name that follows from SERVICE_UID."""
 LB11 = BalancerType("lb11", max_services=5, max_targets=25, max_certificates=10)
 LB21 = BalancerType("lb21", max_services=15, max_targets=75, max_certificates=25)
 TYPES: Mapping[str, BalancerType] = {"lb11": LB11, "lb21": LB21}

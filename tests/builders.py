@@ -67,7 +67,7 @@ def a_node(
 
 
 def a_joining_node(name: str = "web-1", **overrides: Any) -> Node:
-    """A Node as a kubelet with ``--cloud-provider=external`` registers it (nodes-and-routes 4.1)."""
+    """A Node as a kubelet with ``--cloud-provider=external`` registers it."""
     return a_node(name, **{"taints": (UNINITIALIZED,), "ready": Readiness.FALSE} | overrides)
 
 

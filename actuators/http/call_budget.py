@@ -1,10 +1,10 @@
-"""How many calls Hetzner may get from us: less than three quarters of the hourly allowance, whatever fails. The rest is
-left to people and to other tools of the project. Runs that end by themselves know nothing of each other, and go by what
-Hetzner says is left.
+"""Call budgets for Hetzner's API: this product takes less than three quarters of the hourly allowance, whatever fails.
+The rest is left to people and to other tools of the project.
 
-A running controller has a bucket of a quarter of the allowance, which half of it refills in an hour: a burst of that
-size passes at once, and no hour has more than both together. The lower part of it is kept for reading: a pass that
-cannot look is worth nothing.
+A running controller has a bucket of a quarter of the allowance, which half of the allowance refills in an hour: a burst
+of that size passes at once, and no hour has more than both together. The lower part of the bucket is reserved for
+reads, because a pass that cannot read is worth nothing. Runs of ``--once`` do not know of each other and go by what
+Hetzner says is left.
 """
 
 import threading
@@ -16,7 +16,8 @@ from actuators.http.errors import Throttled
 DEFAULT_LIMIT = 3600
 """Requests an hour that Hetzner grants a project unless its headers say otherwise."""
 _LEAST_LIMIT = 240
-"""Of a smaller allowance there is nothing to share out: a few passes use it up, and Hetzner's refusals pace them."""
+"""Requests an hour below which nothing is shared out: a few passes use such an allowance up, and Hetzner's refusals
+pace them."""
 _BURST = 0.245
 _REFILL = 0.5
 """Shares of the allowance; what they lack to three quarters is for what is under way when an hour begins."""

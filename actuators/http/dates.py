@@ -1,4 +1,4 @@
-"""What the ``Date`` headers of an API's answers say of its clock, measured by this process' steady one."""
+"""Bounds of an API's clock, from the ``Date`` headers of its answers and this process's monotonic clock."""
 
 import threading
 import time
@@ -13,8 +13,8 @@ _RESOLUTION_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ClockBounds:
-    """What a clock showed when the steady one stood at zero, in seconds since the epoch: at the earliest and at the
-    latest. Of one that jumped between two answers the earliest is later than the latest."""
+    """Bounds of what a clock showed when the monotonic one stood at zero, in seconds since the epoch: at the earliest
+    and at the latest. Of one that jumped between two answers the earliest is later than the latest."""
 
     earliest: float
     latest: float
@@ -65,6 +65,6 @@ class Dates:
 
     @property
     def seen(self) -> ClockBounds | None:
-        """What is known of the API's clock; None before its first answer."""
+        """The bounds of the API's clock; None before its first answer."""
         with self._lock:
             return self._since_begun or self._last

@@ -1,11 +1,12 @@
-"""Decoders of answers, built one at a time, for which no depth is too great.
+"""Decoders of JSON answers, built one at a time and safe for any depth of nesting.
 
-msgspec keeps what it finds out of a type on the type itself, and lets other threads see it half done (0.22): two that
-decode into a type for the first time can end the process with SIGSEGV. So every decoder comes from here.
+msgspec stores what it finds out about a type on the type itself, and lets other threads see it half done (0.22): two
+threads that decode into a type for the first time can end the process with SIGSEGV. Therefore every decoder comes from
+here.
 
-It also gives up on what is nested more deeply than the interpreter's stack is high, wherever that is, and an API server
-stores ten thousand levels of ``managedFields`` for whoever may write one object: no list that has this object could be
-read. What is deeper than anything that anybody looks at is therefore left out, in one run over the text.
+msgspec also fails on nesting that is deeper than the interpreter's stack, and an API server stores ten thousand levels
+of ``managedFields`` for whoever may write one object: no list that has this object could be read. What is deeper than
+anything that is decoded is therefore left out, in one run over the text.
 """
 
 import re

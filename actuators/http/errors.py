@@ -1,4 +1,18 @@
-"""How errors of the clients are worded: one line each, and never a secret."""
+"""Errors of API calls: the classes into which both clients sort them, and their text in one line, without secrets.
+
+| Class | Meaning |
+|---|---|
+| NotFound | the API says that the object does not exist |
+| Conflict | somebody else changed the object, or another one has its name |
+| Busy (a Conflict) | another change of the object is under way |
+| Invalid | the request can never succeed as it is |
+| Exhausted (an Invalid) | a limit, a payment, or a locked account |
+| Denied | the credentials are missing, wrong, or may not do this |
+| Throttled | refused before anything was done |
+| Transient | it may work in a moment; a write may have been carried out |
+| Stopped, NotLeader (Transients) | the run ends, or another process leads |
+| Broken | the answer is not one of the API |
+"""
 
 from actuators.http.shown import without_user_info
 
@@ -6,8 +20,7 @@ _LONGEST = 300
 
 
 def one_line(text: object) -> str:
-    """The text on one line, cut where nobody reads on, its addresses without user and password: libraries repeat what
-    they were given."""
+    """The text on one line, shortened, its URLs without user and password: libraries repeat what they were given."""
     return without_user_info(" ".join(str(text).split()))[:_LONGEST]
 
 
@@ -37,7 +50,7 @@ class Invalid(ApiError):
 
 
 class Exhausted(Invalid):
-    """The project may have no more of it, the account may not pay for it, or is locked: a person has to mend that."""
+    """The project may have no more of it, the account may not pay for it, or it is locked: a person has to fix that."""
 
 
 class Denied(ApiError):
@@ -59,11 +72,11 @@ class Transient(ApiError):
 
 
 class Stopped(Transient):
-    """Nothing went wrong: the run was told to stop, and did not wait for the end of what it had asked for."""
+    """The run was told to stop, and did not wait for the end of what it had asked for. Nothing went wrong."""
 
 
 class NotLeader(Stopped):
-    """The write was not sent, for another process leads by now, or may."""
+    """The write was not sent, because another process leads by now, or may lead."""
 
 
 class Broken(ApiError):

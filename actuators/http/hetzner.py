@@ -28,10 +28,9 @@ from actuators.http.errors import (
     Transient,
     one_line,
 )
-from actuators.http.requests import Observe, RequestCount, ignore, observed
+from actuators.http.requests import Observe, RequestCount, ignore, note_correlation, observed
 from actuators.http.retry import Retry
 from actuators.http.shown import is_loopback, without_credentials
-from actuators.http.trace import note_correlation
 
 if TYPE_CHECKING:
     import hcloud
@@ -46,7 +45,7 @@ _CONNECT_TIMEOUT_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """What the last answer said of the project's allowance."""
+    """The project's allowance, by the last answer."""
 
     limit: int
     """Requests an hour; the bucket refills evenly, one request every 3600/limit seconds."""
@@ -65,7 +64,8 @@ class _Error(msgspec.Struct):
 
     @property
     def limits(self) -> str:
-        """Which limits are exceeded, " load_balancer_limit"; "" when the API does not say (hetzner-api 2)."""
+        """The limits that are exceeded, " load_balancer_limit"; "" when the API does not say (``details.limits`` of
+        ``resource_limit_exceeded``)."""
         try:
             return "".join(f" {one_line(limit['name'])}" for limit in self.details["limits"])
         except (KeyError, TypeError):
@@ -77,7 +77,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 class HetznerConnection:
-    """One project's token on one endpoint: the choke point. Safe to use from several threads."""
+    """One project's token on one endpoint, over which every call goes. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class HetznerConnection:
         self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
         self.budget: CallBudget | None = None
-        """What is paid for each call of a running controller; None: a run that ends by itself pays nothing."""
+        """Paid for each call of a running controller. None for a run of ``--once``, which pays nothing."""
 
     @staticmethod
     def _mount(session: "requests.Session") -> None:
@@ -194,7 +194,7 @@ class HetznerConnection:
             self.budget.allow(limit)
 
     def _error(self, call: str, response: "requests.Response") -> ApiError:
-        """The API's refusal in our terms (Hetzner Cloud API, error codes)."""
+        """The ApiError for the API's refusal (Hetzner Cloud API, error codes)."""
         status = response.status_code
         try:
             said = decoder(_ErrorBody).decode(response.content).error
@@ -260,7 +260,7 @@ def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
 
 
 class HetznerReader:
-    """GET and nothing else."""
+    """A client that can only GET."""
 
     def __init__(self, connection: HetznerConnection) -> None:
         self._connection = connection
@@ -277,7 +277,7 @@ class HetznerReader:
 
     @property
     def dates(self) -> Dates:
-        """What is known of Hetzner's clock."""
+        """The times in Hetzner's answers."""
         return self._connection.dates
 
     def get(self, path: str) -> bytes:
@@ -286,9 +286,9 @@ class HetznerReader:
 
 
 class HetznerWriter:
-    """Everything that changes something. Never constructed in a dry run.
+    """A client that changes things. Never constructed in a dry run.
 
-    An answer that says that nothing was done is waited out: a busy object, an empty allowance (hetzner-api 2).
+    A refusal that says that nothing was done is waited out: ``locked``, ``conflict``, ``rate_limit_exceeded``.
     """
 
     def __init__(self, connection: HetznerConnection) -> None:

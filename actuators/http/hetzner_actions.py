@@ -1,6 +1,7 @@
-"""Waiting for Hetzner's actions, the jobs in which its API does what was asked of it: one poll asks for all of them.
+"""Polling of Hetzner's actions, the jobs in which its API carries out requests: one poll asks for all of them.
 
-There is no thread for it. Of the threads that wait, one asks for all; when its own action has ended, another one does.
+There is no extra thread. One of the waiting threads polls for all; when its own action has ended, another one takes
+over.
 """
 
 import logging
@@ -15,16 +16,16 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Busy, Invalid, Stopped, Throttled, Transient, one_line
 from actuators.http.hetzner import HetznerReader
-from actuators.http.trace import note_action
+from actuators.http.requests import note_action
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
 FIRST_POLL_S = 0.35
-"""When an action is first asked for, counted from when it was asked to begin: by then many changes are done
-(hetzner-api 5). What it is above the 0.3 s of the quickest ones is for the way there."""
+"""Seconds from a request to the first poll of its action. By then many changes are done: the quickest take 0.3 s, and
+the rest is for the way there."""
 _LONGEST_PAUSE_S = 5.0
 _LONGEST_NAP_S = FIRST_POLL_S / 2
-"""How long the one thread that polls does not look up: an action that arrives meanwhile is not polled too late."""
+"""Longest sleep of the thread that polls: an action that arrives meanwhile is not polled too late."""
 _IDS_A_POLL = 25
 """As hcloud-go asks: longer addresses, and answers of several pages, are not known to work."""
 _MISSES = 2
@@ -65,7 +66,7 @@ class _Awaited:
     misses: int = 0
     is_over: bool = False
     error: ApiError | None = None
-    """What its end means for who waits; None while it runs, and when it succeeds."""
+    """The error for those who wait for it; None while it runs, and when it succeeds."""
 
     def end(self, error: ApiError | None) -> None:
         """It is over: well, or with this error."""
@@ -121,7 +122,7 @@ class Actions:
 
     @property
     def in_flight(self) -> int:
-        """How many actions are being waited for."""
+        """Number of actions that are being waited for."""
         with self._changed:
             return len(self._in_flight)
 
@@ -138,10 +139,10 @@ class Actions:
     def wait(self, answer: bytes, what: str, *, asked_at: float | None = None) -> None:
         """Return when the action that ``answer`` announces has succeeded; at once when it announces none.
 
-        ``what`` is what was asked for, for messages; ``asked_at`` is when, by the clock, None is now. Raises Busy when
-        the action fails because of another one on the same object, Invalid when it fails otherwise; Transient when it
-        is not known how it ends: it vanished, or goes on beyond the deadline; Stopped when the stop event is set. Other
-        ApiErrors are those of asking.
+        ``what`` is what was requested, for messages; ``asked_at`` is when, by the clock, None is now. Raises Busy when
+        the action fails because of another one on the same object, Invalid when it fails otherwise; Transient when its
+        end is not known: it vanished, or goes on beyond the deadline; Stopped when the stop event is set. Other
+        ApiErrors are those of the polls.
         """
         action = _announced(answer, what)
         if action is None:
@@ -165,8 +166,8 @@ class Actions:
     def wait_until(self, holds: Callable[[], bool], what: str, *, deadline_s: float = 20.0) -> None:
         """Ask ``holds`` until it says so, the first time at once, then with the pauses of polls.
 
-        For reads that lag behind an action that has ended (hetzner-api 5). Raises Transient after ``deadline_s``
-        seconds, Stopped when the stop event is set, and what ``holds`` raises.
+        For reads that lag behind an action that has ended, as a GET may after ``detach_from_network``. Raises Transient
+        after ``deadline_s`` seconds, Stopped when the stop event is set, and what ``holds`` raises.
         """
         began = self._clock()
         while self._stop.is_set() or not holds():
@@ -249,7 +250,7 @@ def _announced(answer: bytes, what: str) -> _Action | None:
 
 
 def _failure(what: str, action: _Action) -> ApiError:
-    """Why an action failed. Some of a busy object find that out only while they run (hetzner-api 5)."""
+    """The error for an action that failed. Some actions on a busy object find that out only while they run."""
     failure = action.error or _Failure()
     said = " ".join(filter(None, (one_line(failure.message), f"({failure.code})" if failure.code else "")))
     is_busy = failure.code in ("conflict", "locked") or "locked" in failure.message

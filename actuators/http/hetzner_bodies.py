@@ -1,4 +1,4 @@
-"""Core values as bodies of requests to Hetzner. What is UNMANAGED is not sent."""
+"""Request bodies for Hetzner, made from the planner's values. What is UNMANAGED is not sent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,13 +54,13 @@ def listener_body(listener: Listener) -> Body:
 
 
 def listener_changes(before: Listener, after: Listener) -> Body:
-    """What ``update_service`` has to say so that one becomes the other: only what differs, with certificates as a whole
+    """The body of ``update_service`` that changes one into the other: only what differs, with certificates as a whole
     list. Raises TypeError as above."""
     return {"listen_port": after.port, **_differing(listener_body(before), listener_body(after))}
 
 
 def target_body(target: Target) -> Body:
-    """A target to add. For servers it is always said by which address they are reached (TGT-1)."""
+    """A target to add. ``use_private_ip`` is always sent for servers."""
     private = {} if isinstance(target, IpTarget) else {"use_private_ip": target.use_private_ip}
     return {**named_target(target), **private}
 
@@ -77,7 +77,7 @@ def named_target(target: Target, address: str | None = None) -> Body:
 
 
 def attachment_body(place: Attachment) -> Body:
-    """A place in a network to take."""
+    """The network, and the address in it, to attach to."""
     body = {"network": place.network_id, "ip": place.ip, "ip_range": place.ip_range}
     return {name: value if isinstance(value, int) else str(value) for name, value in _managed(body).items()}
 

@@ -1,15 +1,15 @@
-"""Whole lists of Hetzner objects: pages side by side, sorted by id, counted against what the API says there is.
+"""Complete lists of Hetzner objects: pages read in parallel, sorted by id, counted against ``total_entries``.
 
-Pages are cut from a live list, so an object that is created or deleted between two pages can be missed or seen twice
-(hetzner-api 4). A list is read once more, and is incomplete if that does not settle it, when its pages disagree on how
-many objects there are, when the count does not add up, when an object is on two pages, or when a page before the last
-one is not as full as the first: then the pages have shifted, even if the count is the same. A list of one page cannot
-shift, and costs nothing more.
+Pages are cut from a live list, so an object that is created or deleted between two pages can be missed or seen twice. A
+list is read once more, and is incomplete if that does not settle it, when its pages disagree on how many objects there
+are, when the count does not add up, when an object is on two pages, or when a page before the last one is not as full
+as the first: then the pages have shifted, even if the count is the same. A list of one page cannot shift, and costs
+nothing more.
 
-One thing cannot be seen: an object is deleted and another one created between two pages. The list is in the order of
-ids, so that each page is full, the count is right, and the object that slid onto a page that was read already is
-missing. Nothing may therefore go because a list lacks it: servers are asked for by their ids (``absence-proof``), and
-load balancers and certificates by their labels and names before one is created.
+One case cannot be detected: an object is deleted and another one created between two pages. The list is in the order of
+ids, so that each page is full, the count is right, and the object that moved onto a page that was read already is
+missing. Therefore nothing may be removed because a list lacks it: servers are asked for by their ids
+(``absence-proof``), and load balancers and certificates by their labels and names before one is created.
 """
 
 import re
@@ -30,7 +30,7 @@ V = TypeVar("V")
 PAGE_SIZE = 50
 """The API's largest page."""
 _MOST_PAGES = 2_000
-"""More than any project has. Who says that there are more says nothing that can be believed."""
+"""More pages than any project has. An answer that announces more is not believed."""
 _PARALLEL = 4
 """Pages read at once. More would be faster and would take more of an allowance that the whole project shares."""
 
@@ -50,7 +50,7 @@ class _Envelope(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Decoded(Generic[V]):
-    """What one page held."""
+    """The objects of one page."""
 
     items: Mapping[int, V]
     unreadable: Mapping[int, str]
@@ -64,7 +64,8 @@ class Decoded(Generic[V]):
 def read_list(
     reader: HetznerReader, path: str, decode: Callable[[bytes], Decoded[V]]
 ) -> tuple[Section[int, V], ApiError | None]:
-    """All objects under ``path``, and the error that kept it from being all; never raises an ApiError.
+    """Read all objects under ``path``; return them with the error that made the list incomplete, or None. Never raises
+    an ApiError.
 
     Costs ceil(objects / 50) requests, twice that when the list changed while it was being read.
     """
@@ -86,7 +87,7 @@ class _Page(Generic[V]):
 
     @property
     def size(self) -> int:
-        """How many objects are on it."""
+        """Number of objects on it."""
         return len(self.keys) + self.decoded.nameless
 
 
@@ -138,8 +139,8 @@ def _read_rest(
 
 
 def _why_impossible(first: _Page[V]) -> str | None:
-    """Why the numbers of the first page cannot be those of a list, so that no further page is asked for; None when they
-    can be."""
+    """The reason why the numbers of the first page cannot be those of a list, so that no further page is asked for;
+    None when they can be."""
     total, last_page = first.pagination.total_entries, first.pagination.last_page or 1
     if total is not None and total < 0:
         return f"the API says that there are {total} objects, which cannot be"
@@ -150,7 +151,7 @@ def _why_impossible(first: _Page[V]) -> str | None:
 
 
 def _why_shifted(pages: Sequence[_Page[V]]) -> str | None:
-    """Why pages that have as many objects as there are do not belong together; None when they seem to."""
+    """The reason why pages that have as many objects as there are do not belong together; None when they seem to."""
     seen: set[int] = set()
     for page in pages:
         twice = seen & page.keys
@@ -163,7 +164,7 @@ def _why_shifted(pages: Sequence[_Page[V]]) -> str | None:
 
 
 def _why_incomplete(error: ApiError | None, totals: set[int | None], seen: int, nameless: int) -> str | None:
-    """Why the pages are not the whole list; None when they are."""
+    """The reason why the pages are not the whole list; None when they are."""
     if error is not None:
         return str(error)
     if len(totals) > 1:

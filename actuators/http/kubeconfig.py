@@ -1,4 +1,4 @@
-"""Where the cluster is and who we are there: kubeconfig files and the pod's own account, read as kubectl reads them."""
+"""Address and credentials of the cluster, from kubeconfig files or the pod's service account, as kubectl reads them."""
 
 import logging
 import math
@@ -101,8 +101,8 @@ def _load_file(configuration: Any, file: str) -> Path | None:
 
 
 class _Refresh:
-    """Reads credentials again before each call, as the package does. When they cannot be had for a moment, for the file
-    is being replaced, the old ones stay in use (O-1): without a word of ours each call would end in a bug."""
+    """Rereads credentials before each call, as the package does. When they cannot be read for a moment, because the
+    file is being replaced, the old ones stay in use: otherwise each call would end in a bug."""
 
     def __init__(self, name: str, refresh: Callable[[Any], object]) -> None:
         self._name = name
@@ -124,8 +124,8 @@ class _Refresh:
 
 
 class _TokenFile:
-    """Reads a token again that is in a file: somebody, kubelet for a pod, puts a new one there before the old one ends.
-    client-go looks once a minute as well, and prefers the file to a token in the kubeconfig; the package does not."""
+    """Rereads a token file: somebody, kubelet for a pod, writes a new token before the old one expires. client-go looks
+    once a minute as well, and prefers the file to a token in the kubeconfig; the package does not."""
 
     def __init__(self, file: Path, clock: Callable[[], float]) -> None:
         self._file = file
@@ -153,8 +153,8 @@ _listener: ContextVar[list[str] | None] = ContextVar("_listener", default=None)
 
 @contextmanager
 def _overheard() -> Iterator[list[str]]:
-    """Hears what the package only logs: a credential plugin that fails leaves an anonymous client behind. It uses the
-    root logger, which nobody else does; what other threads log meanwhile goes where it always does."""
+    """Captures what the package only logs: a credential plugin that fails leaves an anonymous client behind. It uses
+    the root logger, which nothing else does; what other threads log meanwhile goes where it always does."""
     logging.getLogger().addFilter(_overhear)  # once: a filter that is there is not added again
     heard: list[str] = []
     before = _listener.set(heard)

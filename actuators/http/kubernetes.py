@@ -68,7 +68,7 @@ class _ListHead(msgspec.Struct):
 
 
 class KubernetesConnection:
-    """One API server with credentials: the choke point. Safe to use from several threads."""
+    """One API server with credentials, over which every call goes. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ _TLS_REMEDY = "check certificate-authority and server in the kubeconfig"
 
 
 class KubernetesReader:
-    """GET and nothing else."""
+    """A client that can only GET."""
 
     def __init__(self, connection: KubernetesConnection) -> None:
         self._connection = connection
@@ -209,12 +209,12 @@ class KubernetesReader:
 
     @property
     def dates(self) -> Dates:
-        """What is known of the API server's clock."""
+        """The times in the API server's answers."""
         return self._connection.dates
 
     @property
     def connection(self) -> KubernetesConnection:
-        """What the reader reads over, for who has to ask in another way."""
+        """The connection, for callers that have to ask in another way."""
         return self._connection
 
     def get(self, path: str) -> Answer:
@@ -222,11 +222,11 @@ class KubernetesReader:
         return self._connection.send("GET", path)
 
     def list_pages(self, path: str, decode: Callable[[Answer], P]) -> list[P]:
-        """All pages of a list, from one attempt that arrived whole, each decoded as soon as it is there.
+        """All pages of a list, from one complete attempt, each decoded as soon as it arrives.
 
         When a continue token expires the list is read again from the start, as pages of two attempts do not fit
-        together. Raises an ApiError when a page cannot be had, and what ``decode`` raises. A page of Nodes is
-        megabytes of text and kilobytes of what matters, so no page's text outlives its decoding.
+        together. Raises an ApiError when a page cannot be read, and what ``decode`` raises. A page of Nodes is
+        megabytes of text and kilobytes of data, so no page's text outlives its decoding.
         """
         for _ in range(_LIST_RESTARTS):
             pages = self._one_attempt(path, decode)
@@ -255,7 +255,7 @@ class KubernetesReader:
 
 
 class KubernetesWriter:
-    """Everything that changes something. Never constructed in a dry run."""
+    """A client that changes things. Never constructed in a dry run."""
 
     def __init__(self, connection: KubernetesConnection) -> None:
         self._connection = connection
@@ -336,7 +336,7 @@ def _headers(response: "RESTResponse") -> dict[str, str]:
 
 
 def refusal(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> ApiError:
-    """The API server's refusal in our terms (Kubernetes API conventions, HTTP status codes)."""
+    """The ApiError for the API server's refusal (Kubernetes API conventions, HTTP status codes)."""
     try:
         said = decoder(_Status).decode(data)
     except ValueError:
@@ -363,7 +363,8 @@ def refusal(call: str, status: int, data: bytes, headers: Mapping[str, str]) -> 
 
 
 def _in_words(status: int, said: _Status | None) -> str:
-    """What the server said, or that it said nothing that an API server says; with the remedy, where there is one."""
+    """The text of a refusal: the server's message, or that the answer is none of an API server; with the remedy, if
+    any."""
     phrase = responses.get(status, "without a word")
     remedy = "; the kubeconfig's credentials are unknown or expired" if status == HTTPStatus.UNAUTHORIZED else ""
     if said is None:

@@ -1,7 +1,8 @@
 """Watches: what happens to the objects of a list, one line of JSON each, over the connection of ``kubernetes``.
 
-Belongs here: one connection, from its opening to its end. When to open the next one is for ``reconciler.triggers``.
-The package's own ``Watch`` is not used: it hangs on a silent server and hammers one that closes at once.
+A ``Watch`` is one connection, from its opening to its end. When to open the next one is decided in
+``reconciler.triggers``. The package's own ``Watch`` is not used: it hangs on a silent server and hammers one that
+closes at once.
 """
 
 import threading
@@ -101,7 +102,7 @@ class Watch:
             yield line
 
     def _piece(self) -> bytes:
-        """What has come meanwhile, at least a byte; nothing at the end."""
+        """The bytes that have come meanwhile, at least one; none at the end."""
         from urllib3.exceptions import HTTPError  # noqa: PLC0415 - imported by now, but not by --help
 
         try:

@@ -1,4 +1,4 @@
-"""What this process has written itself, so that hearing of it is no news."""
+"""Versions of the objects that this process has written itself, so that a watch event of its own write is no news."""
 
 import threading
 from collections import deque

@@ -1,8 +1,14 @@
-"""How many requests went out: what cost is asserted on in tests, and shown to people."""
+"""Counters and observers of requests: their number is asserted in tests, reported, and exported as metrics.
+
+``RequestCount`` counts by method. ``Observe`` hears of each request before it is sent and, by ``Ended``, of its status.
+"""
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 
@@ -40,7 +46,7 @@ from several threads. The path is as it is sent: with ids, names and query."""
 
 
 def ignore(_method: str, _path: str) -> Ended:
-    """Watch nothing."""
+    """An observer that ignores everything."""
     return _forget
 
 
@@ -49,7 +55,7 @@ def _forget(_status: int | None) -> None:
 
 
 def observed(ended: Ended, send: Callable[[], T], status_of: Callable[[T], int]) -> T:
-    """What ``send`` returns. ``ended`` is told the status of that, or that there is none, whatever happens."""
+    """Return what ``send`` returns. ``ended`` is told its status, or None if there is none, whatever happens."""
     status: int | None = None
     try:
         answer = send()
@@ -57,3 +63,40 @@ def observed(ended: Ended, send: Callable[[], T], status_of: Callable[[T], int])
         return answer
     finally:
         ended(status)
+
+
+_current: ContextVar["Trace | None"] = ContextVar("trace", default=None)
+
+
+@dataclass(slots=True)
+class Trace:
+    """The ids of one change, in the order of its calls. Of a change that does not call Hetzner both are empty."""
+
+    actions: list[int] = field(default_factory=list)
+    correlations: list[str] = field(default_factory=list)
+    """Of the answers to its writes, and to what was refused of its reads (header ``X-Correlation-Id``)."""
+
+
+@contextmanager
+def tracing() -> Iterator[Trace]:
+    """Collects the ids of what this thread does inside the block."""
+    trace = Trace()
+    before = _current.set(trace)
+    try:
+        yield trace
+    finally:
+        _current.reset(before)
+
+
+def note_action(action_id: int) -> None:
+    """An action began. Without effect where nobody collects."""
+    trace = _current.get()
+    if trace is not None and action_id not in trace.actions:
+        trace.actions.append(action_id)
+
+
+def note_correlation(correlation_id: str | None) -> None:
+    """An answer came. Without effect where nobody collects, and when the answer has no such id."""
+    trace = _current.get()
+    if trace is not None and correlation_id:
+        trace.correlations.append(correlation_id)

@@ -1,7 +1,16 @@
-"""How much trying again one API is worth: a lot while it answers, nothing while it does not.
+"""Retries of API calls: ``Retry`` repeats one call with ``Patience``, within the ``RetryBudget`` of its connection.
 
-A loop begins another pass soon anyhow. Without a bound, all that a pass reads side by side is tried five times each
-against an API that is gone, pass after pass. gRPC throttles retries for the same reason (gRFC A6).
+This is the only retry layer; those of both client libraries are bypassed.
+
+| Error | Tried again |
+|---|---|
+| Throttled, Busy | always, as nothing was done: after the time that the server asks for, doubled with each refusal |
+| OverBudget | never: this process has used up its own call budget |
+| Transient | if the call is repeatable and the retry budget allows it, with exponential back-off and full jitter |
+| other errors | never |
+
+The retry budget stops retries while an API is unreachable: a loop begins another pass soon anyway, and without a bound
+every read of every pass would be tried five times. gRPC throttles retries for the same reason (gRFC A6).
 """
 
 import logging
@@ -19,26 +28,26 @@ from actuators.http.call_budget import OverBudget
 from actuators.http.errors import Busy, Stopped, Throttled, Transient
 
 MOST_IN_A_ROW = 10
-"""Failures of all calls to an API, side by side or one after the other, until none is tried again: twice as many as a
-pass begins to read side by side, so that a moment's trouble ends no pass. What is written, or confirmed, more of it at
-once, can wait for the next one."""
+"""Consecutive failures of all calls to an API after which none is tried again: twice as many as a pass begins to read
+in parallel, so that a moment's trouble ends no pass. Writes and confirmations, which are more at once, can wait for the
+next pass."""
 
 
 class RetryBudget:
-    """Shared by the calls over one connection. Safe to use from several threads."""
+    """A budget that the calls over one connection share. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._in_a_row = 0
 
     def failed(self) -> bool:
-        """A call got no answer that tells anything. Whether it may be sent once more."""
+        """Count a call that got no answer. Returns whether it may be sent once more."""
         with self._lock:
             self._in_a_row += 1
             return self._in_a_row < MOST_IN_A_ROW
 
     def answered(self) -> None:
-        """The API is there, whatever it said."""
+        """Count a call that the API answered, with whatever status."""
         with self._lock:
             self._in_a_row = 0
 
@@ -50,7 +59,7 @@ _log = logging.getLogger("hcloud-reconciler.retry")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long one call may go on."""
+    """The limits of one call."""
 
     attempts: int = 5
     """Tries in all, the first included."""
@@ -67,13 +76,13 @@ NO_PATIENCE = Patience(attempts=1)
 
 _BUSY_FIRST_S = 0.5
 """The first wait for a busy object. A change of a load balancer or network takes one or two seconds, attaching one to
-the other up to ten (hetzner-api 5): five tries span about nine."""
+the other up to ten: five tries span about nine."""
 
 
 class _HintedWait(wait_base):
-    """What the server asked for, doubled with each refusal; else exponential with full jitter.
+    """Waits as long as the server asked for, doubled with each refusal; else exponential with full jitter.
 
-    A busy object gets its time: there the wait doubles, and only what is added to it is drawn.
+    For a busy object the wait itself doubles, and only a part that is added to it is random.
     """
 
     def __init__(self, patience: Patience) -> None:
@@ -96,7 +105,7 @@ class Retry:
     stop: threading.Event
     patience: Patience = PATIENT
     budget: RetryBudget | None = None
-    """What is left for tries against an API that gives no answer; None sets no bound."""
+    """The budget for tries against an API that gives no answer; None sets no limit."""
     sleep: Callable[[float], object] | None = None
     """How to wait; None waits on the stop event. Tests pass their own."""
 
@@ -105,12 +114,11 @@ class Retry:
         (self.sleep or self.stop.wait)(seconds)
 
     def call(self, attempt: Callable[[float], T], *, timeout_s: float, repeatable: bool = True) -> T:
-        """The result of ``attempt``, which is given the seconds that it may take at most.
+        """Return the result of ``attempt``, which is given the seconds that it may take at most.
 
-        Throttled and Busy are always tried again, since nothing was done, but for what this process' own budget has no
-        call left for; Transient only when the call is
-        ``repeatable`` and the budget allows it, and never when it was told to stop. The last error is raised as it is.
-        ``timeout_s`` is cut to what is left until the deadline.
+        Throttled and Busy are always tried again, since nothing was done, except for OverBudget. Transient is tried
+        again only when the call is ``repeatable`` and the budget allows it, and never when it is Stopped. The last
+        error is raised as it is. ``timeout_s`` is cut to what is left until the deadline.
         """
         started = time.monotonic()
         patience = self.patience

@@ -1,4 +1,5 @@
-"""Which addresses lead to this machine: no proxy of the environment is asked for them."""
+"""Text that is safe to show: URLs without credentials, and JSON without unprintable characters. Also tells which URLs
+lead to this machine, for which no proxy of the environment is used."""
 
 import json
 import re
@@ -32,8 +33,8 @@ def without_credentials(url: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """JSON with everything that is not printable written as JSON's escape: it decodes to the same, and a terminal that
-    shows it obeys nothing in it, be it C1 controls, changes of direction or separators of lines."""
+    """JSON with everything that is not printable written as JSON's escape: it decodes to the same, and cannot control a
+    terminal, be it by C1 controls, changes of direction or line separators."""
     return _NOT_ASCII.sub(_escape, text)
 
 

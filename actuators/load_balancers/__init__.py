@@ -1,1 +1,1 @@
-"""The actuators of load balancers: one function for each kind of change of the table in ``table``."""
+"""Actuators of load balancers: one function for each kind of change. The list is in ``table``."""

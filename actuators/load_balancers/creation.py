@@ -1,4 +1,4 @@
-"""Creating a load balancer: in one request, whatever the request can hold."""
+"""Creation of a load balancer, in one request where possible."""
 
 import logging
 
@@ -30,7 +30,7 @@ _ABOUT_TARGETS = frozenset(
         "target_already_defined",
     }
 )
-"""Codes with which a creation may be refused because of one of its targets (hetzner-api 2, old names included)."""
+"""Error codes with which Hetzner refuses a creation because of one of its targets, old names included."""
 _LIMIT = "resource_limit_exceeded"
 _REMEDY = (
     "ask Hetzner for a higher limit, or delete load balancers: `reconcile orphans` lists those of this cluster "
@@ -39,12 +39,13 @@ _REMEDY = (
 
 
 def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Create the load balancer of ``after``, and wait until that is done. Raises an ApiError.
+    """Create the load balancer of ``after`` and wait until that is done. Raises an ApiError.
 
-    When one of its targets is in the way it is created without any: those that can be added are added one by one in the
-    next round, and the others do not keep the Service from its address. A request of which nothing is known is sent
-    once more only when no load balancer has the Service's label. A Service that may have had one before is looked up
-    first, and so is one that may wait for its return: raises Conflict when there is one that was not listed.
+    When one of its targets is refused it is created without any: those that can be added are added one by one in the
+    next round, and the others do not keep the Service from its address. If it is not known whether the request was
+    carried out, it is sent once more only when no load balancer has the Service's label. For a Service that may have
+    had a load balancer before, or for which one may wait in its undo window, that is looked up first: raises Conflict
+    when there is one that was not listed.
     """
     match change.before, change.after:
         case None, LoadBalancer() as wish:
@@ -93,5 +94,5 @@ def _of_this_one(refusal: ApiError) -> Invalid:
 
 
 def _words(refusal: ApiError) -> str:
-    """What the API said, without the address of the API."""
+    """The API's message, without the address of the API."""
     return str(refusal).rpartition(" answers ")[2]

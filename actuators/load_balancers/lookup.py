@@ -1,4 +1,4 @@
-"""Which load balancer a change is about, and what it is like at this moment."""
+"""Lookup of the load balancer that a change is about, and of its present state."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -130,7 +130,7 @@ class BalancerNow:
 
 
 def service_of(change: Change, snapshot: Snapshot) -> Service:
-    """The Service that the change serves. Raises KeyError for a change that was planned from another world."""
+    """The Service that the change serves. Raises KeyError for a change that was planned from another snapshot."""
     service = snapshot.service(change.owner)
     if service is None:
         raise KeyError(change.owner)
@@ -140,9 +140,9 @@ def service_of(change: Change, snapshot: Snapshot) -> Service:
 def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     """The load balancer that the change is about, as it was observed.
 
-    It has the label of the Service; or, when it is adopted in this round, the name that the Service asks for (ID-2), or
-    the label of a Service of its namespace and name that went. What has no Service is named by its id. Raises KeyError
-    for a change that was planned from another world.
+    It has the label of the Service; or, when it is adopted in this round, the name that the Service asks for, or the
+    label of a Service of its namespace and name that went. What has no Service is named by its id. Raises KeyError for
+    a change that was planned from another snapshot.
     """
     nobodys = next((found for found in snapshot.load_balancers or () if found.key == change.owner), None)
     if nobodys is not None:
@@ -172,7 +172,7 @@ def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
 
 
 def path_of(balancer: CloudBalancer, action: str = "") -> str:
-    """Where the load balancer, or one of its actions, is found in the API."""
+    """The path of the load balancer, or of one of its actions, in the API."""
     return f"/load_balancers/{balancer.id}{f'/actions/{action}' if action else ''}"
 
 
@@ -199,7 +199,7 @@ def balancer_now(reader: HetznerReader, balancer: CloudBalancer) -> BalancerNow:
 
 
 def remaining(reader: HetznerReader, balancer: CloudBalancer) -> BalancerNow:
-    """The same, for a load balancer that has to be there. Raises Conflict when it is gone."""
+    """Read a load balancer that has to exist. Raises Conflict when it is gone."""
     try:
         return balancer_now(reader, balancer)
     except NotFound as error:
@@ -207,19 +207,19 @@ def remaining(reader: HetznerReader, balancer: CloudBalancer) -> BalancerNow:
 
 
 def own_now(reader: HetznerReader, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
-    """The same, for a load balancer of which a part is about to be written, or written once more: whoever looks at it
-    before that looks whose it is as well. Raises Conflict when it is not the Service's own any more."""
+    """Read a load balancer of which a part is about to be written, or written once more, and check its owner. Raises
+    Conflict when it is not the Service's own any more."""
     now = balancer_now(reader, balancer)
     require_own(now, change, balancer, snapshot)
     return now
 
 
 Look = Callable[[], BalancerNow]
-"""A look at a load balancer that also sees whose it is, as ``own_now`` does."""
+"""A read of a load balancer that also checks its owner, as ``own_now`` does."""
 
 
 def look_for(reader: HetznerReader, change: Change, snapshot: Snapshot) -> Look:
-    """The look at the load balancer that a change writes a part of."""
+    """The read of the load balancer of which a change writes a part."""
     return lambda: own_now(reader, change, balancer_of(change, snapshot), snapshot)
 
 
@@ -236,7 +236,7 @@ def gone(balancer: CloudBalancer) -> Conflict:
 
 
 def name_of(balancer: CloudBalancer) -> str:
-    """What a load balancer is called in messages."""
+    """The name of a load balancer in messages."""
     return f"load balancer {balancer.id} {balancer.spec.name}"
 
 
@@ -246,16 +246,16 @@ def is_labelled(reader: HetznerReader, service: Service) -> bool:
 
 
 def require_none_labelled(reader: HetznerReader, service: Service, snapshot: Snapshot) -> None:
-    """Look whether there is a load balancer of the Service though the list that was observed has none: one answer may
-    lack what is there (design section 2). Raises Conflict when there is, and an ApiError when it cannot be said."""
+    """Ask by label whether the Service has a load balancer though the observed list has none: a single answer may lack
+    what exists. Raises Conflict when there is one, and an ApiError when it cannot be told."""
     for found in _labelled(reader, LABEL_SERVICE_UID, service.uid):
         if not is_of_another_cluster(owner_of(found.labels), snapshot):
             raise _unlisted(found)
 
 
 def require_none_waiting(reader: HetznerReader, former: str, snapshot: Snapshot) -> None:
-    """The same for one that was let go when a Service went, which the label ``former`` names, and waits for its
-    return: the next list shows it, and it is given back."""
+    """The same for one that was released with its Service, which the label ``former`` names, and waits in its undo
+    window: the next list shows it, and it is given back."""
     for found in _labelled(reader, LABEL_FORMER, former):
         if may_come_back(owner_of(found.labels), snapshot):
             raise _unlisted(found)

@@ -1,4 +1,4 @@
-"""The place of a load balancer in a private network (LB-3, LB-4)."""
+"""Attachment of a load balancer to a private network."""
 
 import logging
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ _log = logging.getLogger("hcloud-reconciler.actuators")
 
 
 def write_attachment(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Attach the load balancer to a network, take it out, or give it another address there. Raises an ApiError.
+    """Attach the load balancer to a network, detach it, or give it another address there. Raises an ApiError.
 
-    Another address means to leave and to come back. What is reached through the network is no target before it leaves,
-    whoever has added it: Hetzner would refuse, or drop them unasked (hetzner-api 8). The changes that follow add again
-    what is to stay. When the departure is refused, what was removed for it is added again at once; when the other
-    address is, it comes back to the one that it had, and so does what was reached there. Before anything is sent once
-    more, or put back, a look says whose the load balancer is by then.
+    For another address it is detached and attached again. Targets that are reached through the network are removed
+    before it is detached, whoever has added them: Hetzner would refuse, or drop them. The changes that follow add again
+    what is to stay. When the detachment is refused, what was removed for it is added again at once; when the new
+    address is refused, the load balancer gets its old address back, and so do its targets. Before anything is sent once
+    more, or put back, the owner of the load balancer is checked.
     """
     look = look_for(writers.reader, change, snapshot)
     match change.before, change.after:
@@ -45,7 +45,7 @@ def _move(
 ) -> None:
     _leave(writers, balancer, before, snapshot, look)
     try:
-        # Reads have shown it attached for a while after that (hetzner-api 5).
+        # Reads have shown it attached for a while after that.
         writers.actions.wait_until(lambda: _has_left(look(), before), _departure(balancer, before))
         _attach(writers, balancer, after, look)
     except Transient:  # it may have happened, and nothing can be said by way of the same API
@@ -71,9 +71,10 @@ def _put_all_back(writers: Writers, balancer: CloudBalancer, look: Look) -> None
 
 
 def _attach(writers: Writers, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
-    """Attach; done when it is in that place already, a Conflict when it is in another one (Hetzner allows one).
+    """Attach; done when it is in that network with that address already, a Conflict when it is in another network
+    (Hetzner allows one).
 
-    ``look`` is how the load balancer is looked at before it is tried once more.
+    ``look`` reads the load balancer before it is tried once more.
     """
 
     def happened() -> bool:
@@ -95,7 +96,7 @@ def _attach(writers: Writers, balancer: CloudBalancer, place: Attachment, look: 
 
 
 def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot, look: Look) -> None:
-    """Remove what is reached through the network, and detach; one that has left already is done."""
+    """Remove what is reached through the network, and detach; done when it is detached already."""
 
     def happened() -> bool:
         return _has_left(look(), place)
@@ -117,9 +118,8 @@ def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapsho
 
 
 def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:
-    """The load balancer with its targets at this moment: changes before this one may have given some of them another
-    address by now. Raises Conflict when somebody has added a target meanwhile that would be lost without anybody's
-    word."""
+    """The load balancer with its present targets: changes before this one may have given some of them another address.
+    Raises Conflict when somebody has added a target meanwhile that would be lost without approval."""
     news = next((target for target in _private(now.targets) if target not in balancer.targets), None)
     if news is not None:
         raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")

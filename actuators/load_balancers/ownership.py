@@ -1,4 +1,8 @@
-"""Deletes load balancers that nobody wants, on demand."""
+"""Ownership of load balancers: adoption, name and labels, release, and deletion.
+
+Each function reads the load balancer just before the write and raises Conflict when its owner is not the one that was
+observed.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -33,17 +37,17 @@ from desired.section import Present
 
 
 def delete_orphan(writers: Writers, balancer: CloudBalancer) -> None:
-    """Delete the load balancer, as it was observed, and wait until it is gone; one that is gone already is done.
+    """Delete an orphan, as it was observed, and wait until it is gone; done when it is gone already.
 
-    It is looked at just before: raises Conflict when its labels name somebody else by now, as when a Service has taken
-    it over, or when it is protected against deletion by now. Other ApiErrors as they are.
+    Raises Conflict when its labels name somebody else by now, for example a Service that has adopted it, or when it is
+    protected against deletion by now. Other ApiErrors as they are.
     """
     delete_now(writers, balancer, lambda now: require_as_observed(now, balancer))
 
 
 def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Label the load balancer as the Service's own, without what its labels remember of another's targets. Raises
-    Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and nobody's."""
+    """Label the load balancer as the Service's own, and remove labels about targets of its former owner. Raises
+    Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and unowned."""
     match change.before, change.after:
         case Owner() as before, Owner(service_uid=str()) as after:
             balancer = balancer_of(change, snapshot)
@@ -58,9 +62,9 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Give the load balancer the name of ``after`` and the labels that it adds, and take away those that it lacks. A
-    name that does not differ is not written. Raises Conflict when it is not the Service's own any more, or when another
-    one has the name."""
+    """Give the load balancer the name of ``after`` and the labels that it adds, and remove those that it lacks. A name
+    that does not differ is not written. Raises Conflict when it is not the Service's own any more, or when another one
+    has the name."""
     match change.before, change.after:
         case Identity() as before, Identity() as after:
             balancer = balancer_of(change, snapshot)
@@ -74,8 +78,8 @@ def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None
 
 
 def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Let the load balancer go with its addresses: it is the Service's no more, and its labels say since when, or whose
-    it was and after when it is deleted. What they remember of its targets goes with what is let go for good.
+    """Release the load balancer with its addresses: it is the Service's no more, and its labels say since when, or
+    whose it was and after when it is deleted. Labels about its targets are removed from one that is released for good.
 
     Raises Conflict when its owner is not that of ``before``.
     """
@@ -90,10 +94,10 @@ def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Delete the load balancer and wait until it is gone; one that is gone already is done.
+    """Delete the load balancer and wait until it is gone; done when it is gone already.
 
-    Raises Conflict when it is not the Service's own any more, or is protected against deletion by now (ID-10); for one
-    that was let go before, when it is not let go in the same way any more.
+    Raises Conflict when it is not the Service's own any more, or is protected against deletion by now; for one that was
+    released before, when it is not released in the same way any more.
     """
     match change.before, change.after:
         case LoadBalancer(), None:
@@ -107,17 +111,17 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
-    """Raises Conflict when other labels say whose it is than did when it was observed, or after when it goes."""
+    """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
     before = owner_of(balancer.spec.labels)
     if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
         raise Conflict(f"{name_of(balancer)} has other owner labels by now")
 
 
 def delete_now(writers: Writers, balancer: CloudBalancer, check: Callable[[BalancerNow], None]) -> None:
-    """Look at the load balancer, delete it, and wait until it is gone; one that is gone already is done.
+    """Read the load balancer, delete it, and wait until it is gone; done when it is gone already.
 
-    ``check`` raises Conflict when it may not be deleted as it is at this moment; so is it when it is protected against
-    deletion by now (ID-10). Other ApiErrors as they are.
+    ``check`` raises Conflict when it may not be deleted in its present state; protection against deletion is a Conflict
+    as well. Other ApiErrors as they are.
     """
     try:
         now = balancer_now(writers.reader, balancer)

@@ -1,4 +1,4 @@
-"""Parts of a load balancer that is there, each changed by one action that is waited for. All raise ApiErrors."""
+"""Parts of an existing load balancer, each changed by one action that is waited for. All raise ApiErrors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from desired.plan.change import Change
 
 
 def change_type(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Give the load balancer the type of ``after``, by name (LB-2)."""
+    """Give the load balancer the type of ``after``, by name."""
     match change.after:
         case Algorithm():
             raise unexpected_change(change)
@@ -32,7 +32,7 @@ def change_type(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def change_algorithm(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Let the load balancer choose targets as ``after`` says."""
+    """Give the load balancer the algorithm of ``after``."""
     match change.after:
         case Algorithm() as algorithm:
             balancer = balancer_of(change, snapshot)
@@ -47,7 +47,8 @@ def change_algorithm(writers: Writers, change: Change, snapshot: Snapshot) -> No
 
 
 def change_rdns(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Give the address that ends the change's key the reverse name of ``after``; None is what Hetzner gives (LB-1)."""
+    """Give the address that ends the change's key the reverse DNS name of ``after``; None resets it to Hetzner's
+    default."""
     match change.after:
         case str() | None as pointer:
             balancer = balancer_of(change, snapshot)
@@ -63,7 +64,7 @@ def change_rdns(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def switch_public_interface(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Switch the public interface on or off (LB-6)."""
+    """Switch the public interface on or off."""
     match change.after:
         case bool() as enabled:
             balancer = balancer_of(change, snapshot)
@@ -80,8 +81,8 @@ def switch_public_interface(writers: Writers, change: Change, snapshot: Snapshot
 def write_listener(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Add, change or remove a listener.
 
-    One that is changed is sent only what differs, so that what nobody asked for stays; one that is not there any more
-    is removed.
+    For a change only what differs is sent, so that what nobody asked for stays. A removal of one that is not there any
+    more is done.
     """
     match change.before, change.after:
         case None, Listener() as after:
@@ -113,8 +114,8 @@ def _update(writers: Writers, balancer: CloudBalancer, port: int, changes: Mappi
 
 
 def _holds(found: Any, wanted: Any) -> bool:
-    """Whether all that is sent is found, in members of members too: a listener is read in the words it is written in
-    (hetzner-api 8). A list in another order counts as another one."""
+    """Whether all that is sent is found, nested members included: a listener is read in the same form as it is written.
+    A list in another order counts as another one."""
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         return all(_holds(found.get(name), value) for name, value in wanted.items())
     return bool(found == wanted)

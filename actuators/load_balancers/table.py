@@ -1,4 +1,4 @@
-"""Every kind of change of a load balancer and what carries it out."""
+"""Table of the actuators of load balancers: each kind of change and the function that carries it out."""
 
 from collections.abc import Callable, Mapping
 

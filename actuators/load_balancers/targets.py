@@ -1,4 +1,4 @@
-"""The targets of a load balancer: adding, removing, and reaching a server by its other address."""
+"""Targets of a load balancer: adding, removing, and switching a server to its other address."""
 
 import logging
 
@@ -16,10 +16,10 @@ _log = logging.getLogger("hcloud-reconciler.actuators")
 
 
 def write_target(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Add or remove a target, or exchange the two addresses of a server. Raises an ApiError.
+    """Add or remove a target, or switch a server to its other address. Raises an ApiError.
 
-    A target that is there already is added, one that is not is removed (TGT-10). What others have added is planned
-    only where a move in a network takes it away, or brings it back.
+    An addition of a target that exists is done, and so is a removal of one that does not. Targets that others have
+    added are planned only where a move in a network takes them away, or brings them back.
     """
     look = look_for(writers.reader, change, snapshot)
     match change.before, change.after:
@@ -42,9 +42,9 @@ def remove_target(writers: Writers, balancer: CloudBalancer, target: Target, sna
 def _exchange(
     writers: Writers, balancer: CloudBalancer, before: ServerTarget, after: ServerTarget, snapshot: Snapshot, look: Look
 ) -> None:
-    """Reach a server by its other address.
+    """Switch a server to its other address.
 
-    Whether a server may be two targets for a moment is not established (hetzner-api 8). It is tried only where the
+    Hetzner's documentation does not say whether a server may be two targets for a moment. It is tried only where the
     load balancer would otherwise be without any target.
     """
     address = _address(before, balancer, snapshot)
@@ -63,8 +63,8 @@ def _exchange(
 
 
 def put_back(writers: Writers, balancer: CloudBalancer, target: Target, look: Look) -> None:
-    """Make something a target again that was removed for the sake of what was refused then, unless the look before that
-    says that the load balancer is somebody else's; a failure is logged, as the next plan sees that it is missing."""
+    """Add a target again that was removed for the sake of what was then refused, unless the load balancer is somebody
+    else's by now; a failure is logged, as the next plan sees that it is missing."""
     try:
         look()
         add_target(writers, balancer, target, look)
@@ -73,10 +73,10 @@ def put_back(writers: Writers, balancer: CloudBalancer, target: Target, look: Lo
 
 
 def add_target(writers: Writers, balancer: CloudBalancer, target: Target, look: Look) -> bool:
-    """Whether the target was added; False when the API says that it, or the server by another address, is one. Raises
+    """Add a target. Returns False when the API says that it, or the server by another address, is one already. Raises
     an ApiError.
 
-    ``look`` is how the load balancer is looked at before it is tried once more.
+    ``look`` reads the load balancer before it is tried once more.
     """
 
     def happened() -> bool:

@@ -1,4 +1,4 @@
-"""Annotations of Services: the one table of them, their grammar, and what is wrong or odd about values.
+"""Annotations of Services: the one table of them, their grammar, and the checks of their values.
 
 Read ``table`` first, then ``options``.
 """

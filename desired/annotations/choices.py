@@ -1,17 +1,17 @@
-"""The values among which an annotation chooses."""
+"""Enumerations that annotations choose from."""
 
 from enum import StrEnum
 
 
 class Algorithm(StrEnum):
-    """How a load balancer picks a target."""
+    """Algorithm by which a load balancer picks a target."""
 
     ROUND_ROBIN = "round_robin"
     LEAST_CONNECTIONS = "least_connections"
 
 
 class Protocol(StrEnum):
-    """What a port speaks. As the protocol of a health check, HTTPS is HTTP over TLS to the API (W-13)."""
+    """The protocol of a port. As the protocol of a health check, HTTPS is HTTP over TLS to the API."""
 
     TCP = "tcp"
     HTTP = "http"
@@ -19,14 +19,14 @@ class Protocol(StrEnum):
 
 
 class CertificateType(StrEnum):
-    """Where the certificates of https ports come from."""
+    """Origin of the certificates of https ports."""
 
     UPLOADED = "uploaded"
     MANAGED = "managed"
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the load balancer when its Service goes."""
+    """What happens to the load balancer when its Service is deleted."""
 
     DELETE = "delete"
     RETAIN = "retain"

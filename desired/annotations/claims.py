@@ -1,4 +1,4 @@
-"""A Service that claims a load balancer, and everything that is wrong or odd about the claim without asking the API."""
+"""Checks of a Service that claims a load balancer, as far as they need no API: errors and warnings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class ClaimedPort:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a Service of type LoadBalancer says, as far as a rule looks at it."""
+    """The fields of a Service of type LoadBalancer that rules look at."""
 
     annotations: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[ClaimedPort, ...] = ()
@@ -45,7 +45,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
-    """What is to be said of a claim."""
+    """The result of the checks of a claim."""
 
     problems: tuple[BadAnnotation, ...] = ()
     """With any of them no load balancer is created."""
@@ -86,7 +86,7 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
 
 
 def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
-    """What the spec asks for and Hetzner's load balancers cannot do (PORT-2, PORT-10, TRG-3)."""
+    """Warnings about what the spec asks for and Hetzner's load balancers cannot do."""
     for index, port in enumerate(claim.ports):
         if port.protocol != "TCP":
             key = f"spec.ports[{index}].protocol"
@@ -115,7 +115,7 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
 
 
 def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
-    """Whom health checks ask, where that differs from what the spec or the annotation suggests (PORT-10, W-20)."""
+    """A warning about where health checks are sent, if that differs from what the spec or the annotation suggests."""
     policy, asks = "spec.externalTrafficPolicy", BY_FIELD["health_check_node_port"].full_key
     if claim.is_local and not options.health_check_node_port:
         yield AnnotationWarning(

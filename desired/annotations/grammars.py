@@ -1,7 +1,7 @@
-"""How values of annotations are written (load-balancers 5), as small parsers with a name for people.
+"""Grammars of annotation values, as small parsers with a name for people.
 
-A text is taken as it is, blanks included, save where a docstring says otherwise. Ranges are those of the API
-(hetzner-api 8): what is outside would be refused there, after half of the work was done.
+A text is taken as it is, blanks included, unless a docstring says otherwise. Ranges are those of the Hetzner Cloud API:
+what is outside would be refused there, after half of the work was done.
 """
 
 import re
@@ -38,7 +38,7 @@ def _anything(_value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Grammar(Generic[T]):
-    """How one kind of value is written."""
+    """Grammar of one kind of value."""
 
     name: str
     """For people, as the page about annotations has it."""
@@ -47,7 +47,7 @@ class Grammar(Generic[T]):
     check: Callable[[T], None] = _anything
     """Raises the same for a value out of range, wherever it comes from: the environment's are not read here."""
     longest: Bound = bounds.VALUE
-    """What is longer is not looked at."""
+    """The limit beyond which a text is not read."""
 
     def parse(self, text: str) -> T:
         """The value that ``text`` means. Raises ValueError that says what is expected."""
@@ -92,7 +92,7 @@ def _range(low: int, high: int, expected: str) -> Callable[[int], None]:
 
 
 def one_of(kind: type[Choice], *, blanks: bool = False) -> Grammar[Choice]:
-    """One of an enumeration's values, upper case or lower; ``blanks`` around it are cut off (W-16)."""
+    """One of an enumeration's values, upper case or lower; ``blanks`` around it are cut off."""
 
     def read(text: str) -> Choice:
         word = (text.strip() if blanks else text).lower()

@@ -1,4 +1,4 @@
-"""What annotations and environment ask of one load balancer, typed."""
+"""Options of one load balancer: the typed values of annotations and environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Options:
     type: str | Unmanaged = UNMANAGED
     location: str | Unmanaged = UNMANAGED
     network_zone: str | Unmanaged = UNMANAGED
-    """UNMANAGED whenever there is a location: that one wins (ID-7)."""
+    """UNMANAGED whenever there is a location, which takes precedence."""
     algorithm_type: Algorithm | Unmanaged = UNMANAGED
     disable_public_network: bool | Unmanaged = UNMANAGED
     disable_private_ingress: bool = False
@@ -35,9 +35,9 @@ class Options:
     private_subnet_ip_range: IPv4Network | Unmanaged = UNMANAGED
     ipv4_rdns: str | Unmanaged = UNMANAGED
     ipv6_rdns: str | Unmanaged = UNMANAGED
-    """Of both: "" asks for no pointer at all, which is not the default of Hetzner (LB-1)."""
+    """Of both: "" asks for no pointer at all, which is not the default of Hetzner."""
     hostname: str | Unmanaged = UNMANAGED
-    """"" is a value: the status then has one entry with nothing in it (ST-1)."""
+    """"" is a value: the status then has one entry with nothing in it."""
     node_selector: Selector | Unmanaged = UNMANAGED
     protocol: Protocol = Protocol.TCP
     uses_proxyprotocol: bool | Unmanaged = UNMANAGED
@@ -72,7 +72,7 @@ class Options:
 
     @property
     def checks_health(self) -> bool:
-        """Whether anything is said of health checks, so that they are more than the API's default (PORT-6)."""
+        """Whether anything is said of health checks, so that they are more than the API's default."""
         return any(
             value is not UNMANAGED
             for value in (
@@ -86,8 +86,8 @@ class Options:
 
     @property
     def asks_kube_proxy(self) -> bool:
-        """Whether health checks are to go to the Service's healthCheckNodePort, if it has one (W-20). A port that is
-        given wins over it, and so does a protocol that kube-proxy does not speak there."""
+        """Whether health checks are to go to the Service's healthCheckNodePort, if it has one. A port that is given
+        wins over it, and so does a protocol that kube-proxy does not speak there."""
         return (
             self.health_check_node_port
             and self.health_check_port is UNMANAGED
@@ -97,7 +97,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the environment's ``HCLOUD_LOAD_BALANCERS_*`` say for all Services: fields as in ``Options``.
+    """Defaults for all Services from the environment's ``HCLOUD_LOAD_BALANCERS_*``: fields as in ``Options``.
 
     Ranges are not checked here but where a Service would get the value, as an annotation may overrule it.
     """
@@ -119,7 +119,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BadAnnotation:
-    """Why no load balancer can be made of what a Service asks for."""
+    """A value of an annotation, or a default, with which no load balancer can be made."""
 
     key: str
     """Of the annotation, or of the environment variable that stands in for it."""

@@ -1,7 +1,11 @@
-"""Options that are fine one by one and cannot be together: what the API or the reference would refuse for certain.
+"""Parsing of the annotations of a Service into Options, and the rules on options that conflict with each other.
 
-Three lists, because two of them hang on more than the options: on whether the load balancer has to be created, and on
-whether there is a network.
+``parse_options`` reads the table of annotations and the defaults of the environment. The rules name combinations that
+Hetzner or HCCM would refuse for certain, in three lists, because two of them depend on more than the options:
+
+- ``conflicts``: always
+- ``missing_for_creation``: only if the load balancer has to be created
+- ``missing_without_network``: only without a network
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,29 +22,30 @@ from desired.syntax.bounds import shown_text
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What must not be."""
+    """A combination of options that is an error."""
 
     field: str
     """The option that a person would change first."""
     others: tuple[str, ...]
-    """What the rule looks at besides."""
+    """The other options that the rule depends on."""
     broken: Callable[[Options], bool]
     remedy: str
     """What is wrong and what to do; ``{name}`` stands for the option ``name``, ``{name.key}`` for its annotation."""
 
 
 def conflicts(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
-    """What can be no load balancer at all. Nothing is said that hangs on an option in ``unreadable``."""
+    """The combinations that no load balancer can have. Nothing is said that depends on an option in ``unreadable``."""
     return tuple(_broken(_ALWAYS, options, unreadable))
 
 
 def missing_for_creation(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
-    """What a load balancer, or its https port, needs when it has to be created; one that is there keeps what it has."""
+    """The options that a load balancer, or its https port, needs when it has to be created; an existing one keeps what
+    it has."""
     return tuple(_broken(_TO_CREATE, options, unreadable))
 
 
 def missing_without_network(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
-    """What cannot be where ``HCLOUD_NETWORK`` is not set (TGT-2, LB-6)."""
+    """The options that need a network, where ``HCLOUD_NETWORK`` is not set."""
     return tuple(_broken(_WITHOUT_NETWORK, options, unreadable))
 
 
@@ -142,7 +147,7 @@ _WITHOUT_NETWORK = (
 
 
 class Origin(StrEnum):
-    """Where the value of an option comes from."""
+    """Origin of the value of an option."""
 
     ANNOTATION = "annotation"
     ENVIRONMENT = "environment"
@@ -150,7 +155,7 @@ class Origin(StrEnum):
 
 
 def parse_options(annotations: Mapping[str, str], defaults: Defaults) -> Options | tuple[BadAnnotation, ...]:
-    """What a Service with these annotations asks for; or all that is wrong, in the order of the table.
+    """The options that a Service with these annotations asks for; or all errors, in the order of the table.
 
     An annotation wins over the environment, and a default that it overrules is not looked at. Never raises.
     """
@@ -173,12 +178,12 @@ def read_options(annotations: Mapping[str, str], defaults: Defaults) -> tuple[Op
         except ValueError as error:
             bad[field] = _problem(row, annotations, defaults, error)
     if "location" in values:
-        values.pop("network_zone", None)  # ID-7
+        values.pop("network_zone", None)  # the location takes precedence
     return Options(**values), bad
 
 
 def origin_of(row: Annotation, annotations: Mapping[str, str], defaults: Defaults) -> Origin:
-    """Where the row's value comes from."""
+    """The origin of the row's value."""
     text = annotations.get(row.full_key)
     if text is not None:
         return Origin.UNSET if row.empty_unsets and not text else Origin.ANNOTATION
@@ -187,9 +192,10 @@ def origin_of(row: Annotation, annotations: Mapping[str, str], defaults: Default
 
 
 def deletion_policy(annotations: Mapping[str, str]) -> DeletionPolicy:
-    """What becomes of the load balancer of a Service that goes, whatever its annotations look like (W-15).
+    """The deletion policy of a Service. Other annotations may be malformed: deletion does not depend on them.
 
-    A policy that cannot be understood retains: what was kept by mistake can be deleted later, not the other way round.
+    A policy that cannot be understood means ``retain``: what was kept by mistake can be deleted later, not the other
+    way round.
     """
     row = BY_FIELD["deletion_policy"]
     text = annotations.get(row.full_key, "")

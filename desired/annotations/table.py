@@ -1,6 +1,6 @@
-"""Every annotation of a Service that means something here, in one table (load-balancers 5).
+"""Table of every annotation of a Service that the product reads or reserves.
 
-Parsing, the page ``docs/reference/annotations.md`` and ``reconcile validate`` all come from it.
+Parsing, the page ``docs/reference/annotations.md`` and ``reconcile validate`` are made from it.
 """
 
 from collections.abc import Mapping
@@ -33,12 +33,12 @@ from desired.annotations.grammars import (
 )
 
 PREFIX = "load-balancer.hetzner.cloud/"
-"""Of every annotation that HCCM knows."""
+"""Prefix of every annotation that HCCM knows."""
 OWN_PREFIX = "hcloud-reconciler/"
-"""Of what only this product knows."""
+"""Prefix of annotations that only this product knows."""
 
 LONGEST_UNDO_S = 7 * 24 * 3600
-"""A week. What is longer is a load balancer that somebody wants to keep, which the deletion policy is for."""
+"""A week. To keep a load balancer for longer, use the deletion policy."""
 
 _LB = "HCLOUD_LOAD_BALANCERS_"
 _KEPT = "the load balancer keeps it"
@@ -56,13 +56,11 @@ class Annotation:
     """Without its prefix."""
     grammar: Grammar[Any]
     unset: str
-    """What holds when neither annotation nor environment says anything."""
+    """The default, when neither annotation nor environment sets it."""
     change: str
-    """What another value does to a load balancer that is there."""
+    """The effect of another value on an existing load balancer."""
     removal: str
-    """What removing the annotation does, when the environment has no default."""
-    source: str
-    """Where the rule comes from: ids and sections of reference/load-balancers.md, or another page."""
+    """The effect of removing the annotation, when the environment has no default."""
     variable: str | None = None
     """The environment variable with the default for all Services."""
     empty_unsets: bool = False
@@ -81,7 +79,7 @@ class Annotation:
 
 
 def _reserved(key: str) -> Annotation:
-    return Annotation(key, RESERVED, "neither read nor written", "nothing", "nothing", "ID-11")
+    return Annotation(key, RESERVED, "neither read nor written", "nothing", "nothing")
 
 
 _ROWS = (
@@ -91,17 +89,12 @@ _ROWS = (
         "`a` and the Service's UID, cut to 32 characters",
         "renamed",
         "it keeps its name",
-        "ID-1, ID-9, W-17",
         empty_unsets=True,
     ),
+    Annotation("type", WORD, "`lb11` at creation", "the type changes", _KEPT, f"{_LB}TYPE", empty_unsets=True),
+    Annotation("location", WORD, "`network-zone` decides", _LATER, "no effect", f"{_LB}LOCATION", empty_unsets=True),
     Annotation(
-        "type", WORD, "`lb11` at creation", "the type changes", _KEPT, "LB-2, W-11", f"{_LB}TYPE", empty_unsets=True
-    ),
-    Annotation(
-        "location", WORD, "`network-zone` decides", _LATER, "no effect", "ID-7", f"{_LB}LOCATION", empty_unsets=True
-    ),
-    Annotation(
-        "network-zone", WORD, "`location` decides", _LATER, "no effect", "ID-7", f"{_LB}NETWORK_ZONE", empty_unsets=True
+        "network-zone", WORD, "`location` decides", _LATER, "no effect", f"{_LB}NETWORK_ZONE", empty_unsets=True
     ),
     Annotation(
         "algorithm-type",
@@ -109,7 +102,6 @@ _ROWS = (
         "`round_robin` at creation",
         "the algorithm changes",
         _KEPT,
-        "section 5, W-16",
         f"{_LB}ALGORITHM_TYPE",
     ),
     Annotation(
@@ -118,7 +110,6 @@ _ROWS = (
         "public at creation",
         "the public interface goes or comes",
         _KEPT,
-        "LB-6, W-1",
         f"{_LB}DISABLE_PUBLIC_NETWORK",
     ),
     Annotation(
@@ -127,7 +118,6 @@ _ROWS = (
         "private addresses are in the status",
         "the status changes",
         "they come back",
-        "ST-2",
         f"{_LB}DISABLE_PRIVATE_INGRESS",
     ),
     Annotation(
@@ -136,7 +126,6 @@ _ROWS = (
         "the IPv6 address is in the status",
         "the status changes, the address stays",
         "it comes back",
-        "ST-2",
         f"{_LB}DISABLE_IPV6",
     ),
     Annotation(
@@ -145,7 +134,6 @@ _ROWS = (
         "targets by public address",
         "targets are replaced one by one",
         "targets by public address",
-        "TGT-1, TGT-2",
         f"{_LB}USE_PRIVATE_IP",
     ),
     Annotation(
@@ -154,7 +142,6 @@ _ROWS = (
         "any free address of the network",
         "detached and attached anew",
         _KEPT,
-        "LB-3, LB-4, W-2",
         empty_unsets=True,
     ),
     Annotation(
@@ -163,37 +150,34 @@ _ROWS = (
         "any subnet of the network",
         "no effect once attached",
         "no effect once attached",
-        "LB-4, W-2",
         f"{_LB}PRIVATE_SUBNET_IP_RANGE",
     ),
-    Annotation("ipv4-rdns", HOST, "not managed", "the pointer changes", _KEPT, "LB-1"),
-    Annotation("ipv6-rdns", HOST, "not managed", "the pointer changes", _KEPT, "LB-1"),
-    Annotation("hostname", DNS_NAME, "addresses are in the status", "the status changes", "addresses return", "ST-1"),
-    Annotation("node-selector", SELECTOR, "all eligible Nodes", "targets change", "all eligible Nodes", "NODE-4, W-4"),
-    Annotation("protocol", one_of(Protocol), "`tcp`", _PORTS, "back to `tcp`", "PORT-5"),
+    Annotation("ipv4-rdns", HOST, "not managed", "the pointer changes", _KEPT),
+    Annotation("ipv6-rdns", HOST, "not managed", "the pointer changes", _KEPT),
+    Annotation("hostname", DNS_NAME, "addresses are in the status", "the status changes", "addresses return"),
+    Annotation("node-selector", SELECTOR, "all eligible Nodes", "targets change", "all eligible Nodes"),
+    Annotation("protocol", one_of(Protocol), "`tcp`", _PORTS, "back to `tcp`"),
     Annotation(
         "uses-proxyprotocol",
         BOOL,
         "off at creation",
         f"{_PORTS}, and the status",
         _KEPT,
-        "PORT-5, ST-3, W-3",
         f"{_LB}USES_PROXYPROTOCOL",
     ),
-    Annotation("http-cookie-name", text(1, 100), "`HCLBSTICKY`", _PORTS, _KEPT, "PORT-5"),
-    Annotation("http-cookie-lifetime", seconds(30, 86400), "300s", _PORTS, _KEPT, "PORT-5"),
-    Annotation("http-timeout-idle", seconds(30, 300), "50s", _PORTS, _KEPT, "PORT-5"),
-    Annotation("http-redirect-http", BOOL, "off", _PORTS, _KEPT, "PORT-5"),
-    Annotation("http-sticky-sessions", BOOL, "off", _PORTS, _KEPT, "PORT-5"),
-    Annotation("http-certificates", CERTIFICATES, "none", "exactly these are used", _KEPT, "section 9"),
-    Annotation("certificate-type", CERTIFICATE_TYPE, "uploaded", _PORTS, "uploaded", "section 9"),
+    Annotation("http-cookie-name", text(1, 100), "`HCLBSTICKY`", _PORTS, _KEPT),
+    Annotation("http-cookie-lifetime", seconds(30, 86400), "300s", _PORTS, _KEPT),
+    Annotation("http-timeout-idle", seconds(30, 300), "50s", _PORTS, _KEPT),
+    Annotation("http-redirect-http", BOOL, "off", _PORTS, _KEPT),
+    Annotation("http-sticky-sessions", BOOL, "off", _PORTS, _KEPT),
+    Annotation("http-certificates", CERTIFICATES, "none", "exactly these are used", _KEPT),
+    Annotation("certificate-type", CERTIFICATE_TYPE, "uploaded", _PORTS, "uploaded"),
     Annotation(
         "http-managed-certificate-name",
         NAME,
         "`ccm-managed-certificate-` and the Service's UID",
         "a note, with the remedy",
         "a note, with the remedy",
-        "CERT-1, CERT-6",
         empty_unsets=True,
     ),
     Annotation(
@@ -202,20 +186,16 @@ _ROWS = (
         "an error when managed",
         "a note, with the remedy",
         "an error when managed",
-        "CERT-1, W-7",
     ),
-    Annotation(
-        "http-managed-certificate-acme-staging", LENIENT_BOOL, "off", "no effect once created", "no effect", "CERT-2"
-    ),
-    Annotation("health-check-protocol", one_of(Protocol), _AS_PROTOCOL, _CHECKS, _AS_PROTOCOL, "PORT-6, W-13"),
-    Annotation("health-check-port", integer(1, 65535), "the node port", _CHECKS, "the node port", "PORT-6"),
+    Annotation("http-managed-certificate-acme-staging", LENIENT_BOOL, "off", "no effect once created", "no effect"),
+    Annotation("health-check-protocol", one_of(Protocol), _AS_PROTOCOL, _CHECKS, _AS_PROTOCOL),
+    Annotation("health-check-port", integer(1, 65535), "the node port", _CHECKS, "the node port"),
     Annotation(
         "health-check-node-port",
         BOOL,
         "the node port is probed",
         _CHECKS,
         "the node port again",
-        "PORT-10, W-20",
         prefix=OWN_PREFIX,
     ),
     Annotation(
@@ -224,7 +204,6 @@ _ROWS = (
         "the API's default",
         _CHECKS,
         _KEPT,
-        "PORT-6",
         f"{_LB}HEALTH_CHECK_INTERVAL",
     ),
     Annotation(
@@ -233,7 +212,6 @@ _ROWS = (
         "the API's default",
         _CHECKS,
         _KEPT,
-        "PORT-6",
         f"{_LB}HEALTH_CHECK_TIMEOUT",
     ),
     Annotation(
@@ -242,20 +220,18 @@ _ROWS = (
         "the API's default",
         _CHECKS,
         _KEPT,
-        "PORT-6",
         f"{_LB}HEALTH_CHECK_RETRIES",
     ),
-    Annotation("health-check-http-domain", CHECK_DOMAIN, "no host header", _CHECKS, _KEPT, "PORT-7"),
-    Annotation("health-check-http-path", PATH, "`/`", _CHECKS, _KEPT, "PORT-7"),
-    Annotation("health-check-http-validate-certificate", BOOL, "off", _CHECKS, _KEPT, "PORT-7"),
-    Annotation("http-status-codes", STATUS_CODES, "`2??,3??`", _CHECKS, _KEPT, "PORT-7"),
+    Annotation("health-check-http-domain", CHECK_DOMAIN, "no host header", _CHECKS, _KEPT),
+    Annotation("health-check-http-path", PATH, "`/`", _CHECKS, _KEPT),
+    Annotation("health-check-http-validate-certificate", BOOL, "off", _CHECKS, _KEPT),
+    Annotation("http-status-codes", STATUS_CODES, "`2??,3??`", _CHECKS, _KEPT),
     Annotation(
         "deletion-policy",
         one_of(DeletionPolicy),
         "deleted with the Service, if it was made for it",
         "what happens at deletion",
         "deleted with the Service, if it was made for it",
-        "design 5",
         empty_unsets=True,
         prefix=OWN_PREFIX,
     ),
@@ -265,7 +241,6 @@ _ROWS = (
         "`--load-balancer-undo` decides",
         "what happens at deletion",
         "`--load-balancer-undo` decides",
-        "D26",
         empty_unsets=True,
         prefix=OWN_PREFIX,
     ),

@@ -1,4 +1,4 @@
-"""What is odd about the annotations of a Service and stops nothing: misspelt keys, and values without effect."""
+"""Warnings about the annotations of a Service: misspelt keys, and values without effect. They stop nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from desired.syntax.go import parse_bool
 
 @dataclass(frozen=True, slots=True, order=True)
 class AnnotationWarning:
-    """Something that a person should know of a Service though nothing hangs on it."""
+    """Something that a person should know about a Service though nothing depends on it."""
 
     key: str
     """Of the annotation, or the path of the Service's field."""
@@ -25,7 +25,7 @@ class AnnotationWarning:
 
 
 def warnings_on(annotations: Mapping[str, str], defaults: Defaults) -> tuple[AnnotationWarning, ...]:
-    """Every remark on these annotations, by key."""
+    """Every warning on these annotations, by key."""
     options, bad = read_options(annotations, defaults)
     found = [*_keys(annotations), *_values(annotations)]
     for row in _IDLE:
@@ -74,7 +74,7 @@ def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
 
 
 def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) -> Iterator[AnnotationWarning]:
-    """A zone that a location overrules (ID-7). Only an annotation is worth a word: it is what a person just wrote."""
+    """A zone that a location overrules. Only an annotation is worth a warning: it is what a person just wrote."""
     zone, location = BY_FIELD["network_zone"], BY_FIELD["location"]
     if annotations.get(zone.full_key) and options.location is not UNMANAGED:
         by_default = location.full_key not in annotations
@@ -93,7 +93,7 @@ class _Idle:
 
     field: str
     others: tuple[str, ...]
-    """What that hangs on besides."""
+    """The other options that this depends on."""
     idle: Callable[[Options], bool]
     why: str
 

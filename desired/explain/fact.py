@@ -1,4 +1,7 @@
-"""One thing on a Node or Service as it stands, and the rule behind it: what an explanation is made of."""
+"""Facts, the lines of an explanation: one field of an object, as it is and as it should be, with the rule that decides.
+
+Besides ``Fact`` and ``Rule`` the module has the phrases with which explanations describe planned changes.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,7 +11,7 @@ from desired.plan.change import Change, Verdict
 
 
 class Rule(StrEnum):
-    """Whose something on a Node or Service is, and what decides on it."""
+    """The rule that decides on a field of a Node or Service. Each says whose the field is."""
 
     SERVER = "server"
     """Ours, and the server says what it should be."""
@@ -21,15 +24,15 @@ class Rule(StrEnum):
     UNTOUCHED = "untouched"
     """Ours to write, and nothing is written as things are."""
     UNINITIALISED = "uninitialised"
-    """The taint of a joining Node."""
+    """The taint of an uninitialized Node."""
     SHUTDOWN = "shutdown"
     """The taint of a Node whose server is switched off."""
     ANNOUNCING = "announcing"
-    """A taint of somebody who is about to remove the Node."""
+    """A taint that announces that somebody is about to remove the Node."""
     READY = "ready"
-    """The condition that the Node's deletion hangs on."""
+    """The condition that the Node's deletion depends on."""
     ROUTES = "routes"
-    """The condition that says whether the Node's pods can be reached: the routes to them decide."""
+    """The condition that says whether the Node's pods are reachable: decided by the routes to them."""
     BALANCER = "load-balancer"
     """Ours, and the load balancer says what it should be."""
     ASKED = "asked"
@@ -60,14 +63,14 @@ NOT_OURS = "not ours, left alone"
 
 
 def planned(changes: Collection[Change]) -> str:
-    """How many changes are planned, and what withholds some of them."""
+    """Text: the number of planned changes, and what withholds some of them."""
     count = {0: "no change is", 1: "1 change is"}.get(len(changes), f"{len(changes)} changes are")
     withheld = dict.fromkeys(ruled(change) for change in changes if change.decision.verdict is not Verdict.ALLOWED)
     return f"{count} planned" + (f": {', '.join(withheld)}" if withheld else "")
 
 
 def becomes(changes: Collection[Change], done: str, what: str) -> str:
-    """What becomes of ``what``, by the first of these changes: it is ``done``, or why not; "" when there is none."""
+    """The effect of the first of these changes on ``what``: it is ``done``, or why not; "" when there is no change."""
     for change in changes:
         return done if change.decision.verdict is Verdict.ALLOWED else f"{what} is {ruled(change)}"
     return ""
@@ -79,5 +82,5 @@ def ruled(change: Change) -> str:
 
 
 def if_withheld(change: Change) -> str:
-    """What goes behind a sentence about a change that is withheld; "" when it is not."""
+    """The part of a sentence that says by what a change is withheld; "" when it is not."""
     return "" if change.decision.verdict is Verdict.ALLOWED else f"; {ruled(change)}"

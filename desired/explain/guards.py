@@ -1,5 +1,5 @@
-"""What each guard says of one Node or Service: of the changes that are planned for it, and of a Node's deletion if its
-server went."""
+"""Decisions of each guard on one Node or Service: on the changes that are planned for it, and on a Node's deletion if
+its server were gone."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -42,16 +42,16 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     "route-blast-radius": lambda change: change.kind in {"route.delete", "route.replace"},
     "cluster-cidr": lambda change: change.kind == "route.delete",
 }
-"""Rule → whether it has an eye on a change. Without such a change there is nothing that it lets pass, and it is not
-listed; other rules look at everything."""
+"""Rule → whether it applies to a change. A rule without such a change is not listed; rules that are not in this table
+apply to every change."""
 _SILENT = frozenset({CLOCK_SKEW, FLAPPING, BACK_OFF, QUOTA})
-"""Rules that are listed only when they withhold something: on what only the loop remembers, where who explains has
-nothing to let pass, and on clocks, which are no matter of the object."""
+"""Rules that are listed only when they withhold something: they depend on what only the loop remembers, which
+``explain`` does not know, or on clocks, which are not the object's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What one rule says. An approved hold lets pass, and is there all the same."""
+    """The decision of one rule. An approved hold lets pass, and is listed all the same."""
 
     rule: str
     verdict: Verdict
@@ -64,8 +64,8 @@ class Word:
 
 
 def guard_words(owner: str, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
-    """What each rule says of the changes that are planned for the Node or Service with this key, in the order of the
-    rules; empty when none is.
+    """The decision of each rule on the changes that are planned for the Node or Service with this key, in the order of
+    the rules; empty when none is planned.
 
     ``holds`` are those of the judged plan.
     """
@@ -84,8 +84,8 @@ def guard_words(owner: str, facts: Facts, holds: Collection[Hold] = ()) -> tuple
 
 
 def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: Settings) -> tuple[Word, ...]:
-    """What each rule would say if the Node's server were gone and its kubelet fell silent; empty for a Node whose
-    deletion was asked for already."""
+    """The decision that each rule would take if the Node's server were gone and its kubelet stopped reporting; empty
+    for a Node whose deletion was asked for already."""
     silent = _silent(node, snapshot)
     departing, _ = orphaned_node(silent, Gone(server_id), settings)
     if departing is None:
@@ -100,7 +100,7 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
 
 
 def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
-    """Whether the rule had an eye on one of these changes."""
+    """Whether the rule applies to one of these changes."""
     if rule in _SILENT or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
         return False
     if rule == "absence-proof":
@@ -114,7 +114,7 @@ def _anything(_change: Change) -> bool:
 
 
 def _word(finding: GuardResult, holds: Collection[Hold]) -> Word:
-    """A finding as a word. Whether its hold was approved only the judged plan knows."""
+    """A guard result as a Word. Whether its hold was approved only the judged plan knows."""
     same = (hold for hold in holds if hold.rule == finding.rule and set(hold.keys) == set(finding.keys))
     hold = next(same, None)
     approved = hold is not None and hold.approved

@@ -1,20 +1,87 @@
-"""The ports of a Service and of its load balancer: which of them lead where, and why others do not."""
+"""Explanation of the certificates of a Service's https ports: those in use, those asked for, and the one to create."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from desired.annotations.choices import Protocol
+from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.claims import ClaimedPort
+from desired.annotations.options import Options
 from desired.annotations.warnings import AnnotationWarning
 from desired.explain.fact import if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.ownership import Contested, Foreign
 from desired.load_balancers.release import LoadBalancerRelease
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Listener, LoadBalancer
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, CloudBalancer, Listener, LoadBalancer
+from desired.model.service import Service
+from desired.model.snapshot import Snapshot
+from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Note
 from desired.plan.kinds import Verb
 from desired.section import UNMANAGED
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFact:
+    """One certificate."""
+
+    id: int | None
+    """None for one that is to be created."""
+    name: str | None
+    """None for one that the project does not seem to have."""
+    domains: tuple[str, ...]
+    state: str
+    """``uploaded``, how far the issuance of a managed one is, ``to be created`` or ``not read``."""
+    ports: tuple[int, ...]
+    """The listeners that use it now."""
+    is_asked_for: bool
+    error: str | None = None
+    """Why it was not issued or renewed; None when nothing went wrong."""
+
+
+def explain_certificates(
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, snapshot: Snapshot
+) -> tuple[CertificateFact, ...]:
+    """Every certificate that the Service uses or asks for, by id, and the one to create last."""
+    used = _used(balancer)
+    known: Mapping[int, Certificate] = snapshot.certificates.items if snapshot.certificates else {}
+    asked: set[int] = set()
+    if isinstance(wish, DesiredLoadBalancer):
+        asked = {found.id for found in known.values() if _is_asked_for(found, wish.service, wish.options)}
+    facts = tuple(
+        _fact(number, known.get(number), used.get(number, ()), asked=number in asked)
+        for number in sorted(asked | used.keys())
+    )
+    create = wish.certificates.create if isinstance(wish, DesiredLoadBalancer) else None
+    if create is None:
+        return facts
+    return (*facts, CertificateFact(None, create.name, create.domains, "to be created", (), is_asked_for=True))
+
+
+def _used(balancer: CloudBalancer | None) -> Mapping[int, tuple[int, ...]]:
+    """Id of a certificate → the ports that use it."""
+    used: dict[int, tuple[int, ...]] = {}
+    for port, listener in sorted(balancer.spec.listeners.items()) if balancer else ():
+        certificates = listener.http.certificates if listener.http else ()
+        for number in certificates if isinstance(certificates, tuple) else ():
+            used[number] = (*used.get(number, ()), port)
+    return used
+
+
+def _is_asked_for(certificate: Certificate, service: Service, options: Options) -> bool:
+    if options.protocol is not Protocol.HTTPS:
+        return False
+    if options.certificate_type is CertificateType.MANAGED:
+        return certificate.labels.get(LABEL_SERVICE_UID) == service.uid
+    references = options.http_certificates
+    return isinstance(references, tuple) and (certificate.id in references or certificate.name in references)
+
+
+def _fact(number: int, found: Certificate | None, ports: tuple[int, ...], *, asked: bool) -> CertificateFact:
+    if found is None:
+        return CertificateFact(number, None, (), "not read", ports, asked)
+    state = "uploaded" if found.issuance is None else f"managed, {found.issuance.value}"
+    return CertificateFact(number, found.name, found.domains, state, ports, asked, found.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +122,7 @@ def explain_listeners(
 
 
 def shown_listener(listener: Listener) -> str:
-    """What a listener does, in short."""
+    """A listener in short."""
     text = f"{listener.protocol} to node port {listener.destination_port}"
     certificates = listener.http.certificates if listener.http else UNMANAGED
     if certificates is KNOWN_AFTER_APPLY:
@@ -68,7 +135,7 @@ def shown_listener(listener: Listener) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Listeners:
-    """What is there, and what is planned."""
+    """Present listeners, and planned changes of them."""
 
     wish: DesiredLoadBalancer
     there: Mapping[int, Listener]
@@ -115,7 +182,7 @@ class _Listeners:
 
 
 def _unbalanced(ports: Collection[ClaimedPort], remarks: Collection[AnnotationWarning]) -> Iterator[ListenerFact]:
-    """Ports of protocols that Hetzner does not balance (PORT-2)."""
+    """Ports of protocols that Hetzner does not balance."""
     said = {remark.key: remark.text for remark in remarks}
     for index, port in enumerate(ports):
         why = said.get(f"spec.ports[{index}].protocol")

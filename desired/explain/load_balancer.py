@@ -1,4 +1,5 @@
-"""Which load balancer is a Service's, by what it was recognised, and whom its labels name."""
+"""Explanation of a Service's load balancer: by what it was found, its owner labels, and the published addresses and
+conditions of the Service."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -30,17 +31,17 @@ class FoundBalancer:
     """The load balancer of a Service. It is None exactly when ``why`` says why there is none."""
 
     asked_name: str | None
-    """The name by which it is looked for when no label says which it is; None when the name cannot be read, or only the
+    """The name by which it is looked up when no label identifies it; None when the name cannot be read, or only the
     label counts."""
     by: str | None = None
-    """What it was recognised by, ``label`` or ``name``; None where nothing was."""
+    """What it was found by, ``label`` or ``name``; None when none was found."""
     balancer: CloudBalancer | None = None
-    """The Service's own, or the one that it is about to take over."""
+    """The Service's own, or the one that it is about to adopt."""
     other: CloudBalancer | None = None
     """One that would be the Service's by its label or name, and is not."""
     why: str = ""
     owner: tuple[Fact, ...] = ()
-    """The labels that say whose the one or the other is."""
+    """The labels that name the owner of either load balancer."""
 
 
 def explain_balancer(
@@ -89,7 +90,7 @@ def _is_elsewhere(owner: Owner, snapshot: Snapshot) -> bool:
 
 
 def _asked_name(wish: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
-    """At its end a Service's load balancer is known by its label alone (ID-4)."""
+    """The name to look up. None at the end of a Service: then only the label counts."""
     if isinstance(wish, LoadBalancerRelease) or any(
         problem.key == BY_FIELD["name"].full_key for problem in wish.problems
     ):
@@ -134,7 +135,7 @@ def _labels(
 
 
 def _owner_after(before: Owner, changes: Collection[Change]) -> tuple[Owner, str]:
-    """Whom the labels name once ``changes`` are made; and what withholds that."""
+    """The owner labels once ``changes`` are made; and what withholds that."""
     for change in changes:
         match change.after:
             case Owner():
@@ -244,7 +245,8 @@ def explain_conditions_of(
     """The Service's conditions in their order, then those of ours that are not there. ``wanted`` is what ours should
     say, empty where nothing is said of the Service.
 
-    They ride on other writes (design section 4): only with such a one among ``changes`` it is certain that they change.
+    They are written together with other changes of the Service: only if one of these is among ``changes`` it is certain
+    that they change.
     """
     ours = {condition.type: condition for condition in wanted}
     written = any(map(_carries, changes))
@@ -255,7 +257,7 @@ def explain_conditions_of(
 
 
 def _carries(change: Change) -> bool:
-    """Whether a write takes conditions along, and is made now."""
+    """Whether a change writes conditions as well, and is made now."""
     return bool(change.rides) and change.is_known and change.decision.verdict is Verdict.ALLOWED
 
 

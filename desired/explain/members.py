@@ -1,4 +1,4 @@
-"""Every Node and what it is to a Service's load balancer; and the targets of it that are no Node's."""
+"""Explanation of targets: what every Node is to a Service's load balancer, and the targets that are no Node's."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def explain_members(
 
 
 def _by_suffix(changes: Collection[Change]) -> Mapping[str, Change]:
-    """What a target is called → its change."""
+    """Name of a target → its change."""
     return {change.key.split("/", 3)[3]: change for change in changes if change.kind == "lb.target"}
 
 
@@ -68,7 +68,7 @@ def _created(changes: Collection[Change]) -> Change | None:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """What is there, and what is planned."""
+    """Present targets, and planned changes of them."""
 
     balancer: CloudBalancer | None
     changes: Mapping[str, Change]
@@ -118,7 +118,7 @@ class _Members:
         return self.balancer.targets if self.balancer else ()
 
     def _after(self, suffix: str, before: _Targets) -> tuple[_Targets, str]:
-        """What the targets of this name will be, and what withholds that, in words."""
+        """The future targets of this name, and what withholds that, in words."""
         change = self.changes.get(suffix)
         if change is not None:
             kept = tuple(target for target in before if target not in (change.before, change.after))

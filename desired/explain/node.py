@@ -1,7 +1,7 @@
-"""Everything that decides on one Node, as plain values: its server, its fields, its changes, and what guards say.
+"""Explanation of one Node, as plain values: its server, its fields, its changes, and the decisions of guards.
 
-Nothing is decided here. What should be is asked of the same functions that a plan is made with, so that an explanation
-cannot differ from what a pass does.
+Nothing is decided here. The desired state comes from the same functions that a plan is made with, so that an
+explanation cannot differ from what a pass does.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What there is to say of one Node."""
+    """Explanation of one Node."""
 
     key: str
     stage: Stage
@@ -49,7 +49,7 @@ class Explanation:
     """On the Node's deletion, if its server were gone and its kubelet silent; empty for a Node that is never deleted
     from here, and for one whose deletion is among the changes or was asked for."""
     announced: str | None
-    """How the Node's going was announced; None when it was not."""
+    """How the Node's disruption was announced (a planned disruption); None when it was not."""
     anchor: Anchor
     losses: NodeLosses
     notes: tuple[Note, ...]
@@ -57,7 +57,7 @@ class Explanation:
 
 
 def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> Explanation:
-    """What there is to say of ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot."""
+    """Explain ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot."""
     found = Matcher(snapshot.nodes, snapshot.servers).match(node)
     stage = stage_of(node, found, settings)
     disowned = why_left(stage, Controller.NODE, settings) if stage in (Stage.IGNORED, Stage.UNCLAIMED) else None
@@ -91,7 +91,7 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
 
 
 def _deletable_as(node: Node, settings: Settings) -> int | None:
-    """The id of the server on whose absence the Node's deletion hangs; None for a Node that is never deleted from
+    """The id of the server on whose absence the Node's deletion depends; None for a Node that is never deleted from
     here, or whose deletion was asked for."""
     provider_id = parse_provider_id(node.provider_id or "")
     if Controller.LIFECYCLE not in settings.controllers or is_ignored(node, settings) or node.deleted_at is not None:
@@ -100,7 +100,7 @@ def _deletable_as(node: Node, settings: Settings) -> int | None:
 
 
 def why_no_node(name: str, snapshot: Snapshot) -> str:
-    """Why there is no Node of this name to explain, and which ones come near."""
+    """The reason why there is no Node of this name to explain, and which ones come near."""
     if name in snapshot.nodes.unreadable:
         return f"Node {name!r} cannot be explained: {snapshot.nodes.unreadable[name]}"
     gap = f", but {snapshot.nodes.why_incomplete}" if snapshot.nodes.why_incomplete else ""

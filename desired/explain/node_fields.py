@@ -1,5 +1,7 @@
-"""The addresses of a Node, each with the rule behind it. What should be there is the desired state's, and not decided
-again here."""
+"""Explanation of a Node's addresses, labels, taints and conditions: each as it is and as it should be, with its rule.
+
+The desired state comes from ``desired.nodes``, and is not decided again here.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -56,14 +58,14 @@ def explain_addresses(
 
 
 def _why_unknown(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> str:
-    """Why it cannot be told which addresses the Node should have; "" when it can."""
+    """The reason why it cannot be told which addresses the Node should have; "" when it can."""
     found = desired_addresses(node, server, snapshot, settings, Others(snapshot), joins=False)
     return found.why if isinstance(found, UnusableNodeIP | ContestedAddress | Unknown) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Addresses:
-    """A Node's addresses as they stand and as they should be, and what the reasons for both hang on."""
+    """The present and desired addresses of a Node, and what the reasons for both depend on."""
 
     current: tuple[NodeAddress, ...]
     wanted: tuple[NodeAddress, ...]
@@ -102,7 +104,7 @@ class _Addresses:
             yield Fact(address.type, None, address.address, *self._why(address))
 
     def _why(self, address: NodeAddress) -> tuple[Rule, str]:
-        """Where an address that should be there comes from."""
+        """The origin of an address that should be there."""
         if address.type == AddressType.HOSTNAME and self.why_called:
             return Rule.KEPT, self.why_called
         origin = dict(addresses_with_origins(self.server, self.settings.address_family, self.network)).get(address)
@@ -116,7 +118,7 @@ class _Addresses:
         return rule, source
 
     def _why_not(self, address: NodeAddress) -> tuple[Rule, str]:
-        """Why an address that is there should not be."""
+        """The reason why an address that is there should not be."""
         others = [other.type for other in self.wanted if other.address == address.address]
         chosen = [other.address for other in self.wanted if other.type == address.type and self._is_named(other)]
         offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network))
@@ -234,7 +236,8 @@ def _why_shutdown(wanted: DesiredNode | None, stage: Stage, settings: Settings) 
 
 def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fact | None = None) -> tuple[Fact, ...]:
     """Every condition of the Node in its order, and Ready in any case. ``deletable`` tells whether a Node like this one
-    is ever deleted: that hangs on Ready. ``network`` is the one that routes decide on; None when they do not."""
+    is ever deleted, which depends on Ready. ``network`` is the condition that routes decide on; None when they do not.
+    """
     hanging = _what_hangs_on_ready(node, waits) if deletable else "nothing that is done here hangs on it"
     told = {network.subject: network} if network else {}
     facts = tuple(

@@ -1,4 +1,4 @@
-"""What can be explained: a Node or a Service, by its key in plans."""
+"""Entry point of explanations: finds the Node or Service by its key in plans."""
 
 from desired.explain.node import Explanation, explain, why_no_node
 from desired.explain.service import ServiceExplanation, explain_service, why_no_service
@@ -10,7 +10,7 @@ from desired.plan.change import Plan
 def explain_object(
     key: str, snapshot: Snapshot, settings: Settings, plan: Plan
 ) -> Explanation | ServiceExplanation | str:
-    """What there is to say of the Node or Service with this key; a text, why there is nothing. ``plan`` is the judged
+    """Explain the Node or Service with this key; a text says why there is nothing to explain. ``plan`` is the judged
     plan of ``snapshot``."""
     kind, _, name = key.partition("/")
     if kind == "service":

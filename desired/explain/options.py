@@ -1,4 +1,5 @@
-"""What a load balancer has now of what an annotation may ask for, in the words in which annotations are written."""
+"""Explanation of the options of a load balancer: each annotation of the table with its value, its origin, and what the
+load balancer has now, in the words in which annotations are written."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from desired.syntax.selector import Selector
 
 
 def in_use(field: str, balancer: CloudBalancer) -> str | None:
-    """What the load balancer has where the option ``field`` asks for something; several values where its ports or
-    targets differ. None where it has nothing, where nobody can tell, and where the option is not about it."""
+    """The present value of the option ``field`` of the load balancer; several values where its ports or targets differ.
+    None where it has none, where it cannot be told, and where the option is not about it."""
     if field in _OF_BALANCERS:
         found = _OF_BALANCERS[field](balancer)
     elif field in _OF_LISTENERS:
@@ -83,7 +84,7 @@ def _http_check(name: str) -> Callable[[Listener], Any]:
 
 
 def _check_protocol(listener: Listener) -> Protocol:
-    """HTTP over TLS is what annotations call https (W-13)."""
+    """The protocol of the health check as annotations have it: HTTP over TLS is https."""
     http = listener.health_check.http
     return Protocol.HTTPS if http is not None and http.tls is True else listener.health_check.protocol
 
@@ -122,21 +123,21 @@ class OptionFact:
     variable: str | None
     """The environment variable behind ``Origin.ENVIRONMENT``; None with another origin."""
     otherwise: str
-    """What holds when nobody sets it."""
+    """The default."""
     in_use: str | None = None
-    """What the load balancer has of it now; None where there is none, or that cannot be told."""
+    """The load balancer's present value; None where there is none, or that cannot be told."""
     problems: tuple[str, ...] = ()
-    """Why it cannot be as it is set."""
+    """Why the value that is set cannot be used."""
     remark: str | None = None
-    """What is odd about it though nothing hangs on that."""
+    """A warning about it; nothing depends on that."""
 
 
 def explain_options(
     wish: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, settings: Settings
 ) -> tuple[OptionFact, ...]:
-    """What holds for the Service, in the order of the table; nothing where none of it counts.
+    """The options of the Service, in the order of the table; nothing where none of it counts.
 
-    A Service that is going has one row left: nothing else that it asks for matters any more (W-15).
+    A Service that is being deleted has one row left, the deletion policy: no other annotation matters then.
     """
     match wish:
         case DesiredLoadBalancer():
@@ -154,8 +155,8 @@ def explain_options(
 def explain_remarks(
     wish: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings
 ) -> tuple[AnnotationWarning, ...]:
-    """What is odd about the Service and is not about an annotation of the table: annotations that nobody knows, and
-    fields that ask for what Hetzner cannot do."""
+    """Warnings about the Service that are not about an annotation of the table: unknown annotations, and fields that
+    ask for what Hetzner cannot do."""
     known = {row.full_key for row in BY_FIELD.values()}
     return tuple(remark for remark in _remarks(wish, settings) if remark.key not in known)
 
@@ -208,5 +209,5 @@ def _deletion_policy(wish: LoadBalancerRelease, settings: Settings) -> OptionFac
 
 
 def _plain(row: Annotation) -> str:
-    """What holds when nobody sets it, without the page's marks."""
+    """The default of an annotation, without the page's markup."""
     return row.unset.replace("`", "")

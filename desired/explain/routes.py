@@ -1,5 +1,5 @@
-"""The routes to a Node's pods, those that lead to its server besides, and what the Node is told of its own. What should
-be there is the desired state's, and not decided again here."""
+"""Explanation of a Node's routes: those to its pods, others that lead to its server, and the condition that reports
+them. The desired state is not decided again here."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class RouteFact:
     standing: RouteStatus | None
     """None for what is no pod CIDR of the Node, or none that a route could lead to."""
     action: RouteAction | None
-    """What becomes of the route that is there; None when there is none."""
+    """What happens to the existing route; None when there is none."""
     value: IPv4Address | None
-    """The gateway of the route that is there."""
+    """The gateway of the existing route."""
     wanted: IPv4Address | None
     """The gateway once the planned changes are made; None when there should be no route."""
     why: str
@@ -40,15 +40,15 @@ class RouteFact:
 
 @dataclass(frozen=True, slots=True)
 class NodeRoutes:
-    """What there is to say of a Node's routes."""
+    """Explanation of a Node's routes."""
 
     facts: tuple[RouteFact, ...]
     """Its pod CIDRs in their order, then the other routes that lead to its server, by destination."""
     why: str
-    """Why nothing is looked after, one sentence; "" when it is."""
+    """Why no routes are managed, one sentence; "" when they are."""
     network_id: int | None = None
     used: int | None = None
-    """How many routes the network has; None while that is not known."""
+    """Number of routes in the network; None while that is not known."""
     cluster_cidr: IPv4Network | None = None
     """The one that is given."""
     mismatch: str | None = None
@@ -58,7 +58,7 @@ class NodeRoutes:
 def explain_routes(
     node: Node, desired: DesiredRoutes, plan: Plan, snapshot: Snapshot, settings: Settings
 ) -> NodeRoutes | None:
-    """What there is to say; None while routes are switched off and the Node bears no trace of them."""
+    """The Node's routes; None while routes are switched off and the Node bears no trace of them."""
     there = condition_of(node)
     if not settings.routes and not (there and there.is_ours):
         return None
@@ -76,7 +76,7 @@ def explain_routes(
 def explain_network_condition(
     node: Node, desired: DesiredRoutes, plan: Plan, stage: Stage, snapshot: Snapshot, settings: Settings
 ) -> Fact | None:
-    """The Node's condition ``NetworkUnavailable``; None when it is nobody's business here."""
+    """The Node's condition ``NetworkUnavailable``; None when it is not managed here."""
     there, wanted = condition_of(node), desired.conditions.get(node.name)
     value = _shown(there)
     if wanted is not None:
@@ -103,7 +103,7 @@ def _shown(condition: NetworkCondition | None) -> str | None:
 
 
 def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
-    """Why no route is looked after at all."""
+    """The reason why no routes are managed at all."""
     if not settings.routes:
         return "routes are switched off"
     if Controller.ROUTE not in settings.controllers:
@@ -117,7 +117,7 @@ def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
 
 
 def _why_undecided(endpoint: NodeEndpoint, desired: DesiredRoutes) -> str:
-    """Why nothing is said of the Node's network."""
+    """The reason why nothing is decided on the Node's network."""
     waiting = (claim.why for claim in _claims(endpoint, desired).values() if claim.standing in UNDECIDED)
     bare = "the Node has no pod CIDR yet"
     if endpoint.node.pod_cidrs:
@@ -131,7 +131,7 @@ def _claims(endpoint: NodeEndpoint, desired: DesiredRoutes) -> Mapping[IPv4Netwo
 
 @dataclass(frozen=True, slots=True)
 class _Routes:
-    """What is there, and what is planned."""
+    """Present routes, and planned changes of them."""
 
     endpoint: NodeEndpoint
     desired: DesiredRoutes

@@ -1,18 +1,16 @@
-"""Everything that decides on one Service, as plain values: its load balancer, options, targets, ports, and what guards
-say.
+"""Explanation of one Service, as plain values: its load balancer, options, targets, ports, and the decisions of guards.
 
-Nothing is decided here. What should be is asked of the same functions that a plan is made with, so that an explanation
-cannot differ from what a pass does.
+Nothing is decided here. The desired state comes from the same functions that a plan is made with, so that an
+explanation cannot differ from what a pass does.
 """
 
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from desired.annotations.warnings import AnnotationWarning
-from desired.explain.certificates import CertificateFact, explain_certificates
 from desired.explain.fact import Fact
 from desired.explain.guards import Word, guard_words
-from desired.explain.listeners import ListenerFact, explain_listeners
+from desired.explain.listeners import CertificateFact, ListenerFact, explain_certificates, explain_listeners
 from desired.explain.load_balancer import (
     FoundBalancer,
     explain_balancer,
@@ -22,8 +20,14 @@ from desired.explain.load_balancer import (
 )
 from desired.explain.members import MemberFact, explain_members
 from desired.explain.options import OptionFact, explain_options, explain_remarks
-from desired.explain.pending import Wait, explain_pending
-from desired.explain.service_stage import ServiceStage, stage_of_service, why_in_stage, why_undecided
+from desired.explain.service_stage import (
+    ServiceStage,
+    Wait,
+    explain_pending,
+    stage_of_service,
+    why_in_stage,
+    why_undecided,
+)
 from desired.guards.anchor import Anchor, anchor_of_cloud
 from desired.guards.facts import Facts
 from desired.guards.judge import conditions_of, restrict
@@ -38,7 +42,7 @@ from desired.plan.change import Change, Note, NoteKind, Plan
 
 @dataclass(frozen=True, slots=True)
 class ServiceExplanation:
-    """What there is to say of one Service."""
+    """Explanation of one Service."""
 
     key: str
     stage: ServiceStage
@@ -48,7 +52,7 @@ class ServiceExplanation:
     options: tuple[OptionFact, ...]
     """Every annotation of the table; nothing for a Service of which none counts."""
     remarks: tuple[AnnotationWarning, ...]
-    """What else is odd about its annotations and spec."""
+    """Other warnings about its annotations and spec."""
     targets: tuple[MemberFact, ...]
     listeners: tuple[ListenerFact, ...]
     certificates: tuple[CertificateFact, ...]
@@ -66,8 +70,7 @@ class ServiceExplanation:
 
 
 def explain_service(service: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
-    """What there is to say of ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same
-    snapshot."""
+    """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot."""
     facts = Facts(plan, snapshot, settings)
     wish = facts.desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
@@ -99,7 +102,7 @@ def explain_service(service: Service, snapshot: Snapshot, settings: Settings, pl
 
 
 def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
-    """Why there is no Service of this ``NAMESPACE/NAME`` to explain, and which ones come near."""
+    """The reason why there is no Service of this ``NAMESPACE/NAME`` to explain, and which ones come near."""
     services = snapshot.services
     if Controller.SERVICE not in settings.controllers:
         return f"Service {name!r} cannot be explained: --controllers leaves {Controller.SERVICE} out"

@@ -1,28 +1,32 @@
-"""How far a Service is on its way to a load balancer or from it, in a word and a sentence. It explains decisions and
-takes none."""
+"""Stage of a Service on its way to a load balancer or from it, in a word and a sentence. Nothing is decided here."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 
 from desired.explain.fact import becomes, planned
+from desired.explain.guards import Word
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.release import LoadBalancerRelease, shown_time
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
-from desired.plan.change import Change, NoteKind
+from desired.names import FINALIZER_BALANCER
+from desired.plan.change import Change, NoteKind, Verdict
 
 
 class ServiceStage(StrEnum):
-    """What a Service is to this product."""
+    """A stage of a Service, as this product sees it."""
 
     SERVED = "served"
-    """It has its load balancer, which is kept true to it."""
+    """It has its load balancer, which is kept in sync with it."""
     JOINING = "joining"
     """It wants a load balancer, and has none yet."""
     ADOPTING = "adopting"
-    """A load balancer that is nobody's has the name that it asks for."""
+    """An unowned load balancer has the name that it asks for."""
     MALFORMED = "malformed"
-    """Something that it asks for cannot be."""
+    """Something that it asks for is impossible."""
     REFUSED = "refused"
     """The load balancer that it asks for is somebody else's."""
     CONTESTED = "contested"
@@ -32,7 +36,7 @@ class ServiceStage(StrEnum):
     WAITING = "waiting"
     """Too little could be read to tell which load balancer is its, or which it may have."""
     LEAVING = "leaving"
-    """It lets go of its load balancer."""
+    """It releases its load balancer."""
     FOREIGN = "foreign"
     """It is another controller's."""
     UNCLAIMED = "unclaimed"
@@ -59,7 +63,7 @@ def stage_of_service(service: Service, wish: DesiredLoadBalancer | LoadBalancerR
 
 
 def _stage_of_its_own(wish: DesiredLoadBalancer) -> ServiceStage:
-    """The stage of a Service with whose load balancer nobody else has to do."""
+    """The stage of a Service whose load balancer no other Service or cluster claims."""
     if wish.problems:
         return ServiceStage.MALFORMED
     if isinstance(wish.match, Owned | Adoptable):
@@ -101,7 +105,7 @@ def why_in_stage(
 
 
 def why_undecided(service: Service) -> str:
-    """Why nothing at all is decided on the Service."""
+    """The reason why nothing at all is decided on the Service."""
     if service.load_balancer_class is not None:
         return f"spec.loadBalancerClass {service.load_balancer_class!r} makes it another controller's; left alone"
     if service.type != TYPE_LOAD_BALANCER:
@@ -143,3 +147,44 @@ def _why_leaving(wish: LoadBalancerRelease, changes: Collection[Change]) -> str:
 
 def _of_kind(changes: Collection[Change], kind: str) -> tuple[Change, ...]:
     return tuple(change for change in changes if change.kind == kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One thing that is waited for."""
+
+    subject: str
+    """The rule of a guard; else the certificate, port, status or finalizer that it is about."""
+    why: str
+    due_in_s: float | None = None
+    """Seconds until another look is worth it; None when no time is known."""
+
+
+def explain_pending(
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], words: Collection[Word]
+) -> tuple[Wait, ...]:
+    """Everything that the Service waits for, though nothing has failed. ``words`` are those of the guards on
+    ``changes``."""
+    return tuple(_waits(wish, changes, words))
+
+
+def _waits(
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], words: Collection[Word]
+) -> Iterator[Wait]:
+    for word in words:
+        if word.verdict in (Verdict.WAITING, Verdict.HELD):
+            approval = "somebody has to approve it: " if word.verdict is Verdict.HELD else ""
+            yield Wait(word.rule, approval + word.why, word.due_in_s)
+    match wish:
+        case DesiredLoadBalancer():
+            pending = wish.certificates.pending
+            if pending is not None and all(word.why != pending for word in words):
+                yield Wait("certificate", pending, wish.certificates.due_in_s)
+            for port in ports_without_node_port(wish.service):
+                yield Wait(f"port {port}", "the API server has still to choose its node port")
+        case LoadBalancerRelease(service) if service.deleted_at is not None:
+            others = [name for name in service.finalizers if name != FINALIZER_BALANCER]
+            if others:
+                yield Wait("finalizers", f"others have to let go of the Service as well: {', '.join(others)}")
+    if any(change.after is KNOWN_AFTER_APPLY for change in changes):
+        yield Wait("status", "the addresses are known once there is a load balancer")

@@ -1,4 +1,5 @@
-"""Which server a Node was matched to and on what, or which ones come near and why they are not it."""
+"""Stage of a Node in its life, and the server that it was matched to, or the nearest candidates and why they do not
+match."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A server that comes near, and why it is not the Node's."""
+    """A server that is a near match, and why it is not the Node's."""
 
     server_id: int
     name: str
@@ -40,7 +41,7 @@ class ServerMatch:
 
 
 def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | None = None) -> ServerMatch:
-    """``match`` for people. ``disowned`` says why nobody asks for the Node's server, if so: then it has none."""
+    """Explain ``match``. ``disowned`` says why the Node's server is not looked up, if so: then it has none."""
     by = "name" if node.provider_id is None else "providerID"
     if disowned is not None:
         why_not = f"it would be the one, but {disowned}"
@@ -64,7 +65,7 @@ def _why_none(miss: Miss, snapshot: Snapshot) -> str:
 
 
 def _confirmed(server_id: int, snapshot: Snapshot) -> str:
-    """What a GET by the id has added to the word of the list."""
+    """Text: the result of a GET by the id, beside the list."""
     match snapshot.confirmations.get(server_id):
         case Absent():
             return ", and asking for it alone says the same"
@@ -93,11 +94,11 @@ class Stage(StrEnum):
     """A stage of a Node's life, as this product sees it."""
 
     JOINING = "joining"
-    """It has registered, and waits to be initialised as its server."""
+    """It has registered, and waits to be initialized from its server."""
     SETTLED = "settled"
-    """It is its server's Node, and is kept true to it."""
+    """It is initialized, and kept in sync with its server."""
     DEPARTING = "departing"
-    """Its server is gone, and its kubelet is silent."""
+    """Its server is gone, and its kubelet does not report."""
     DELETING = "deleting"
     """Its deletion was asked for, and it is still there."""
     UNMATCHED = "unmatched"
@@ -113,9 +114,9 @@ class Stage(StrEnum):
     FOREIGN = "foreign"
     """It is another cloud's."""
     IGNORED = "ignored"
-    """The operator took it out of everything."""
+    """The operator has excluded it from everything."""
     UNCLAIMED = "unclaimed"
-    """Nobody gave it to a cloud."""
+    """It belongs to no cloud."""
 
 
 _OF_A_MISS: Mapping[type[Match], Stage] = {
@@ -173,7 +174,7 @@ def stage_of(node: Node, match: Match, settings: Settings) -> Stage:
 
 
 def why_left(stage: Stage, controller: Controller, settings: Settings) -> str:
-    """Why nothing is written that ``controller`` would write; "" when the Node's stage is no reason."""
+    """The reason why nothing is written that ``controller`` would write; "" when the Node's stage is no reason."""
     if stage in _OURS and controller not in settings.controllers:
         return f"--controllers leaves {controller} out"
     return _LEFT.get(stage, "")

@@ -1,4 +1,4 @@
-"""The guards: what withholds changes of a plan, one module a family, and the one judge.
+"""Guards: rules that withhold changes of a plan, one module for each family, and the one judge.
 
-Read ``facts`` (what a guard looks at and says), then ``table`` (all of them), then ``judge``.
+Read ``facts`` (what a guard looks at and returns), then ``table`` (all of them), then ``judge``.
 """

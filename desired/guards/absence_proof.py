@@ -1,7 +1,8 @@
-"""Which servers a change takes for gone, and which of them to ask for by id (design section 6, ``absence-proof``).
+"""Servers whose absence a change presumes, and the servers to ask for by id (guard ``absence-proof``).
 
-One removal is as much an outage as another: a Node that is deleted, a target that is taken out, and a route that is
-removed or replaced because nobody has its gateway all need the proof of ``absence`` for each server named here.
+One removal is as much an outage as another: a Node that is deleted, a target that is removed, and a route that is
+removed or replaced because nobody has its gateway all need the proof of ``desired.model.absence`` for each server named
+here.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,10 +27,11 @@ _ROUTES = frozenset({"route.delete", "route.replace"})
 
 
 def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways) -> tuple[int, ...]:
-    """Ids of the servers whose absence the change rests on, sorted; empty for one that would be right if all lived.
+    """Ids of the servers whose absence the change presumes, sorted; empty for one that would be right if all existed.
 
-    Of a Node's deletion it is the Node's. Of a target it is the server that the list lacks, whether a Node claims it or
-    none. Of a route it is whoever is known to have had the gateway, as long as no list shows anybody with it.
+    For a Node's deletion it is the Node's server. For a target it is the server that the list lacks, whether a Node
+    claims it or not. For a route it is whichever server is known to have had the gateway, as long as no list shows any
+    with it.
     """
     if isinstance(change.before, LostNode):
         return (change.before.proof.server_id,)
@@ -41,8 +43,8 @@ def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways
 
 
 def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:
-    """What is missing for the proof that everything is gone that the change takes for gone; None when nothing is. What
-    time alone does not mend comes first."""
+    """What is missing for the proof that every server is gone that the change presumes gone; None when nothing is. What
+    time alone does not fix comes first."""
     if change.kind == "node.delete":
         if not isinstance(change.before, LostNode):
             return Doubt("nothing proves that its server is gone", None)
@@ -56,12 +58,12 @@ def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, g
 
 
 def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...]:
-    """Ids of servers to ask for one by one: those on whose absence alone a removal hangs, each once. None in a world
-    in which nothing is missing.
+    """Ids of servers to ask for one by one: those on whose absence alone a removal depends, each once. None in a
+    snapshot in which nothing is missing.
 
-    Those that ``--only`` names come first, then those of Nodes that were announced, as these may go without a person's
-    word, then those of targets and routes; among Nodes the ones that were the first to stop being Ready. So Nodes that
-    wait for a person never keep targets and routes from having their turn.
+    Those that ``--only`` names come first, then those of Nodes with a planned disruption, as these may go without
+    approval, then those of targets and routes; among Nodes the ones that were the first to stop being Ready. So Nodes
+    that wait for approval never keep targets and routes from having their turn.
     """
     if not snapshot.servers.complete:
         return ()
@@ -88,8 +90,8 @@ def _of_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
 
 
 def _of_changes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
-    """Those of targets and routes, from the plan as it would be if nobody had asked yet: what was answered must not
-    decide what is still of interest."""
+    """Servers of targets and routes, from the plan as it would be if none had been asked for yet: answers must not
+    decide which servers are still of interest."""
     if not _may_lack(snapshot):
         return
     unasked = replace(snapshot, confirmations={})
@@ -103,8 +105,8 @@ def _of_changes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
 
 
 def missing_servers(snapshot: Snapshot) -> tuple[int, ...]:
-    """Ids of all servers that a load balancer or the network names and the list lacks, sorted: whatever the settings,
-    no removal takes another one for gone but those of Nodes."""
+    """Ids of all servers that a load balancer or the network names and the list lacks, sorted. Whatever the settings,
+    no removal presumes another server gone, except for removals of Nodes."""
     named = {target.server_id for target in _targets(snapshot)}
     if isinstance(snapshot.network, Present) and snapshot.network.value is not None:
         named |= snapshot.network.value.server_ids
@@ -112,7 +114,7 @@ def missing_servers(snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _may_lack(snapshot: Snapshot) -> bool:
-    """Whether a target or a gateway is one that no list shows, so that a plan is worth its while."""
+    """Whether a target or a gateway is one that no list shows, so that a plan is worth making."""
     if snapshot.members is not None:  # asked for only where a route leads to an address that no list shows
         return True
     return any(isinstance(snapshot.servers.find(target.server_id), Absent) for target in _targets(snapshot))
@@ -135,8 +137,7 @@ def _ends_of(change: Change) -> tuple[IPv4Address, IPv4Network] | None:
 
 
 def absence_proof(facts: Facts) -> Iterator[GuardResult]:
-    """Whatever goes because a server is gone, a Node, a target or a route, waits until that is proven in every way that
-    there is."""
+    """Removals because a server is gone, of a Node, a target or a route, wait until its absence is proven."""
     gateways = Gateways(facts.snapshot)
     for change in facts.plan.changes:
         doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)

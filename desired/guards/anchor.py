@@ -1,8 +1,8 @@
-"""Does the token see the project of this cluster? Its nodes are the anchor.
+"""Anchor and witnesses: whether the token's project is that of this cluster (guard ``project-anchor``).
 
 A token of another project looks like a healthy, empty project: HTTP 200 and an empty list. No call of Hetzner's API
-names the project, so the cluster's own Nodes have to be found in it (design section 6, ``project-anchor``). Where no
-Node is Ready and none is found a witness has to be there, and nothing that we wrote ourselves meanwhile is one.
+names the project, so the cluster's own Nodes have to be found in it. If no Node is Ready and none is found, a witness
+has to be present, and nothing that this product wrote meanwhile is one.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -25,7 +25,7 @@ from desired.section import Absent, Present, Unmanaged
 
 
 class AnchorState(StrEnum):
-    """What the anchor says."""
+    """The result of the anchor."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -34,12 +34,12 @@ class AnchorState(StrEnum):
     UNFOUND = "unfound"
     """No Ready Node of ours, and none of our Nodes was found: only a witness can tell."""
     NONE = "none"
-    """No Ready Node of ours: the cluster is being born, or all of it is down and some of it was found."""
+    """No Ready Node of ours: the cluster is new, or all of it is down and some of it was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """How many of a provider's Ready, unannounced Nodes were found in it."""
+    """Counts of a provider's Ready Nodes without a planned disruption, and of those that were found."""
 
     total: int
     found: int
@@ -47,7 +47,7 @@ class Anchor:
     unreadable: int = 0
     """Nodes that arrived and could not be read: they may be Ready, and not found."""
     nodes: int = 0
-    """Where no Node is Ready and unannounced: all our Nodes."""
+    """Where no Node is Ready, or only those with a planned disruption: all our Nodes."""
     present: int = 0
     """Those of them whose servers were found."""
     hidden: int = 0
@@ -65,7 +65,7 @@ class Anchor:
 
     @property
     def state(self) -> AnchorState:
-        """Whether the token sees this cluster's project."""
+        """The result: whether the token sees this cluster's project."""
         if self.total == 0:
             return AnchorState.UNFOUND if self.nodes and not self.present else AnchorState.NONE
         if self.found >= self.needed:
@@ -74,8 +74,9 @@ class Anchor:
 
 
 def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
-    """The anchor of Hetzner Cloud, over the Ready, unannounced Nodes: the servers of others may rightly be gone. The
-    age of heartbeats does not matter: a server that is not found counts against the project, and one that is for it."""
+    """The anchor of Hetzner Cloud, over the Ready Nodes without a planned disruption: the servers of others may rightly
+    be gone. The age of heartbeats does not matter: a server that is not found counts against the project, and one that
+    is for it."""
     nodes = present = hidden = total = found = unknown = 0
     for node, server_id in cloud_nodes(snapshot, settings):
         server = snapshot.servers.find(server_id)
@@ -93,21 +94,26 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
 
 
 def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
-    """Whether what this project says, or has nothing of, says anything of this cluster."""
+    """Whether the project may be this cluster's, so that what it contains or lacks may be relied on."""
     holds = anchor.state is AnchorState.HOLDS
     return holds or (anchor.state in (AnchorState.NONE, AnchorState.UNFOUND) and bool(witnesses))
 
 
 def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
-    """What proves the project when no Node is Ready: witness → one word on it; empty when there is none.
+    """The witnesses of the project when no Node is Ready: witness → one word on it; empty when there is none.
 
-    A server of any of our Nodes; that of a Node that joins, by its name and the public address that its kubelet
-    reports; a load balancer with our cluster's label or a living Service's UID whose own address that Service
-    publishes, and with the labels alone where no Node is ours yet; the configured network when it was given by its id,
-    as a name may exist twice; the network or a load balancer that this cluster remembers: then no other load balancer
-    is one, as it was made since; or, while nothing contradicts, a route in the network to pods of one of our Nodes by
-    that Node's own address. What was no witness when the pass began is none either: it may be the work of this very
-    pass.
+    | Witness | Condition |
+    |---|---|
+    | server of a Node of ours | none |
+    | server of a joining Node | has its name, and the public address that its kubelet reports |
+    | load balancer with our cluster's label or an existing Service's UID | that Service publishes its address (*) |
+    | configured network | was given by its id, as a name may exist twice |
+    | remembered network or load balancer | none; then other load balancers, which were made since, are no witnesses |
+    | route to pods of a Node of ours | by that Node's own address, and nothing contradicts |
+
+    (*) Where no Node is ours yet, the labels alone are enough.
+
+    What was no witness when the pass began is none either: it may be the work of this very pass.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:
@@ -136,8 +142,8 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
 
 
 def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
-    """Keys of the joining Nodes whose kubelets speak and report a public address of the server of their name: no other
-    project can have that.
+    """Keys of the joining Nodes whose kubelets report a public address of the server of their name: no other project
+    can have that.
 
     Only an InternalIP counts, which a kubelet has found on its own machine. An ExternalIP may be what we wrote, and the
     annotation of ``--node-ip`` is as easily mistyped as any.
@@ -165,8 +171,8 @@ def _is_within(address: IPv4Address | IPv6Address, network: IPv6Network | None) 
 
 
 def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:
-    """Where any is remembered, what is not among them was made since the anchor last held: by a person's word, perhaps,
-    and that was on one load balancer and not on the project."""
+    """The load balancers that are witnesses. Where any is remembered, the others were made since the anchor last held:
+    perhaps by an approval, which was for one load balancer and not for the project."""
     services = {service.uid: service for service in snapshot.services or ()}
     for balancer in snapshot.load_balancers or ():
         if remembered.load_balancers:
@@ -177,7 +183,7 @@ def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newb
 
 
 def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
-    """Whether the labels name this cluster, or a living Service where they name none."""
+    """Whether the labels name this cluster, or an existing Service where they name none."""
     labels = balancer.spec.labels
     if LABEL_CLUSTER_UID not in labels:
         return labels.get(LABEL_SERVICE_UID) in uids
@@ -248,9 +254,9 @@ def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> 
 
 
 def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether what the cluster remembers can make a difference: no server of a Node's tells whose project this is, nor
-    a network by its id or an address, and there is something to lose or to be written. A load balancer may have been
-    made since."""
+    """Whether what the cluster remembers can make a difference: no server of a Node, no network by its id and no
+    address identifies the project, and there is something to lose or to be written. A load balancer may have been made
+    since."""
     anchor = anchor_of_cloud(snapshot, settings)
     found = witnesses(snapshot, settings)
     known = not {"network", "address"}.isdisjoint(found.values())
@@ -260,7 +266,7 @@ def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
 
 
 def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
-    """What to remember of a reading in which the anchor holds. What was not read stays as it was ``before``."""
+    """The ids to remember of a reading in which the anchor holds. What was not read stays as it was ``before``."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     kept = before if network is None else replace(before, network=network.id)
     section = snapshot.load_balancers

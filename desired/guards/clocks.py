@@ -1,4 +1,4 @@
-"""Nothing is taken away by the word of a clock that others disagree with (guard ``clock-skew``)."""
+"""Guard ``clock-skew``: nothing is removed because of a clock that others disagree with."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _BY_AGE = frozenset({"node.delete"})
 
 
 def clock_skew(facts: Facts) -> Iterator[GuardResult]:
-    """What hangs on an age waits while Kubernetes' clock disagrees with the others. Nobody can approve it."""
+    """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
     if facts.snapshot.clocks.differ:
         keys = tuple(change.key for change in facts.plan.changes if hangs_on_age(change))
         why = explain_clocks(facts.snapshot.clocks) or ""
@@ -29,6 +29,6 @@ def hangs_on_age(change: Change) -> bool:
 
 
 def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
-    """Whose clock is off, also where nothing waits for it; empty when all agree."""
+    """Notes on the clocks that are off, also where nothing waits for them; empty when all agree."""
     why = explain_clocks(snapshot.clocks)
     return () if why is None else (Note("plan", NoteKind.CLOCK_SKEW, why),)

@@ -1,4 +1,4 @@
-"""What a guard looks at, and what it says."""
+"""Input and output of a guard: ``Facts`` and ``GuardResult``."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from desired.planner import DesiredState, compute_desired
 
 @dataclass(frozen=True, slots=True)
 class GuardResult:
-    """One rule's word on some changes of the plan."""
+    """The decision of one rule on some changes of the plan."""
 
     rule: str
     verdict: Verdict
@@ -41,7 +41,7 @@ class Facts:
 
     @cached_property
     def witnesses(self) -> Mapping[str, str]:
-        """What proves the project when no Node is Ready."""
+        """The witnesses of the project when no Node is Ready."""
         return witnesses(self.snapshot, self.settings)
 
     @cached_property

@@ -1,4 +1,5 @@
-"""Patience with single changes: what failed a moment ago, and what somebody undoes again and again (design section 6).
+"""Guards on what earlier passes met: ``flapping`` (changes that somebody undoes), ``back-off`` (changes that failed)
+and ``quota`` (kinds of changes that Hetzner refuses).
 
 The loop remembers, and puts what it remembers into the snapshot; a run of ``--once`` has nothing to remember. Whatever
 depends on a change that waits here waits with it; all others go on.
@@ -15,8 +16,8 @@ from desired.plan.change import Change, Verdict
 
 
 def flapping(facts: Facts) -> Iterator[GuardResult]:
-    """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants
-    the opposite, and neither wins. Nobody can approve it; a change that leads elsewhere is another one."""
+    """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants the
+    opposite, and neither wins. It cannot be approved; a change to another value is not affected."""
     yield from _suspended(facts, FLAPPING)
 
 
@@ -26,15 +27,15 @@ def back_off(facts: Facts) -> Iterator[GuardResult]:
 
 
 def mark_of(change: Change, uid: str = "") -> str:
-    """What tells a change from others of its key: its kind, where it leads, and the ``uid`` of the object that it
-    serves. What it leads away from does not count, as whoever undoes it may do so in many ways."""
+    """The mark that tells a change from others of its key: its kind, where it leads, and the ``uid`` of the object that
+    it serves. Its ``before`` does not count, as it may have been undone in many ways."""
     return digest(change.kind, change.after, *filter(None, [uid]))
 
 
 def mark_in(change: Change, snapshot: Snapshot | None) -> str:
-    """The mark of a change of this world. What is made for another object of the same name was not undone: a Service
-    that is deleted and created again is served anew. A Node that comes back after it was deleted is the deletion
-    undone."""
+    """The mark of a change of this snapshot. A change for another object of the same name was not undone: a Service
+    that is deleted and created again gets its load balancer anew. A Node that comes back after it was deleted is the
+    deletion undone."""
     if snapshot is None or change.kind == "node.delete":
         return mark_of(change)
     sort, _, name = change.owner.partition("/")
@@ -44,7 +45,7 @@ def mark_in(change: Change, snapshot: Snapshot | None) -> str:
 
 
 def suspension_of(change: Change, snapshot: Snapshot) -> Suspension | None:
-    """What the loop holds against this very change; None when it may be tried."""
+    """The suspension of this very change; None when it may be tried."""
     found = snapshot.suspensions.get(change.key)
     return found if found is not None and found.mark == mark_in(change, snapshot) else None
 
@@ -66,12 +67,12 @@ QUOTA = "quota"
 
 
 def scope_of(change: Change) -> str:
-    """What is refused along with this change when the account is: all changes of its kind and class."""
+    """The scope of a change that is refused because of the account: all changes of its kind and class."""
     return f"{change.kind} {change.verb}"
 
 
 def narrow_scope_of(change: Change) -> str:
-    """The same where a limit is reached, which may be that of one load balancer: then others go on."""
+    """The scope where a limit is reached, which may be that of one load balancer: then others go on."""
     return f"{scope_of(change)} of {change.owner}" if change.kind in _LIMITED_BY_OWNER else scope_of(change)
 
 
@@ -80,7 +81,8 @@ _LIMITED_BY_OWNER = frozenset({"lb.listener", "lb.target"})
 
 
 def quota(facts: Facts) -> Iterator[GuardResult]:
-    """Of what Hetzner has refused for all objects of a kind one is tried an interval: whose turn was longest ago."""
+    """Of the changes that Hetzner has refused for all objects of a kind one is tried in each interval: the one that was
+    tried longest ago."""
     for scope, changes in _by_scope(facts).items():
         bar = facts.snapshot.bars[scope]
         is_due = bar.due_in_s <= 0
@@ -90,13 +92,13 @@ def quota(facts: Facts) -> Iterator[GuardResult]:
 
 
 def bars_of(change: Change, snapshot: Snapshot) -> tuple[Bar, ...]:
-    """What Hetzner has refused others like this one with; empty when it is only what it comes after."""
+    """The refusals of other changes like this one; empty when it only comes after one."""
     scopes = dict.fromkeys((scope_of(change), narrow_scope_of(change)))
     return tuple(snapshot.bars[scope] for scope in scopes if scope in snapshot.bars)
 
 
 def refused_by_quota(snapshot: Snapshot) -> frozenset[str]:
-    """Keys of the changes that are known to wait for it: what hangs on them is not as it should be."""
+    """Keys of the changes that are known to wait for a quota: what depends on them is not as it should be."""
     return frozenset(key for bar in snapshot.bars.values() for key in bar.turns)
 
 

@@ -1,4 +1,4 @@
-"""From findings to verdicts: which changes may be applied now, which wait, and which a person has to approve."""
+"""Judge: combines the results of all guards into one decision for each change."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -32,11 +32,11 @@ def judge(
     approved: Collection[str] = (),
     desired: DesiredState | None = None,
 ) -> Plan:
-    """The plan with a ruling on each change and its holds.
+    """The plan with a decision on each change and its holds.
 
-    ``approved`` are hashes of holds that a person let through: such a hold withholds nothing, other rules still do.
-    ``desired`` is what the plan was made from; None: it is computed anew where a rule asks for it.
-    Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
+    ``approved`` are hashes of holds that a person approved: such a hold withholds nothing, other rules still do.
+    ``desired`` is what the plan was made from; None: it is computed anew where a rule asks for it. Refused beats held
+    beats waiting beats allowed; a withheld change withholds what depends on it.
     """
     facts = Facts(plan, snapshot, settings, desired)
     rulings: dict[str, GuardDecision] = {}
@@ -69,11 +69,11 @@ def _notes(facts: Facts) -> tuple[Note, ...]:
 
 def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:
     """The part of a judged plan that concerns ``only``: each key, everything below it, and what serves it, as its load
-    balancer serves a Service. The rest is said to be there.
+    balancer serves a Service. A note says how much was left out.
 
     A key that is neither in the plan nor among ``known``, the keys of what was observed, gets a note: a typing error in
-    cron must not look like a converged world. Judged first, because a guard has to see the whole plan: nobody gets
-    around a limit by asking piece by piece.
+    cron must not look like a converged cluster. The plan is judged first, because a guard has to see all of it: no
+    limit can be avoided by asking piece by piece.
     """
     if not only:
         return plan
@@ -178,8 +178,8 @@ _PREPARES: Mapping[str, frozenset[str]] = {
 
 
 def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Withhold what only prepares changes that are withheld: no finalizer is claimed for a load balancer that may not
-    be created, no certificate is asked for that no port may use, and no label says what may not be done."""
+    """Withhold what only prepares changes that are withheld: no finalizer is set for a load balancer that may not be
+    created, no certificate is requested that no port may use, and no label announces what may not be done."""
     prepared: dict[str, list[Change]] = {}
     for change in changes:
         for key in change.depends_on:
@@ -201,7 +201,7 @@ def _prepares_nothing(change: Change, after: Change) -> Change:
 
 
 def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
-    """What a Service's conditions say rides on the write of its status: it needs no write of its own then."""
+    """Put a Service's conditions on the write of its status: they need no write of their own then."""
     by_owner: dict[str, list[Change]] = {}
     for change in changes:
         by_owner.setdefault(change.owner, []).append(change)
@@ -214,7 +214,7 @@ def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change,
 
 
 def conditions_of(key: str, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
-    """What the conditions of the Service with this key should say of its judged changes; empty for another key."""
+    """The desired conditions of the Service with this key, by its judged changes; empty for another key."""
     service = facts.snapshot.service(key)
     if service is None:
         return ()

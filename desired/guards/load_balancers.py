@@ -1,4 +1,15 @@
-"""The rules that stand between a plan and the load balancers (design section 6)."""
+"""Guards on changes of load balancers.
+
+| Guard | Withholds |
+|---|---|
+| ``foreign-owner`` | everything on a load balancer of somebody else |
+| ``adoption`` | an adoption that removes something, or of a load balancer that may be somebody else's |
+| ``undo-window`` | the deletion of a released load balancer before its time |
+| ``ip-loss`` | the deletion of a load balancer that a Service still wants |
+| ``target-floor`` | the removal of all existing servers, or of most of them without a known reason |
+| ``target-health`` | the next batch of a switch of targets until the one before it is healthy |
+| ``certificate-issuance`` | an https port without its certificate |
+"""
 
 from collections.abc import Collection, Iterator
 
@@ -20,11 +31,11 @@ from desired.section import Absent, Unknown, Unmanaged
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
 _SHOWN = 5
-"""How many targets a hold names."""
+"""Number of targets that a hold names."""
 
 
 def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
-    """Nothing is done to a load balancer of another cluster, of another living Service, or that several ask for."""
+    """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
     for wish, changes in _serving(facts, *_KINDS):
         if isinstance(wish.match, Foreign | Contested):
             keys = tuple(change.key for change in changes)
@@ -32,9 +43,9 @@ def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
 
 
 def adoption(facts: Facts) -> Iterator[GuardResult]:
-    """A person has to see what an adoption would take away, and to say that a load balancer is theirs which was a dead
-    Service's, which waits for another Service's return, or which somebody uses and nobody owns, or another Service let
-    go: everything after the adoption changes where traffic goes.
+    """An adoption is held when it would take something away, or when the load balancer was a deleted Service's, waits
+    for another Service's return, is in use without an owner, or was released by another Service: everything after the
+    adoption changes where traffic goes.
 
     The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
     be told the adoption waits: afterwards nobody would be asked.
@@ -73,8 +84,8 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
 
 
 def undo_window(facts: Facts) -> Iterator[GuardResult]:
-    """What was let go with its Service stays until its time has come, and while a Service may be one that wants it
-    back."""
+    """A load balancer that was released with its Service stays until its time has come, and while a Service may be one
+    that wants it back."""
     services = facts.snapshot.services
     unread = min(services.unreadable.values(), default=None) if services is not None else None
     for parting in facts.desired.partings:
@@ -89,8 +100,8 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
 
 
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
-    """No load balancer goes, and its addresses with it, while its Service still wants it, or while one of its Service's
-    namespace and name has come back and was not given it, as the list of load balancers lacked it then."""
+    """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
+    same namespace and name has come back and did not get it, because the list of load balancers lacked it then."""
     deletions = [change for change in facts.plan.changes if change.kind == "lb.delete"]
     due = [each for each in facts.desired.partings if each.due_at <= facts.snapshot.taken_at] if deletions else []
     returned = {parting.balancer.key: parting.returned for parting in due}
@@ -107,11 +118,11 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
 
 
 def target_floor(facts: Facts) -> Iterator[GuardResult]:
-    """Servers that live are not all taken out of a load balancer, nor most of them for no reason that can be named.
+    """Existing servers are not all removed from a load balancer, nor most of them without a known reason.
 
-    Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: what goes for a
-    reason counts no more than if it had gone before. What is gone is never held. So is what serves on the way there,
-    while the load balancer leaves a network, whoever has added it.
+    Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: a removal for a
+    known reason counts no more than if it had happened before. Servers that are gone are never held. Targets that serve
+    on the way there, while the load balancer leaves a network, are held, whoever has added them.
     """
     for wish, changes in _serving(facts, "lb.target", "lb.network"):
         present = wish.present
@@ -140,8 +151,8 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
 def _floor_of_a_move(
     wish: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
 ) -> Iterator[GuardResult]:
-    """A load balancer that leaves a network goes on to serve meanwhile, unless nothing of it did, and nobody's targets
-    are lost by it for good."""
+    """A load balancer that leaves a network continues to serve meanwhile, unless nothing of it did, and nobody's
+    targets are lost by it for good."""
     moves = [change for change in changes if change.kind == "lb.network" and change.before is not None]
     if not moves:
         return
@@ -185,8 +196,8 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
     """Targets that are switched to their other addresses go in batches that double, each once the load balancer has
     reported the one before it healthy. What does not answer in time goes back, and a person may approve the rest.
 
-    What would take away the way back waits until the last batch answers: the public interface, or the network of those
-    that leave their private addresses.
+    What would take away the way back waits until the last batch answers: the public interface, or the network of
+    targets that leave their private addresses.
     """
     for wish, changes in _serving(facts, "lb.target", "lb.identity"):
         present = wish.present
@@ -225,8 +236,8 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
 
 
 def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
-    """Whether it ends the way in which targets were reached before. Who goes to private addresses needs the next
-    network for that, which comes only once the one before is left."""
+    """Whether the change ends the way in which targets were reached before. A switch to private addresses needs the
+    next network for that, which comes only once the one before is left."""
     if change.kind == "lb.public_interface":
         return change.after is False
     return change.kind == "lb.network" and change.after is None and not to_private
@@ -253,8 +264,8 @@ def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, t
 
 
 def _alive(targets: Collection[Target], wish: DesiredLoadBalancer, snapshot: Snapshot) -> int:
-    """How many servers these are: each is one by whichever address, and none when it is gone. Whom a selector means,
-    and whether an address serves, nobody knows here."""
+    """Number of servers among these targets: each is one by whichever address, and none when it is gone. The servers of
+    a selector, and whether an address serves, are not known here."""
     servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
     return len(servers) - sum(_is_gone(target, wish, snapshot) for target in servers.values())
 
@@ -265,7 +276,7 @@ def _is_gone(target: ServerTarget, wish: DesiredLoadBalancer, snapshot: Snapshot
 
 
 def _awaited(balancer: CloudBalancer) -> str:
-    """Whose return the load balancer waits for."""
+    """The Service whose return the load balancer waits for."""
     owner = owner_of(balancer.spec.labels)
     due_at = due_of(owner)
     until = "" if due_at is None else f" until {shown_time(due_at)}"
@@ -280,7 +291,7 @@ def _use_of(balancer: CloudBalancer) -> str:
 
 
 def _hides_removals(wish: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
-    """Why later readings may take more away from the load balancer than this one; None when they do not."""
+    """The reason why later readings may take more away from the load balancer than this one; None when they do not."""
     if wish.wanted is None:
         return None
     targets, place, network = wish.wanted.targets, wish.wanted.attachment, snapshot.network

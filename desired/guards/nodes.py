@@ -1,6 +1,7 @@
-"""How many Nodes may go at once without a person's word (design section 6, ``node-blast-radius``).
+"""Guards on changes of Nodes: ``node-blast-radius`` on deletions, ``address-blast-radius`` on addresses that Nodes
+lose.
 
-Measured on the state of the world and not on one plan, so that it means the same in one pass as in ten small ones.
+Both measure the state of the cluster and not one plan, so that one pass and ten small ones have the same limits.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from desired.section import Absent, Present, Unknown
 
 @dataclass(frozen=True, slots=True)
 class NodeLosses:
-    """Our Nodes of one provider, and those among them whose servers are absent though nobody announced it."""
+    """The Nodes of ours of one provider, and those among them whose servers are absent without a planned disruption."""
 
     nodes: int
     lost: frozenset[str]
@@ -32,12 +33,12 @@ class NodeLosses:
 
     @property
     def value(self) -> int:
-        """What is measured: how many are lost, at worst."""
+        """The measured value: how many are lost, at worst."""
         return len(self.lost) + self.unreadable
 
     @property
     def limit(self) -> int:
-        """How many of them may be lost: none of a single Node, else a quarter, but one at least."""
+        """The limit: how many of them may be lost. None of a single Node, else a quarter, but one at least."""
         return 0 if self.nodes == 1 else max(1, self.nodes // 4)
 
 
@@ -56,9 +57,10 @@ def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
 
 
 def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> float | None:
-    """Seconds until the next lost Node counts as announced, for it was silent for so long; None when all are Ready.
+    """Seconds until the next lost Node counts as a planned disruption, as it has been silent for so long; None when all
+    are Ready. While clocks differ: until another look.
 
-    After that there is one less, and what is held may not be any more. Nobody knows when the clocks agree again.
+    After that there is one less, and what is held may be so no more.
     """
     if snapshot.clocks.differ:
         return LOOK_AGAIN_S
@@ -73,7 +75,7 @@ def is_control_plane(node: Node) -> bool:
 
 
 def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
-    """Keys of the control plane's Nodes when each one has lost its server, announced or not, or is being deleted; else
+    """Keys of the control plane's Nodes when each one has lost its server, planned or not, or is being deleted; else
     empty.
 
     A Node that is ignored, another cloud's, or of which nothing is known counts as one that stays.
@@ -93,10 +95,10 @@ _FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 
 
 def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
-    """Addresses of Nodes do not go by the dozen, and Nodes are not closed to pods by the dozen.
+    """Changes are held when too many Nodes would lose addresses, or be closed to pods.
 
     Counted over the state and not over one plan, so that one pass and ten small ones mean the same: Nodes that lack an
-    address already, that a kubelet speaks for, or of which nothing is known count as well.
+    address already, whose kubelets contradict the plan, or of which nothing is known count as well.
     """
     yield from _losses(facts)
     yield from _closures(facts)
@@ -109,14 +111,15 @@ def takes_addresses(change: Change) -> bool:
 
 
 def closes_to_pods(change: Change) -> bool:
-    """Whether a Node that pods may come to is closed to them. One that nobody has said anything of is just joining."""
+    """Whether a Node that accepts pods is closed to them. A Node on which nothing has been said is just joining."""
     before = change.before
     return change.after == UNROUTED and isinstance(before, NetworkCondition) and before.status != UNROUTED.status
 
 
 def _losses(facts: Facts) -> Iterator[GuardResult]:
-    """Where no network is configured a Node that joins loses the internal address that its kubelet reported. That is
-    HCCM's way (W-17), told as a consequence, and every cluster without a network comes up by it: it does not count."""
+    """Changes by which Nodes lose addresses. Where no network is configured a joining Node loses the internal address
+    that its kubelet reported. HCCM does the same, every cluster without a network starts that way, and it is reported
+    as a consequence: it does not count."""
     in_network = facts.settings.network is not None
     losing = {
         change.owner: change
@@ -166,8 +169,8 @@ def _leaves_the_network(change: Change) -> bool:
 
 
 def _without(facts: Facts, *, leaves_none: bool) -> set[str]:
-    """Keys of our Nodes that lose nothing by this plan, and speak against it all the same: those of which too little is
-    known, whose kubelets contradict it, and, where some would be without any internal address, those that are."""
+    """Keys of our Nodes that lose nothing by this plan, and count all the same: those of which too little is known,
+    whose kubelets contradict it, and, where some would be without any internal address, those that are."""
     refused = {note.key for note in facts.plan.notes if note.kind is NoteKind.UNUSABLE_NODE_IP}
     return {
         node.key
@@ -217,8 +220,8 @@ def _ips(addresses: tuple[object, ...]) -> set[str]:
 
 
 def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
-    """Deletions of Nodes are held when more servers are gone at once than anybody announced, and for the last Node of
-    the control plane always."""
+    """Deletions of Nodes are held when more servers are gone at once than by planned disruptions, and for the last Node
+    of the control plane always."""
     deletions = [change.key for change in facts.plan.changes if change.kind == "node.delete"]
     if not deletions:
         return
@@ -243,7 +246,7 @@ def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
 
 
 def explain_losses(losses: NodeLosses) -> str:
-    """What it means that so many servers are gone, and what to do."""
+    """Text: what it means that so many servers are gone, and what to do."""
     gone, nodes = len(losses.lost), losses.nodes
     of_them = "the only Node's server is" if nodes == 1 else f"the servers of {gone} of {nodes} Nodes are"
     doubt = f" (and {losses.unreadable} more could not be read)" if losses.unreadable else ""
@@ -254,5 +257,5 @@ def explain_losses(losses: NodeLosses) -> str:
 
 
 def explain_easing(settings: Settings) -> str:
-    """How a hold ends by itself."""
+    """Text: how a hold ends by itself."""
     return f"what is silent for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"

@@ -1,5 +1,4 @@
-"""When orphans may be deleted on demand: nothing else than in a pass counts as proof that they are this cluster's
-(design sections 5 and 6)."""
+"""Conditions for the deletion of orphans on demand: the same proof as in a pass that they are this cluster's."""
 
 from desired.guards.anchor import AnchorState, anchor_of_cloud, witnesses
 from desired.guards.project import explain_unfound, explain_violation
@@ -10,9 +9,9 @@ from desired.section import Unknown
 
 
 def why_no_orphans(snapshot: Snapshot) -> str | None:
-    """Why it cannot be told which load balancers are orphans, for people; None when it can.
+    """The reason why it cannot be told which load balancers are orphans, for people; None when it can.
 
-    What could not be read of the Services may be one that wants what seems to be nobody's.
+    A Service that could not be read may be one that wants a load balancer which seems to be unowned.
     """
     services = snapshot.services
     if isinstance(snapshot.cluster_uid, Unknown):
@@ -24,10 +23,11 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
 
 
 def why_none_may_go(snapshot: Snapshot, settings: Settings) -> str | None:
-    """Why no orphan at all may be deleted, for people; None when those may that are not kept for reasons of their own.
+    """The reason why no orphan at all may be deleted, for people; None when those may that are not kept for reasons of
+    their own.
 
-    The token has to see this cluster's project, as for every removal (``project-anchor``), both lists have to be whole
-    (``incomplete-snapshot``), and a kubelet has to speak for the cluster (``silent-cluster``).
+    The token has to see this cluster's project, as for every removal (``project-anchor``), both lists have to be
+    complete (``incomplete-snapshot``), and a kubelet has to report (``silent-cluster``).
     """
     balancers = snapshot.load_balancers
     unknown = why_no_orphans(snapshot)

@@ -1,4 +1,4 @@
-"""Is another cloud controller at work? Two would undo each other's work (design section 6, ``other-controller``).
+"""Guard ``other-controller``: whether another cloud controller runs. Two would undo each other's work.
 
 HCCM with one replica takes no Lease, so that the Lease alone does not tell.
 """
@@ -14,8 +14,8 @@ _UNTOLD = "whether another cloud controller is at work could not be told"
 
 
 def other_controller(facts: Facts) -> Iterator[GuardResult]:
-    """Nothing is written while another cloud controller is at work, and while that will be known in a moment; where it
-    may not be looked at, only a note says so."""
+    """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
+    permission to look is missing, only a note says so."""
     found, others = facts.snapshot.controllers, other_controllers(facts.snapshot)
     keys = tuple(change.key for change in facts.plan.changes)
     if others:
@@ -30,7 +30,7 @@ def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
 
 
 def explain_others(others: Collection[Workload]) -> str:
-    """What it means that others are at work, and what to do about it."""
+    """Text: what it means that other controllers run, and what to do about it."""
     named = ", ".join(f"{other.kind} {other.namespace}/{other.name}" for other in others)
     has, it, goes = ("has", "it", "its") if len(others) == 1 else ("have", "them", "their")
     return (
@@ -40,7 +40,7 @@ def explain_others(others: Collection[Workload]) -> str:
 
 
 def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
-    """A word on each other controller, as an empty plan holds nothing; and why it could not be told whether there is
+    """A note on each other controller, as an empty plan holds nothing; and why it could not be told whether there is
     one."""
     found = snapshot.controllers
     if found is None:

@@ -1,4 +1,4 @@
-"""Is it the cluster's own project, and was all of it read? The guards `project-anchor` and `incomplete-snapshot`."""
+"""Guards on whether the snapshot can be relied on: ``incomplete-snapshot`` and ``project-anchor``."""
 
 from collections.abc import Collection, Iterator
 
@@ -14,7 +14,8 @@ from desired.section import Unknown
 
 
 def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
-    """Removals, creations in the cloud and finalizer releases wait for whole sections; cloud writes for the UID."""
+    """Removals, creations in the cloud and finalizer releases wait for complete sections; cloud writes wait for the
+    cluster's UID."""
     sections = facts.snapshot.sections()
     for change in facts.plan.changes:
         if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
@@ -31,9 +32,9 @@ def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
 
 
 def project_anchor(facts: Facts) -> Iterator[GuardResult]:
-    """Nothing derived from Hetzner Cloud is written while fewer than half of the Ready Nodes are found in it; and, with
-    none Ready and none of our Nodes found, while no witness is there either. Removals never go without one; nor does
-    anything where Services publish what is not in the project, and no Node tells whose project it is."""
+    """Writes derived from Hetzner Cloud are held while fewer than half of the Ready Nodes are found in the project;
+    and, with none Ready and none of our Nodes found, while there is no witness either. Removals always need a witness;
+    so does everything where Services publish addresses that are not in the project, and no Node identifies it."""
     anchor = facts.anchor
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
@@ -75,7 +76,7 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
 
 
 def explain_violation(anchor: Anchor) -> str:
-    """What a violated anchor means, and what to do: read by somebody who was woken at night."""
+    """Text: what a violated anchor means, and what to do."""
     found = "none" if anchor.found == 0 else f"only {anchor.found}"
     verb = "is" if anchor.found < 2 else "are"
     nodes = "the 1 Ready Node" if anchor.total == 1 else f"the {anchor.total} Ready Nodes"
@@ -86,7 +87,7 @@ def explain_violation(anchor: Anchor) -> str:
 
 
 def explain_unfound(anchor: Anchor) -> str:
-    """What it means that nothing at all of a cluster was found, and what to do."""
+    """Text: what it means that nothing at all of a cluster was found, and what to do."""
     behind = "behind the only Node" if anchor.nodes == 1 else f"behind {anchor.nodes} Nodes"
     return (
         f"no Node is Ready, no server {behind} is in the project that HCLOUD_TOKEN belongs to, and nor is anything else"
@@ -96,7 +97,8 @@ def explain_unfound(anchor: Anchor) -> str:
 
 
 def explain_elsewhere() -> str:
-    """What it means that nothing but what Services publish tells of a project, and that this is another one's."""
+    """Text: what it means that only published addresses of Services identify the project, and that they are in another
+    one."""
     return (
         "no Node tells whose project this is, and no load balancer in it belongs to any Service that publishes an"
         " address or a name: HCLOUD_TOKEN seems to be the token of another project. Nothing that is derived from"
@@ -107,8 +109,8 @@ def explain_elsewhere() -> str:
 def anchor_notes(
     anchor: Anchor, witnesses: Collection[str] = (), remembered: Remembered | Unknown | None = None
 ) -> tuple[Note, ...]:
-    """The finding that it is, even when nothing is held, that the project seems to be another: the anchor is violated,
-    or nothing of the cluster was found and all was read. What could not be read is said as that. Empty otherwise."""
+    """The note that the project seems to be another one, even when nothing is held: the anchor is violated, or nothing
+    of the cluster was found and the reading is complete. Says what could not be read. Empty otherwise."""
     if anchor.state is AnchorState.VIOLATED:
         return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
     if anchor.state is AnchorState.UNFOUND and not anchor.hidden and not witnesses:
@@ -123,9 +125,9 @@ def _explain_unremembered(remembered: Unknown) -> str:
 
 
 def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
-    """The provider from whose data a change is derived; None for one that no cloud has a say in.
+    """The provider from whose data a change is derived; None for one that depends on no cloud.
 
-    What a Service is given, its finalizer and status included, follows from load balancers, and what a Node is told of
+    Changes of a Service, its finalizer and status included, follow from load balancers, and a Node's condition about
     its routes, whether or not it has a providerID yet, from the network: both are Hetzner Cloud's.
     """
     if change.row.writes_cloud or change.row.controller in (Controller.SERVICE, Controller.ROUTE):

@@ -1,4 +1,4 @@
-"""The rules that stand between a plan and the routes (design section 6)."""
+"""Guards on changes of routes: ``route-blast-radius`` and ``cluster-cidr``."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ _LIVING = frozenset({RouteAction.SUPERFLUOUS, RouteAction.STRANGER})
 
 
 def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
-    """Routes to servers that live do not go by the dozen, and none to one that is no Node, without a person's word.
+    """Removals of many routes to existing servers are held, and each removal of a route to a server that is no Node.
 
-    Counted over all that should go, applied or not, so that one pass and ten small ones mean the same. What leads
-    nowhere is free, and so is what leads to another Node and only gets the right gateway.
+    Counted over all that should go, applied or not, so that one pass and ten small ones mean the same. A route that
+    leads nowhere is free, and so is one that leads to another Node and only gets the right gateway.
     """
     yield from _swaps_of_strangers(facts)
     routes, cluster_cidr = facts.desired.routes, facts.settings.cluster_cidr
@@ -44,7 +44,8 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
 
 
 def _swaps_of_strangers(facts: Facts) -> Iterator[GuardResult]:
-    """A swap takes the route away from whoever has it, wherever it leads, just as a removal does."""
+    """Swaps of routes to strangers. A swap takes the route away from whichever server has it, wherever it leads, as a
+    removal does."""
     claims = {claim.destination: claim for claim in facts.desired.routes.claims if _is_of_a_stranger(claim)}
     network = facts.desired.routes.network
     if network is None:
@@ -60,12 +61,13 @@ def _swaps_of_strangers(facts: Facts) -> Iterator[GuardResult]:
 
 
 def _is_of_a_stranger(claim: RouteClaim) -> bool:
-    """Whether the route to a Node's pods leads to a living server that is no Node of ours."""
+    """Whether the route to a Node's pods leads to an existing server that is no Node of ours."""
     return claim.holder is not None and claim.holder.holding is Holding.SERVER
 
 
 def cluster_cidr(facts: Facts) -> Iterator[GuardResult]:
-    """No route goes while the cluster CIDR that is given cannot be the cluster's (D15 of user-wants.md)."""
+    """Removals of routes wait while the configured cluster CIDR cannot be the cluster's: a mistyped one may cover the
+    routes of others."""
     mismatch = facts.desired.routes.mismatch
     keys = tuple(change.key for change in facts.plan.changes if change.kind == "route.delete")
     if mismatch is not None and keys:

@@ -1,8 +1,9 @@
-"""Does a kubelet speak for this cluster? A copy of it, as a restored backup of etcd, has its Nodes but no kubelets.
+"""Guard ``silent-cluster``: whether any kubelet reports to this cluster. A copy of a cluster, such as a restored backup
+of etcd, has its Nodes but no kubelets.
 
 The copy has the UID of the original and finds the original's servers by their ids: to every other rule the project is
-its own. Its Nodes are not Ready, but for a few new ones perhaps, or it has none; and so it must neither change nor take
-away what the living cluster uses, nor add what nobody speaks for.
+its own. Its Nodes are not Ready, except perhaps for a few new ones, or it has none. Therefore it must neither change
+nor remove what the original cluster uses, nor add anything for Nodes that do not report.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,7 +33,7 @@ _STALE = f"{STALE_AFTER.total_seconds() / 60:g} minutes"
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Machines run, and no Node is Ready, or most are silent, or there is none."""
+    """The state in which servers run, and no Node is Ready, or most do not report, or there is no Node."""
 
     nodes: int
     running: int
@@ -42,22 +43,22 @@ class Silence:
     """Whether every Node says that Ready is Unknown: False, or no word at all, comes of a kubelet that speaks, or of a
     Node that is just being born. An old heartbeat is not enough: kubelets may be set to report but once an hour."""
     mute: int = 0
-    """Where some Node is Ready: of how many that run nothing is heard, strangers included."""
+    """Where some Node is Ready: the number of those that run and do not report, strangers included."""
     counted: int = 0
     """Where some Node is Ready: Nodes that are, of any provider, or whose servers run, and strangers."""
     strangers: int = 0
     """Running servers to which load balancers of this cluster's Services lead, and that are no Nodes of it."""
     stale: int = 0
-    """How many of those of which nothing is heard say Ready all the same."""
+    """Number of those that do not report and whose condition Ready is True all the same."""
     speaks: bool = False
     """Whether no Node is Ready, and yet kubelets of half of them say so themselves, or have not spoken yet: a cluster
     that is being born, or whose network of pods is broken. It keeps what it has, and may change it."""
 
 
 def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
-    """What Ready proves of the kubelet: what it says, but Unknown where the heartbeat is older than STALE_AFTER.
+    """What Ready proves of the kubelet: its status, but Unknown where the heartbeat is older than STALE_AFTER.
 
-    Without a heartbeat what is said is believed, and so it is while the clocks differ: what hangs on that waits.
+    Without a heartbeat the status is believed, and so it is while the clocks differ: what depends on that waits.
     """
     if node.heartbeat is None or snapshot.clocks.differ:
         return node.ready
@@ -127,10 +128,10 @@ def _runs(snapshot: Snapshot, server_id: int) -> bool:
 
 
 def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
-    """While no Node is Ready, or most are silent, though their servers run, whatever changes or goes in the cloud is
-    held; what goes alone, where kubelets speak. What adds waits as long as none speaks at all: an outage needs new
-    machines, and what it leaves as it is costs little. What leads to nobody may go: nobody living loses it. What
-    would be held if another clock was right waits until clocks agree: nobody can approve what nobody knows."""
+    """Changes and removals in the cloud are held while no Node is Ready, or most do not report, though their servers
+    run; only removals, where kubelets report that they are not Ready. Additions wait as long as no kubelet reports: an
+    outage needs new machines, and leaving things as they are costs little. What leads to servers that are gone may be
+    removed. What would be held if another clock was right waits until clocks agree and cannot be approved."""
     changes = [change for change in facts.plan.changes if change.row.writes_cloud]
     silence = silence_of(facts.snapshot, facts.settings) if changes else None
     if not changes or not (silence or silence_by_any_clock(facts.snapshot, facts.settings)):
@@ -151,7 +152,7 @@ def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
 
 
 def explain_silence(silence: Silence) -> str:
-    """What silence means while servers run, and what to do."""
+    """Text: what silence means while servers run, and what to do."""
     rarely = ", or kubelets report less often than that (nodeStatusReportFrequency)" if silence.stale else ""
     return (
         f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it changes or takes"
@@ -185,7 +186,7 @@ def _while(silence: Silence) -> str:
 
 
 def _is_dead(change: Change, facts: Facts) -> bool:
-    """Whether what goes leads to nobody: the target's server, or whoever had the route's gateway, is gone."""
+    """Whether what is removed leads nowhere: the target's server, or whoever had the route's gateway, is gone."""
     if change.kind == "lb.target":
         target = change.before
         return isinstance(target, ServerTarget) and isinstance(facts.snapshot.servers.find(target.server_id), Absent)

@@ -1,6 +1,6 @@
-"""The rules that stand between a plan and the world, one function each (design section 6).
+"""Table of the guards, one function each, and the guard ``policy``.
 
-A guard looks at the whole plan and names what it withholds; it changes nothing. ``judgement`` combines them.
+A guard looks at the whole plan and names what it withholds; it changes nothing. ``judge`` combines the results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ from desired.plan.kinds import Verb
 
 
 def policy(facts: Facts) -> Iterator[GuardResult]:
-    """What the operator's policy leaves undone: everything under ``observe``, removals under ``upsert``."""
+    """Changes that the operator's policy excludes: everything under ``observe``, removals under ``upsert``."""
     withheld: Mapping[Policy, frozenset[Verb]] = {
         Policy.OBSERVE: frozenset(Verb),
         Policy.UPSERT: frozenset({Verb.REMOVE}),

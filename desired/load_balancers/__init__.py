@@ -1,4 +1,4 @@
-"""The rules for load balancers of Services: whose each one is, what it should be, and the steps that lead there.
+"""Rules for load balancers of Services: who owns each one, what it should be, and the changes that lead there.
 
 Read ``ownership`` first, then ``desired``, then ``changes`` and ``parts``.
 """

@@ -1,4 +1,4 @@
-"""In which private network a load balancer should be, and with which address (LB-3, LB-4, W-2)."""
+"""Attachment of a load balancer to a private network: the desired network and address, and why one is impossible."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address
@@ -34,7 +34,7 @@ def network_id(snapshot: Snapshot) -> int | None:
 def attachment_problems(
     options: Options, present: CloudBalancer | None, snapshot: Snapshot, rivals: Several = NOBODY
 ) -> Iterator[BadAnnotation]:
-    """Why the attachment that is asked for can not be had: found out before anything is detached for it (W-2).
+    """The reason why the requested attachment is impossible: checked before anything is detached for it.
 
     ``rivals`` are other Services that ask for the same address.
     """
@@ -56,7 +56,7 @@ def attachment_problems(
 
 
 def _why_not(ip: IPv4Address, network: Network) -> str | None:
-    """Why nobody can have this address in the network; None when somebody can."""
+    """The reason why this address of the network cannot be assigned; None when it can."""
     subnet = next((subnet for subnet in network.subnets if ip in subnet), None)
     if subnet is None:
         return _subnets(network) if network.subnets else None
@@ -67,7 +67,7 @@ def _why_not(ip: IPv4Address, network: Network) -> str | None:
 
 
 def _holder(ip: IPv4Address, network: Network, present: CloudBalancer | None, snapshot: Snapshot) -> str | None:
-    """Who else has this address; None when nobody is known to."""
+    """The other owner of this address; None when none is known."""
     for server in snapshot.servers:
         if (network.id, ip) in server.private_ips:
             return f"server {server.name} has it"

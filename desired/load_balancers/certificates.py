@@ -1,7 +1,7 @@
-"""Which certificates the https ports of a Service get (load-balancers 9, CERT-1 to CERT-6, W-7).
+"""Certificates of a Service's https ports: uploaded ones that it refers to, or a managed one that is created for it.
 
-A managed certificate is asked for once, never waited for, and never replaced or asked for again: certificate
-authorities allow a few a week. Whatever it takes beyond that is said, with what a person can do.
+A managed certificate is requested once, never waited for, and never replaced or requested again: certificate
+authorities allow a few a week. For everything else a note names the remedy.
 """
 
 from collections.abc import Collection, Iterator
@@ -34,13 +34,13 @@ _FIXES = {
     "ca_too_many_certificates_issued_for_registered_domain": "wait until the authority's weekly limit has passed",
     "ca_too_many_duplicate_certificates": "wait until the authority's weekly limit has passed",
 }
-"""Code of a failed issuance → what to do about it (hetzner-api 2)."""
+"""Error code of a failed issuance (Hetzner Cloud API, certificates) → what to do about it."""
 _FIX = "its domains have to be in primary zones of Hetzner DNS, and delegated to them"
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateWish:
-    """What the https ports of one Service should have."""
+    """The desired certificates of one Service's https ports."""
 
     ids: tuple[int, ...] | Unmanaged | KnownAfterApply
     """Sorted. UNMANAGED: the ports keep what they have, as nothing is asked for, or what is asked for cannot be had.
@@ -92,7 +92,7 @@ def _referred(
 
 
 def _look_up(reference: int | str, section: Section[int, Certificate]) -> Present[Certificate] | Absent | Unknown:
-    """The certificate with this id, or with exactly this name: a project has no name twice (hetzner-api 9)."""
+    """The certificate with this id, or with exactly this name: a project has no name twice."""
     if isinstance(reference, int):
         return section.find(reference)
     for certificate in section:
@@ -137,7 +137,7 @@ def _is_issued(certificate: Certificate) -> bool:
 
 
 def _trouble(certificate: Certificate, again: str) -> Iterator[str]:
-    """What is wrong with a managed certificate, with the remedy."""
+    """Problems of a managed certificate, with the remedy."""
     why = certificate.error or "no reason was given"
     fix = _FIXES.get(why.partition(":")[0], _FIX)
     if certificate.issuance is Issuance.FAILED:
@@ -167,13 +167,13 @@ def _due_in_s(certificate: Certificate, now: datetime) -> float:
 def _managed(
     service: Service, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
 ) -> CertificateWish:
-    """The certificate with the Service's label (CERT-4); else the one to ask for.
+    """The certificate with the Service's label; else the one to request.
 
-    Of several the one that is exactly what is asked for is taken: so a person can have another one issued beside the
+    Of several, the one that is exactly what is asked for is taken: so a person can have another one issued beside the
     one in use. A name is there once only, so this needs no complete list; everything else does.
     """
     asked, domains = options.http_managed_certificate_name, options.http_managed_certificate_domains
-    name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # CERT-1
+    name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # HCCM's name
     labelled = [certificate for certificate in section if certificate.labels.get(LABEL_SERVICE_UID) == service.uid]
     odd = {certificate.id: note for certificate in labelled for note in _odd(service, certificate, snapshot)}
     notes = tuple(odd.values())
@@ -199,7 +199,7 @@ def _managed(
 
 
 def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iterator[Note]:
-    """Why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
+    """The reason why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
     mine, cluster_uid = snapshot.cluster_uid, certificate.labels.get(LABEL_CLUSTER_UID)
     if cluster_uid is not None and isinstance(mine, Present) and cluster_uid != mine.value:
         text = f"{_named(certificate)} has the label of this Service, and that of cluster {cluster_uid}: left alone"
@@ -213,7 +213,8 @@ def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iter
 
 
 def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> tuple[str, ...]:
-    """In what the certificate is another one than asked for, in words. No annotation changes one that is there."""
+    """The differences between the certificate and what is asked for, in words. No annotation changes an existing
+    certificate."""
     found = []
     if certificate.name != name:
         found.append(f"its name is not {name!r} ({_NAME})")
@@ -251,7 +252,7 @@ def _ambiguous(service: Service, ours: list[Certificate]) -> Note:
 def _to_create(
     service: Service, name: str, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
 ) -> CertificateWish:
-    """The certificate to ask for, unless its name is taken (CERT-2, CERT-6)."""
+    """The certificate to create, unless its name is taken."""
     domains = options.http_managed_certificate_domains
     if domains is UNMANAGED:
         return CertificateWish(UNMANAGED)  # the annotations' own problem
@@ -272,7 +273,7 @@ def _to_create(
 
 
 def _gap(section: Section[int, Certificate]) -> str | None:
-    """Why a certificate that was not found may be there all the same; None when it is not."""
+    """The reason why a certificate that was not found may be there all the same; None when it is not."""
     if section.unreadable:
         return min(section.unreadable.items())[1]
     return None if section.complete else section.why_incomplete

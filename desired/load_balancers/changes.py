@@ -1,4 +1,9 @@
-"""The addresses that a Service publishes: what its load balancer really has and speaks (ST-1 to ST-5, W-3)."""
+"""Changes that give a Service its load balancer, release it, or delete it, and the addresses that the Service
+publishes.
+
+Published is what the load balancer really has and does, not what was asked for. The status of a Service is
+never emptied while its load balancer exists and has an address.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,9 +30,10 @@ _PROXY = "Proxy"
 
 
 def desired_ingress(options: Options, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
-    """The entries of ``status.loadBalancer.ingress`` for a load balancer that is there, in the order of ST-2.
+    """The entries of ``status.loadBalancer.ingress`` for an existing load balancer: a hostname alone if there is one,
+    else public IPv4, public IPv6 and private addresses, in HCCM's order.
 
-    UNMANAGED when it has nothing to publish: a status is never emptied while its load balancer lives.
+    UNMANAGED when it has nothing to publish: a status is never emptied while its load balancer exists.
     """
     if not isinstance(options.hostname, Unmanaged):
         return (Ingress(hostname=options.hostname),)
@@ -54,7 +60,8 @@ def _addresses(options: Options, balancer: CloudBalancer) -> list[IPv4Address | 
 
 
 def _speaks_proxy(options: Options, balancer: CloudBalancer) -> bool:
-    """What the listeners do, not what was asked of them (W-3); without a listener, what the first one will do."""
+    """Whether the listeners use the PROXY protocol, not whether they should; without a listener, whether the first one
+    will."""
     listeners = balancer.spec.listeners.values()
     if not listeners:
         return options.uses_proxyprotocol is True
@@ -106,7 +113,8 @@ def load_balancer_changes(wish: DesiredLoadBalancer, snapshot: Snapshot) -> tupl
 
 
 def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
-    """The changes after which a Service may go: its load balancer is deleted or let go, then the Service is."""
+    """The changes after which a Service may go: its load balancer is deleted or released, then the finalizer is
+    removed."""
     if not wish.is_settled:
         return ()
     service, present = wish.service, wish.present
@@ -156,8 +164,8 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
 
 
 def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
-    """The end of a load balancer that no Service wants back: it is deleted, or stays for good where somebody has
-    protected it meanwhile. When it is due is for a guard to say (``undo-window``)."""
+    """The deletion of a load balancer that no Service wants back, or its release for good where somebody has protected
+    it meanwhile. When it is due is decided by a guard (``undo-window``)."""
     balancer = parting.balancer
     owner = owner_of(balancer.spec.labels)
     why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(parting.due_at)} at the latest"
@@ -224,8 +232,8 @@ def _certificate(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tupl
 
 
 def _create(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
-    """One call makes all that is known by now. Its body has no field for a private address or a subnet, so who wants
-    one gets a network, and targets in it, one by one."""
+    """The creation of the load balancer, with all that is known by now. The request has no field for a private address
+    or a subnet, so a load balancer with one is attached, and gets its targets in the network one by one, afterwards."""
     service = wish.service
     listeners = {port: listener for port, listener in wanted.listeners.items() if not waits_for_certificate(listener)}
     place = wanted.attachment
@@ -258,8 +266,9 @@ def _create(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str
 def _parts_to_come(
     wish: DesiredLoadBalancer, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
-    """What the new load balancer will lack of ``wanted``: a chosen private address with the targets behind it, and the
-    listeners that wait for their certificate. Shown with the creation, and carried out once there is an id."""
+    """The parts of ``wanted`` that the new load balancer will lack: a chosen private address with the targets behind
+    it, and the listeners that wait for their certificate. Shown with the creation, and carried out once there is an id.
+    """
     made, size = create.after, wish.size.type
     if not isinstance(made, LoadBalancer) or size is None:
         return
@@ -282,7 +291,7 @@ def _adopt(
         balancer_id=present.id,
         adopted=(before.adopted or "true") if stays else None,
     )
-    if before == after:  # contested, and labelled as the Service's own already
+    if before == after:  # contested, and labeled as the Service's own already
         return ()
     change = Change(
         key=wish.service.balancer_key,

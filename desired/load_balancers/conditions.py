@@ -1,6 +1,6 @@
-"""What a Service's own conditions say of its load balancer: whether it can be used, and whether it is as asked for.
+"""Conditions of a Service about its load balancer: whether it can be used, and whether it is as asked for.
 
-They ride on other writes and on verdicts that changed, so they say nothing that comes and goes (design section 4).
+They are written together with other changes, or when a verdict has changed, so they do not mention what comes and goes.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from desired.section import Present
 _LONGEST = 1024
 """Characters of a message."""
 _GAP = "incomplete-snapshot"
-"""The guard that waits for a whole reading."""
+"""The guard that waits for a complete snapshot."""
 _REASONS_OF_NOTES = {
     NoteKind.CERTIFICATE: "CertificateUnavailable",
     NoteKind.LIMIT: "Limit",
@@ -29,7 +29,7 @@ _REASONS_OF_NOTES = {
 
 
 _LEFT_OUT = ("spec.ports[", "spec.loadBalancerSourceRanges")
-"""How the sentences begin on what the Service asks for and does not get; others only have no effect."""
+"""Beginnings of warnings about what the Service asks for and does not get; others only have no effect."""
 
 
 def service_conditions(
@@ -91,7 +91,7 @@ def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, .
 
 
 def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
-    """Reason and message of everything that is wrong: first what only a person mends, last what time does."""
+    """Reason and message of each problem: first those that only a person fixes, last those that pass with time."""
     for kind, reason in ((NoteKind.MALFORMED, "InvalidAnnotation"), (NoteKind.AMBIGUOUS, "Ambiguous")):
         if texts := _texts(notes, kind):
             yield reason, _sentence(texts)
@@ -157,7 +157,7 @@ def _is_its(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bo
 
 
 def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
-    """What the Service publishes once ``done`` is."""
+    """The addresses that the Service publishes once the changes ``done`` are made."""
     for change in done:
         if change.kind == "service.status" and isinstance(change.after, tuple):
             return tuple(entry for entry in change.after if isinstance(entry, Ingress))
@@ -165,7 +165,7 @@ def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
 
 
 def _targets(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[Target]:
-    """What the load balancer leads to once ``done`` is."""
+    """The targets of the load balancer once the changes ``done`` are made."""
     targets = set(balancer.targets)
     for change in done:
         if change.kind == "lb.target":

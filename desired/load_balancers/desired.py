@@ -1,4 +1,12 @@
-"""What a Service that wants a load balancer should have: its one desired LoadBalancer, put together from the rules."""
+"""Desired load balancer of each Service that wants one, put together from the rules of the other modules.
+
+| Function | Result |
+|---|---|
+| ``desired_load_balancers`` | for all Services: a desired load balancer or a release; load balancers to delete |
+| ``desired_load_balancer`` | for one Service |
+
+An existing load balancer keeps what nobody asks for. While an annotation is wrong only its targets are kept in sync.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -69,7 +77,7 @@ class DesiredLoadBalancer:
     certificates: CertificateWish
     targets: DesiredTargets
     problems: tuple[BadAnnotation, ...] = ()
-    """Why nothing but the targets of a load balancer that is there is looked after, or none is created."""
+    """Why only the targets of an existing load balancer are kept in sync, or none is created."""
     unclear: frozenset[str] = frozenset()
     """Fields of the options that cannot be read, or cannot be had."""
     notes: tuple[Note, ...] = ()
@@ -88,8 +96,8 @@ def desired_load_balancer(
     members_of: Callable[[Options], TargetCandidates],
     rivals: Several = NOBODY,
 ) -> DesiredLoadBalancer:
-    """What ``service`` should have. ``match`` says which load balancer is its own, ``members_of`` which Nodes may get
-    its traffic, ``rivals`` which other Services ask for the same private address."""
+    """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``members_of`` which
+    Nodes may get its traffic, ``rivals`` which other Services ask for the same private address."""
     defaults = settings.balancer_defaults
     options, bad = read_options(service.claim.annotations, defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
@@ -161,7 +169,7 @@ def _to_change(
     *,
     reset: bool,
 ) -> tuple[LoadBalancer, tuple[Note, ...]]:
-    """What the load balancer that is there should become; what nobody asks for stays as it is (W-3)."""
+    """The desired state of an existing load balancer; what nobody asks for stays as it is."""
     options, service, spec = serving.options, serving.service, present.spec
     size = serving.size.type or present.type
     complete = {port: filled(wanted, spec.listeners.get(port), reset=reset) for port, wanted in ports.items()}
@@ -192,7 +200,7 @@ def _to_change(
 
 
 def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Listener]:
-    """A redirect takes port 80: one that is only kept goes where the Service has that port itself (W-3, W-10)."""
+    """The listeners without a redirect that is only kept where the Service has port 80 itself, which it takes."""
     if 80 not in listeners:
         return listeners
     return {
@@ -206,8 +214,9 @@ def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Li
 def _unchanged_but_targets(
     present: CloudBalancer, targets: DesiredTargets, unclear: Collection[str], snapshot: Snapshot, options: Options
 ) -> LoadBalancer:
-    """While an annotation is wrong nothing else is touched, but Nodes come and go all the same. For that it has to be
-    clear who is a target, and the load balancer as it is has to reach targets in the way that is asked for."""
+    """The desired state while an annotation is wrong: only targets change, as Nodes come and go all the same. For that
+    it has to be clear who is a target, and the existing load balancer has to reach targets in the way that is asked
+    for."""
     spec = present.spec
     certain = not {"node_selector", "use_private_ip", "disable_public_network"} & set(unclear)
     certain = certain and _reaches_targets(present, options, snapshot)
@@ -229,7 +238,7 @@ def _reaches_targets(present: CloudBalancer, options: Options, snapshot: Snapsho
 
 
 def _targets(wanted: DesiredTargets, options: Options, snapshot: Snapshot) -> frozenset[Target] | Unmanaged:
-    """By private address nothing can be said of targets while the network cannot be read."""
+    """The desired targets. UNMANAGED for targets by private address while the network cannot be read."""
     return UNMANAGED if options.use_private_ip and network_id(snapshot) is None else wanted.targets
 
 
@@ -250,8 +259,8 @@ def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
 def desired_load_balancers(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
 ) -> tuple[Mapping[str, DesiredLoadBalancer | LoadBalancerRelease], tuple[PendingDeletion, ...], tuple[Note, ...]]:
-    """Id of each Service that is looked after → what it should have; what was let go and has nobody any more; and notes
-    on what is left alone.
+    """Id of each Service that is managed → its desired load balancer or release; load balancers that were released and
+    have no Service any more; and notes on what is left alone.
 
     ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
     """

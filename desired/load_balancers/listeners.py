@@ -1,6 +1,11 @@
-"""What becomes of the parts of a listener that nobody asked for: they keep their value, or get the API's default (W-3).
+"""Listeners of a load balancer: what the ports of a Service ask for, filled up with present values or the API's
+defaults.
 
-Once a wish is filled up with what is there, the two differ exactly when something has to be done.
+| Function | Result |
+|---|---|
+| ``desired_listeners`` | the listener of each port, by annotations and spec; UNMANAGED where nobody asks |
+| ``possible_listeners`` | those that the type of the load balancer has room for, and that have their certificate |
+| ``filled`` | a listener with open fields filled up: equal to the present one exactly when nothing has to be done |
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +50,8 @@ def filled(wanted: Listener, present: Listener | None, *, reset: bool) -> Listen
 
 
 def api_defaults(listener: Listener) -> Listener:
-    """A listener of the same ports and protocols of which nothing else is said, as the API makes it (hetzner-api 8)."""
+    """A listener of the same ports and protocols with everything else as the API makes it (Hetzner Cloud API,
+    ``add_service``)."""
     check = listener.health_check
     over_http = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"), tls=False)
     http = HttpOptions("HCLBSTICKY", 300, 50, certificates=(), redirect_http=False, sticky_sessions=False)
@@ -85,7 +91,8 @@ def _health_check(wanted: HealthCheck, source: HealthCheck, present: HealthCheck
 
 
 def _with_present_order(wanted: HttpCheck, present: HttpCheck | None) -> HttpCheck:
-    """The order of status codes means nothing: the same ones are no difference."""
+    """``wanted`` with its status codes in the order of ``present`` if they are the same ones: their order means
+    nothing."""
     codes, there = wanted.status_codes, present.status_codes if present else UNMANAGED
     is_same = isinstance(codes, tuple) and isinstance(there, tuple) and set(codes) == set(there)
     return replace(wanted, status_codes=there) if is_same else wanted
@@ -104,10 +111,10 @@ _KUBE_PROXY_PATH = "/healthz"
 def desired_health_check(options: Options, node_port: int, kube_proxy_port: int = 0) -> HealthCheck:
     """The health check of the listener that leads to ``node_port``; what nobody asks for is UNMANAGED.
 
-    As long as nothing is said of health checks they speak TCP, whatever the listener speaks (PORT-6). Once something is
-    said they speak what the listener speaks, unless they have a protocol of their own. The options of HTTP count only
-    with HTTP (PORT-7). ``kube_proxy_port`` is the healthCheckNodePort of ``externalTrafficPolicy: Local``, 0 without:
-    who wants it has kube-proxy asked there whether the Node has a pod, instead of the pods (W-20).
+    As long as nothing is said of health checks they speak TCP, whatever the listener speaks. Once something is said
+    they speak what the listener speaks, unless they have a protocol of their own. The options of HTTP count only with
+    HTTP. ``kube_proxy_port`` is the healthCheckNodePort of ``externalTrafficPolicy: Local``, 0 without: if the option
+    is set, health checks ask kube-proxy there whether the Node has a pod, instead of the pods.
     """
     if kube_proxy_port > 0 and options.asks_kube_proxy:
         return _asking_kube_proxy(options, kube_proxy_port)
@@ -124,7 +131,8 @@ def desired_health_check(options: Options, node_port: int, kube_proxy_port: int 
 
 
 def _asking_kube_proxy(options: Options, port: int) -> HealthCheck:
-    """kube-proxy speaks plain HTTP, whatever the listener speaks: a TLS that an earlier check had must not stay."""
+    """A health check of kube-proxy, which speaks plain HTTP, whatever the listener speaks: TLS of an earlier check must
+    not stay."""
     http = _http_check(options, Protocol.HTTP)
     return HealthCheck(
         protocol=Protocol.HTTP,
@@ -141,7 +149,7 @@ def _asking_kube_proxy(options: Options, port: int) -> HealthCheck:
 
 
 def _protocol(options: Options) -> Protocol:
-    """What is asked for, HTTPS included, which the API writes as HTTP over TLS (W-13)."""
+    """The protocol that is asked for, HTTPS included, which the API knows as HTTP over TLS."""
     if not options.checks_health:
         return Protocol.TCP
     return options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
@@ -166,9 +174,9 @@ def desired_listeners(
 ) -> Mapping[int, Listener]:
     """Port → listener, one for each TCP port that leads to a port on the Nodes; what nobody asks for is UNMANAGED.
 
-    The options hold for all ports alike (PORT-1), but that only one port can be redirected to: 443, or else the first.
-    Other protocols are left out, as Hetzner balances TCP only (PORT-2), and so is what only waits for a node port.
-    ``certificates`` are those of https ports.
+    The options hold for all ports alike, except that only one port can be redirected to: 443, or else the first. Other
+    protocols are left out, as Hetzner balances TCP only, and so is what only waits for a node port. ``certificates``
+    are those of https ports.
     """
     kube_proxy = service.claim.health_check_node_port if service.claim.is_local else 0
     ports = [port for port in _tcp_ports(service) if port.node_port > 0]
@@ -188,7 +196,7 @@ def desired_listeners(
 
 def ports_without_node_port(service: Service) -> tuple[int, ...]:
     """The TCP ports, sorted, that have no port on the Nodes to lead to: the API server has still to choose one, or
-    never will (``allocateLoadBalancerNodePorts: false``, PORT-3)."""
+    never will (``allocateLoadBalancerNodePorts: false``)."""
     return tuple(sorted(port.port for port in _tcp_ports(service) if port.node_port == 0))
 
 
@@ -199,7 +207,7 @@ def _tcp_ports(service: Service) -> Iterator[ClaimedPort]:
 def _http_options(
     options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, *, is_redirected: bool
 ) -> HttpOptions | None:
-    """None with TCP. Certificates and the redirect are nothing that http could have (PORT-9). A redirect takes port 80,
+    """The HTTP options; None with TCP. Certificates and the redirect exist only with https. A redirect takes port 80,
     so that the API refuses a second one."""
     if options.protocol is Protocol.TCP:
         return None
@@ -264,7 +272,7 @@ def _waits(listener: Listener) -> bool:
 
 
 def _lacks_certificate(listener: Listener) -> bool:
-    """Whether the listener is none that the API would take: https without a certificate, and none to come."""
+    """Whether the API would refuse the listener: https without a certificate, and none to come."""
     if listener.protocol is not Protocol.HTTPS:
         return False
     return listener.http is None or listener.http.certificates in (UNMANAGED, ())
@@ -275,7 +283,8 @@ def _has_certificates(listener: Listener) -> bool:
 
 
 def _with_certificates_of(present: Listener, wanted: Listener) -> Listener:
-    """All else changes at once: a new port on the Nodes must not wait for the CA."""
+    """``wanted`` with the certificates of ``present``. Everything else changes at once: a new port on the Nodes must
+    not wait for the CA."""
     if present.http is None or wanted.http is None:
         return wanted
     return replace(wanted, http=replace(wanted.http, certificates=present.http.certificates))

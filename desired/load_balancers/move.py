@@ -1,7 +1,8 @@
-"""What a load balancer loses with its place in a private network, and what it gets back with the next one (LB-7).
+"""Move of a load balancer to another private network: the targets that it loses, and those that it gets back.
 
-Everything that is reached through the network goes: the servers of Nodes, and what others have added, which no Node
-tells of. Of the latter labels say what comes back, so that it is not forgotten when a run ends half way.
+Everything that is reached through the network is lost: the servers of Nodes, and targets that others have added, which
+no Node accounts for. Labels of the load balancer say which of the latter come back, so that they are not forgotten when
+a run ends half way.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -53,7 +54,7 @@ def may_return(
 
 
 def unknown_to_nodes(targets: Collection[Target], roster: TargetCandidates) -> tuple[Target, ...]:
-    """Those of the targets that no later pass would want for the sake of a Node."""
+    """The targets that no later pass would add because of a Node."""
     of_nodes = set(roster.candidates.values())
     return tuple(target for target in targets if target not in of_nodes)
 
@@ -64,7 +65,7 @@ def is_dead(target: Target, snapshot: Snapshot) -> bool:
 
 
 def spoken(target: Target) -> str:
-    """What a target is called in sentences: ``server 7``, ``address 10.0.0.9``, ``label selector role=worker``."""
+    """The name of a target in sentences: ``server 7``, ``address 10.0.0.9``, ``label selector role=worker``."""
     match target:
         case ServerTarget(server_id=server_id):
             return f"server {server_id}"
@@ -76,19 +77,19 @@ def spoken(target: Target) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MoveLoss:
-    """What serves while the load balancer is between two places, or has left its network for good."""
+    """The traffic that is lost while the load balancer is between two networks, or has left its network for good."""
 
     lost: tuple[Target, ...]
-    """The targets that stop to serve."""
+    """The targets that stop serving."""
     serving: int
-    """How many go on."""
+    """Number of targets that continue to serve."""
 
 
 def gap_of(present: CloudBalancer, changes: Collection[Change]) -> MoveLoss:
-    """What these changes of one load balancer leave of its traffic while it leaves a network.
+    """The loss that these changes of one load balancer cause while it leaves a network.
 
-    What is reported healthy by any listener serves; what is not checked yet may be lost, and is not relied on. What is
-    switched to its other address, or removed, is so before the load balancer leaves.
+    A target serves if any listener reports it healthy; one that is not checked yet may be lost, and is not relied on.
+    What is switched to its other address, or removed, is so before the load balancer leaves.
     """
     if not any(change.kind == "lb.network" and change.before is not None for change in changes):
         return MoveLoss((), 0)

@@ -1,4 +1,14 @@
-"""What a person should know of a Service's load balancer though nothing is done about it."""
+"""Notes on a Service's load balancer: what a person should know though nothing is done about it.
+
+| Function | Notes on |
+|---|---|
+| ``notes_on_name`` | a name that another load balancer has |
+| ``notes_on_public_interface`` | a public interface that cannot be disabled |
+| ``notes_on_hidden_targets`` | targets that need the public interface that is off |
+| ``notes_on_place`` | a location or network zone that the load balancer is not in |
+| ``notes_on_targets`` | Nodes that cannot be targets, no targets, targets that are not ours |
+| ``notes_on_stuck_services`` | Services whose finalizer nothing removes |
+"""
 
 from collections.abc import Collection, Iterator
 from ipaddress import ip_address
@@ -29,7 +39,7 @@ def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
 
 
 def notes_on_name(service: Service, options: Options, present: CloudBalancer, snapshot: Snapshot) -> Iterator[Note]:
-    """A name belongs to one load balancer of the project: it cannot be given to a second one (ID-9)."""
+    """A name belongs to one load balancer of the project: Hetzner refuses it for a second one."""
     if isinstance(options.name, Unmanaged) or options.name == present.spec.name:
         return
     for other in snapshot.load_balancers or ():
@@ -45,8 +55,8 @@ def notes_on_name(service: Service, options: Options, present: CloudBalancer, sn
 def notes_on_public_interface(
     service: Service, options: Options, present: CloudBalancer, wanted: Collection[Target] | Unmanaged
 ) -> Iterator[Note]:
-    """The public interface cannot go while a target needs it (LB-6, TGT-3): one that is not ours, or of a Node that is
-    left alone. ``wanted`` are the targets that should be there, UNMANAGED when all stay as they are."""
+    """The public interface cannot go while a target needs it: one that is not ours, or of a Node that is left alone.
+    ``wanted`` are the targets that should be there, UNMANAGED when all stay as they are."""
     if options.disable_public_network is not True or present.spec.public_interface is False:
         return
     there = present.targets if isinstance(wanted, Unmanaged) else wanted
@@ -63,7 +73,7 @@ def notes_on_public_interface(
 
 
 def notes_on_hidden_targets(service: Service, options: Options, *, public: bool | Unmanaged) -> Iterator[Note]:
-    """Without its public interface a load balancer reaches no target by a public address (LB-6): the API refuses each.
+    """Without its public interface a load balancer reaches no target by a public address: the API refuses each.
     ``public`` is whether it will have one, UNMANAGED when nobody has said."""
     if public is not False or options.use_private_ip:
         return
@@ -82,7 +92,7 @@ def _needs_public_interface(target: Target) -> bool:
 
 
 def notes_on_place(service: Service, options: Options, present: CloudBalancer) -> Iterator[Note]:
-    """A load balancer never moves: another place is another load balancer, with other addresses (ID-7)."""
+    """A load balancer never moves: another place is another load balancer, with other addresses."""
     for wanted, there, field in (
         (options.location, present.spec.location, "location"),
         (options.network_zone, present.spec.zone, "network_zone"),
@@ -124,9 +134,9 @@ def _shown(names: list[str]) -> str:
 
 
 def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
-    """A note with the remedy on each Service that waits in vain for its finalizer to be taken off.
+    """A note with the remedy on each Service that waits in vain for its finalizer to be removed.
 
-    Where hcloud-cloud-controller-manager is seen at work, it waits for that one: so one migrates, and so one goes back.
+    Where hcloud-cloud-controller-manager runs, it waits for that one: during a migration in either direction.
     """
     if snapshot.unserved is None or any(map(is_another_controller, snapshot.controllers or ())):
         return
@@ -136,12 +146,12 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
 
 
 def is_stuck(service: Service) -> bool:
-    """Whether the Service goes once the finalizer is off by which its load balancer is waited for."""
+    """Whether the Service is gone once the finalizer is removed that waits for its load balancer."""
     return service.deleted_at is not None and needs_cleanup(service)
 
 
 def _remedy(service: Service) -> str:
-    """Whoever is to let go of it; and what it takes, and what it leaks, when nobody is there who could."""
+    """The controller that has to release it; and what to do, and what leaks, when there is none."""
     place = f"/metadata/finalizers/{service.finalizers.index(FINALIZER_BALANCER)}"
     patch = f'[{{"op":"test","path":"{place}","value":"{FINALIZER_BALANCER}"}},{{"op":"remove","path":"{place}"}}]'
     return (

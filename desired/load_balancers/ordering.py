@@ -1,7 +1,7 @@
-"""In which order the changes of one load balancer are made, so that traffic never stops and the API accepts each one.
+"""Order of the changes of one load balancer, so that traffic never stops and the API accepts each one.
 
-Add before remove where there is headroom; at a limit one is swapped for another (W-10). By direction: the public
-interface comes before the targets that need it and goes after those that needed it (W-1).
+Add before remove where there is headroom; at a limit one is swapped for another. By direction: the public interface
+comes before the targets that need it and goes after those that needed it, since Hetzner refuses to disable it before.
 """
 
 from collections import deque
@@ -70,7 +70,7 @@ def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: in
 
 
 def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
-    """A redirect takes port 80 as well as its own: what frees it goes before what takes it (W-10)."""
+    """Changes of listeners. A redirect takes port 80 besides its own: what frees it goes before what takes it."""
     adds, modifies, removals = _by_verb(changes)
     is_taken = any(_takes_80(change.after) for change in (*adds, *modifies))
     freeing = [c for c in (*removals, *modifies) if is_taken and _takes_80(c.before) and not _takes_80(c.after)]
@@ -107,9 +107,9 @@ def _targets(
     *,
     hangs_on_others: bool,
 ) -> list[Change]:
-    """Dead ones make room first, then come the new ones, then addresses are switched one by one: the next only when all
-    before it went well, so that at most one is out, in however many passes. What goes back to the address that it had
-    waits for nobody. Where traffic hangs on those that come, those that go wait for them likewise."""
+    """Dead targets make room first, then new ones are added, then addresses are switched one by one: the next only when
+    all before it succeeded, so that at most one is out, in however many passes. What goes back to the address that it
+    had waits for nothing. Where traffic depends on the new ones, removals wait for them likewise."""
     adds, switched, removals = _by_verb(changes)
     back = [c for c in switched if to_private is not None and _is_private(c.after) is not to_private]
     flips = sorted((c for c in switched if c not in back), key=lambda change: turn_of(change, present))
@@ -125,8 +125,9 @@ def _targets(
 
 
 def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
-    """Whether fewer than half of the living targets would be left, if none of those came that should, and the one got
-    lost whose address is just switched. Whom a selector means, and whether an address serves, nobody knows here."""
+    """Whether fewer than half of the existing targets would be left, if none of those came that should, and the one was
+    lost whose address is just switched. The servers of a selector, and whether an address serves, are not known here.
+    """
     _, flips, removals = _by_verb(targets)
     removals = [change for change in removals if isinstance(change.before, ServerTarget)]
     living = [change for change in removals if change.consequences]

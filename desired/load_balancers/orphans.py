@@ -1,5 +1,5 @@
-"""Load balancers of this cluster that no Service wants any more: noted in a pass, and deleted only when a person says
-so (design section 5)."""
+"""Orphans: load balancers of this cluster that no Service wants. A pass notes them, and deletes none before the end of
+its undo window; a person may delete them on demand."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from desired.section import Present
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A load balancer, and why nobody wants it: one clause for people."""
+    """An orphan, and why no Service wants it: one clause for people."""
 
     balancer: CloudBalancer
     why: str
     service: str | None = None
-    """Id of the Service that its label names, when that lives; None when it names none, or one that is gone."""
+    """Id of the Service that its label names, when that exists; None when it names none, or one that is gone."""
     delete_at: datetime | None = None
     """After when a pass deletes it by itself; None when none does."""
 
     @property
     def kept(self) -> str | None:
-        """Why it is not deleted even on demand: one clause for people; None when it may be."""
+        """The reason why it is not deleted even on demand: one clause for people; None when it may be."""
         if self.balancer.is_protected:
             return "it is protected against deletion: take that off in Hetzner's console first"
         if self.service is not None:
@@ -51,10 +51,10 @@ class Orphan:
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
     """Load balancers with our cluster's label that are no Service's, by id. Empty while a Service may be unread: what
-    seems to be nobody's may be its.
+    seems unowned may be its.
 
-    ``matches`` are all Services that want a load balancer or have to let go of one. What one of them may claim, by its
-    label or by its name, is no orphan, even if it is not told which of several it gets.
+    ``matches`` are all Services that want a load balancer or have to release one. What one of them may claim, by its
+    label or by its name, is no orphan, even if it is not known which of several it gets.
     """
     services, cluster = snapshot.services, snapshot.cluster_uid
     if services is None or not services.complete or services.unreadable or not isinstance(cluster, Present):
@@ -88,7 +88,7 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
 
 
 def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
-    """One that was let go for a while."""
+    """One that was released for a while."""
     whose, due_at = shown_former(owner), due_of(owner)
     if due_at is None:
         text = "is gone" if owner.delete_after is None else f"is {owner.delete_after!r}, which is no time of ours"
@@ -101,7 +101,7 @@ def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
 
 
 def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:
-    """What all of them cost together; None when not a single price is known."""
+    """The price of all of them together; None when not a single price is known."""
     prices = [orphan.monthly_price for orphan in found]
     known = [price for price in prices if price is not None]
     return sum(known, Decimal(0)) if known else None

@@ -1,4 +1,16 @@
-"""Names and labels by which a load balancer is known."""
+"""Ownership of load balancers: names and labels, and the match of each Service with its load balancer.
+
+``match_balancers`` decides for each Service that wants a load balancer, or has to release one:
+
+| Result | Meaning |
+|---|---|
+| Owned | it has the Service's label, and nobody else's |
+| Adoptable | it has the name that the Service asks for, and no existing owner; or waits for the Service's return |
+| Missing | a complete list has none for the Service |
+| Foreign | it is somebody else's; cannot be approved |
+| Contested | several Services ask for one name |
+| Undecided | too little is known, or several have the Service's label |
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -31,7 +43,7 @@ _LONGEST_LABEL = 63
 
 
 def default_name(service_uid: str) -> str:
-    """``a`` and the UID without its dashes, cut to 32 characters (ID-1)."""
+    """``a`` and the UID without its dashes, cut to 32 characters, as HCCM names it."""
     return f"a{service_uid.replace('-', '')}"[:_LONGEST]
 
 
@@ -41,7 +53,7 @@ def wanted_name(service: Service, options: Options) -> str:
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner:
-    """Whom these labels of Hetzner's name."""
+    """The owner that these labels name."""
     return Owner(
         labels.get(LABEL_CLUSTER_UID),
         labels.get(LABEL_SERVICE_UID),
@@ -53,8 +65,8 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
 
 
 def without_memory(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """The labels without those that remember how far the targets are switched, and which come back after a move: they
-    mean nothing to the next owner."""
+    """The labels without those about a switch of targets and about targets that come back after a move: they mean
+    nothing to the next owner."""
     return {key: text for key, text in labels.items() if key != LABEL_SWITCH and not key.startswith(LABEL_RETURNING)}
 
 
@@ -71,7 +83,7 @@ def former_by_name(namespace: str, service: str) -> str:
 
 
 def labels_of(service: Service, cluster_uid: Present[str] | Unknown) -> Mapping[str, str]:
-    """The labels that say whose a load balancer or certificate is (design section 5)."""
+    """The labels that name the owner of a load balancer or certificate."""
     cluster = {LABEL_CLUSTER_UID: cluster_uid.value} if isinstance(cluster_uid, Present) else {}
     return {LABEL_SERVICE_UID: service.uid, **cluster}
 
@@ -89,31 +101,31 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Adoptable:
-    """It has the name that the Service asks for, and no living owner."""
+    """It has the name that the Service asks for, and no existing owner."""
 
     balancer: CloudBalancer
-    """Without the labels that remember what another owner began with its targets: the adoption takes them off."""
+    """Without the labels about targets that another owner wrote: the adoption removes them."""
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
     is_nobodys: bool = False
-    """Whether no Service owned it that anything tells of: no label names one, and its name is not the default one of
-    the Service that asks for it, which nothing else would have."""
+    """Whether no Service is known to have owned it: no label names one, and its name is not the default one of the
+    Service that asks for it, which nothing else would have."""
     is_anothers: bool = False
-    """Whether it was let go with a Service of another namespace or name, as its label says."""
+    """Whether it was released with a Service of another namespace or name, as its label says."""
     is_awaited: bool = False
     """Whether that one gets it back if it returns."""
     returns: bool = False
-    """Whether it was let go when a Service of this namespace and name went, and is given back."""
+    """Whether it was released when a Service of this namespace and name went, and is given back."""
 
     @property
     def outlives_its_service(self) -> bool:
-        """Whether the Service that takes it over has not made it: then it is let go with the Service, not deleted."""
+        """Whether the Service that adopts it did not create it: then it is released with the Service, not deleted."""
         return self.is_nobodys or self.is_stranger or owner_of(self.balancer.spec.labels).adopted is not None
 
     @property
     def is_in_use_by_nobody_known(self) -> bool:
-        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster, or its label that
-        it was for another Service."""
+        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster, or its label says
+        that it was for another Service."""
         is_foreign = self.is_anothers or owner_of(self.balancer.spec.labels).cluster_uid is None
         return self.is_nobodys and is_foreign and is_in_use(self.balancer)
 
@@ -125,7 +137,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Somebody else's, and no word of a person makes it the Service's."""
+    """Somebody else's, which no approval makes the Service's."""
 
     balancer: CloudBalancer
     why: str
@@ -133,7 +145,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Contested:
-    """Several Services ask for one name: none of them gets it, nor keeps it from drifting, until that is settled."""
+    """Several Services ask for one name: none of them gets it, nor keeps it in sync, until that is settled."""
 
     balancer: CloudBalancer | None
     """The one that has the name or the Service's label; None when there is none."""
@@ -157,20 +169,21 @@ def is_in_use(balancer: CloudBalancer) -> bool:
 
 
 def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether what has these labels was let go for a while: of this cluster for certain, nobody's now, and not let go
-    for good."""
+    """Whether the load balancer with these labels was released for a while: of this cluster for certain, unowned now,
+    and not released for good."""
     is_ours = owner.cluster_uid is not None and Present(owner.cluster_uid) == snapshot.cluster_uid
     return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
 
 
 def goes_back_to(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether what has these labels was let go for a while when a Service of this namespace and name went."""
+    """Whether the load balancer with these labels was released for a while when a Service of this namespace and name
+    went."""
     return may_come_back(owner, snapshot) and owner.former == former_of(service)
 
 
 def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
-    """The label that names a Service which has gone → the load balancer that was let go then, and that a Service of
-    this namespace and name gets back; of several the one that was let go last."""
+    """The label that names a Service which has gone → the load balancer that was released then, and that a Service of
+    this namespace and name gets back; of several the one that was released last."""
     listed = snapshot.load_balancers or ()
     found = [balancer for balancer in listed if may_come_back(owner_of(balancer.spec.labels), snapshot)]
     found.sort(key=lambda balancer: (owner_of(balancer.spec.labels).delete_after or "", balancer.id))
@@ -178,7 +191,7 @@ def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
 
 
 def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
-    """Id of each Service that wants a load balancer, or has to let go of one → which one that is."""
+    """Id of each Service that wants a load balancer, or has to release one → the match."""
     services = tuple(snapshot.services or ())
     balancers = snapshot.load_balancers
     wanting = {service.id: service for service in services if wants_balancer(service)}
@@ -207,8 +220,8 @@ def _match(
     left: Mapping[str, CloudBalancer] = _NONE,
     heirs: Mapping[str, Service] = _NOBODY,
 ) -> BalancerMatch:
-    """``left`` is what was let go for a while, ``heirs`` who would get that back.
-    ``name`` is None where only the label counts: at deletion (ID-4), or while the name cannot be read."""
+    """``left`` are the load balancers that were released for a while, ``heirs`` the Services that would get them back.
+    ``name`` is None where only the label counts: at deletion, or while the name cannot be read."""
     balancers = snapshot.load_balancers
     if balancers is None:
         return Undecided("the load balancers were not read")
@@ -231,7 +244,7 @@ def _match(
         return Foreign(labelled[0], _other_cluster(labelled[0]))
     named = _by_name(service, name, balancers, snapshot, heirs)
     back = left.get(former_of(service)) if left else None
-    # Who names another one wants that: what was let go then goes at its time.
+    # A Service that names another one wants that: the one that was released is deleted in its time.
     is_free = isinstance(named, Missing) or (isinstance(named, Adoptable) and named.balancer == back)
     return Adoptable(back, returns=True) if back is not None and is_free else named
 
@@ -272,7 +285,7 @@ def _by_name(
 
 
 def _asking(names: Mapping[str, str | None]) -> Mapping[str, Several]:
-    """Name → who asks for it: told once for all of them, of whom there may be thousands."""
+    """Name → the Services that ask for it: computed once for all of them, of which there may be thousands."""
     asking: dict[str, list[str]] = {}
     for key, name in names.items():
         if name is not None:
@@ -315,7 +328,7 @@ def _other_cluster(balancer: CloudBalancer) -> str:
 
 
 def _gap(section: Section[str, Service] | Section[int, CloudBalancer]) -> str | None:
-    """Why something that was not found may be there all the same; None when it is not."""
+    """The reason why something that was not found may be there all the same; None when it is not."""
     if not section.complete:
         return section.why_incomplete
     return min(section.unreadable.values(), default=None)

@@ -1,4 +1,4 @@
-"""The parts of a load balancer that is there against what they should be: nothing is planned for what is equal."""
+"""Changes of the parts of an existing load balancer. Nothing is planned for parts that are equal."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -52,12 +52,12 @@ def changed_parts(
     yield from targets
     yield from (*memory, *progress)
     for change in networks:
-        # What is reached through a network is lost with it: who leaves it does so before, if a guard lets it (LB-7),
-        # and what others have added is written down before.
+        # What is reached through a network is lost with it: it is removed before, if a guard lets it, and what others
+        # have added is written down before.
         before = (other.key for other in (*targets, *memory) if change.before and _goes_before_it_leaves(other))
         yield replace(change, depends_on=(*change.depends_on, *before))
     for change in public:
-        # Off it goes only when no target needs it any more, and once the network is there (W-1).
+        # Disabled only when no target needs it any more, and once the network is there.
         after = () if change.after else (*targets, *networks)
         yield replace(change, depends_on=tuple(other.key for other in after))
 
@@ -148,7 +148,7 @@ def _type(
 
 
 def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[str]:
-    """Keys of the removals before which a smaller type would not hold what is there by then (LB-2)."""
+    """Keys of the removals before which a smaller type would not hold what is there by then."""
     if size is None or size.max_targets >= present.type.max_targets:
         return
     for kind, there, limit in (
@@ -165,7 +165,7 @@ def _public_interface(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: 
     if isinstance(public, Unmanaged) or isinstance(there, Unmanaged) or public is there:
         return
     if not public and not present.attachments and not isinstance(wanted.attachment, Attachment):
-        return  # refused without a network (LB-6), and which one that is cannot be told now
+        return  # refused without a network, and which one that is cannot be told now
     yield _change(
         wish,
         "public",
@@ -219,7 +219,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
 
 
 def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
-    """What goes when the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
+    """What is lost if the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
     loss = f"its private address {place.ip} is lost"
     stops = returns and any(map(is_private, present.targets))
     return f"{loss}, and traffic to private targets stops meanwhile" if stops else loss
@@ -282,7 +282,8 @@ def _step_by_step(
     targets: tuple[Change, ...],
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """The changes of targets, with those that take back what does not answer by its new address; and the change of the
-    label that says how far the switch is, before each batch. Which of them may be made now, says ``target-health``."""
+    label that says how far the switch is, before each batch. ``target-health`` decides which of them may be made now.
+    """
     if isinstance(wanted.targets, Unmanaged):
         return targets, ()
     switch = switch_of(present, targets, snapshot, to_private=wish.options.use_private_ip)
@@ -296,7 +297,7 @@ def _step_by_step(
         label = (_change(wish, SWITCH, "lb.identity", Identity(name, before), Identity(name, after), why),)
     needed = tuple(change.key for change in label)
     moves = () if switch.phase in (Phase.LOOKING, Phase.FAILS) else (*switch.batch, *switch.waiting)
-    waits = {change.key for change in moves}  # what only prepares that which waits would wait with it
+    waits = {change.key for change in moves}  # the preparation of a change that waits would wait with it
     ordered = (
         replace(change, depends_on=(*change.depends_on, *needed)) if change.key in waits else change
         for change in targets
@@ -326,11 +327,11 @@ def _moved(
     networks: Sequence[Change],
     targets: Sequence[Change],
 ) -> Iterator[Change]:
-    """Targets that stay, and yet go with the place in a network (LB-7): they are added again as soon as the load
-    balancer has the next one, and not only in a later round, until when nobody would serve. What cannot be reached from
-    there is removed, for everybody to see.
+    """Targets that stay, and yet are lost with the attachment to a network: they are added again as soon as the load
+    balancer has the next one, and not only in a later round, until when nothing would serve. What cannot be reached
+    from there is removed, as a change of the plan.
 
-    So come back those of which the labels say that a run, which ended on the way, owes them.
+    Targets that a run which ended half way still owes, by the labels, come back in the same way.
     """
     place, leaves = wanted.attachment, any(change.before is not None for change in networks)
     attached = tuple(change.key for change in networks if change.after is not None)
@@ -363,8 +364,8 @@ def _memory(
     networks: Sequence[Change],
     moved: Sequence[Change],
 ) -> Iterator[Change]:
-    """The labels that say what comes back although no Node tells of it: written before it goes, and taken away once it
-    is back. Too much of it is written nowhere: then the move is held (``target-floor``)."""
+    """The labels that say what comes back although no Node accounts for it: written before it goes, and removed once it
+    is back. If it does not fit into labels, the move is held (``target-floor``)."""
     if any(change.before is not None for change in networks):
         returning = [c.after for c in moved if isinstance(c.after, Target)]
         labels = labels_for(unknown_to_nodes(returning, wish.targets.roster)) or {}
@@ -380,8 +381,8 @@ def _memory(
 
 
 def _is_needed(change: Change, target: ServerTarget) -> bool:
-    """Whether a target can only be added after ``change``. A load balancer that gets another address in its network is
-    led to whom it reaches before that as well: while a person thinks about the address, Nodes come and go."""
+    """Whether a target can only be added after ``change``. A load balancer that gets another address in its network
+    still gets the targets that it reaches before that: while a person thinks about the address, Nodes come and go."""
     if target.use_private_ip:
         return change.kind == "lb.network" and not _stays_in_network(change)
     return change.kind == "lb.public_interface" and change.after is True

@@ -1,8 +1,8 @@
-"""The undo window: a load balancer whose Service is gone is let go first, and deleted later (D26).
+"""Release of a load balancer when its Service goes: deleted, kept for good, or kept for the undo window.
 
-Until it is deleted a Service of the same namespace and name gets it back with its addresses. What has to be known for
-that is on the load balancer: whose it was, and after when it goes. Only what has exactly the labels that this product
-writes is ever deleted for them.
+In the undo window a Service of the same namespace and name gets it back with its addresses; after it the load balancer
+is deleted. What has to be known for that is in labels of the load balancer: whose it was, and after when it may be
+deleted. Only one with exactly the labels that this product writes is ever deleted because of them.
 """
 
 import re
@@ -33,22 +33,22 @@ from desired.section import Present, Unmanaged
 from desired.syntax.bounds import shown_text
 
 WHERE_UNCLEAR = timedelta(minutes=10)
-"""The window of a Service that asks for one which cannot be understood, where no other is configured: who asks for a
-window does not want none."""
+"""The window of a Service whose annotation cannot be understood, where no other is configured: who asks for a window
+does not want none."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDeletion:
-    """A load balancer that was let go, and that no Service wants back."""
+    """A load balancer that was released, and that no Service wants back."""
 
     balancer: CloudBalancer
     due_at: datetime
     """When it may be deleted."""
     returned: str | None = None
-    """Id of the living Service of that namespace and name, which wants a load balancer, names no other one, and was not
-    given this one; None while there is none."""
+    """Id of the existing Service of that namespace and name, which wants a load balancer, names no other one, and was
+    not given this one; None while there is none."""
 
 
 def window_of(service: Service, settings: Settings) -> timedelta:
@@ -63,7 +63,7 @@ def window_of(service: Service, settings: Settings) -> timedelta:
 
 
 def why_window_is_unclear(service: Service) -> str | None:
-    """What is wrong with the Service's annotation; None when it can be understood, or is not there."""
+    """The problem of the Service's annotation; None when it can be understood, or is not there."""
     row = BY_FIELD["undo_window"]
     text = service.claim.annotations.get(row.full_key)
     bad = {} if text is None else read_options({row.full_key: text}, Defaults())[1]
@@ -98,8 +98,8 @@ def shown_former(owner: Owner) -> str:
 
 
 def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
-    """What was let go and is wanted by nobody, by id. ``matches`` are of all Services that want a load balancer or have
-    to let go of one: what one of them may get is not among these, nor what one of them may yet turn out to get."""
+    """Load balancers that were released and that no Service wants, by id. ``matches`` are of all Services that want a
+    load balancer or have to release one: what one of them gets, or may yet turn out to get, is not among these."""
     if snapshot.services is None:
         return ()
     claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
@@ -130,12 +130,12 @@ def _names_another(service: Service, balancer: CloudBalancer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancerRelease:
-    """A Service that lets go of its load balancer."""
+    """A Service that releases its load balancer."""
 
     service: Service
     match: BalancerMatch
     retained: Owner | None = None
-    """What its labels become when it is kept, for good or for a while; None when it is deleted, or not there."""
+    """Its labels afterwards when it is kept, for good or for a while; None when it is deleted, or does not exist."""
     why_retained: str = ""
     """Why it is kept for good; "" when it is not."""
     delete_at: datetime | None = None
@@ -145,17 +145,17 @@ class LoadBalancerRelease:
 
     @property
     def present(self) -> CloudBalancer | None:
-        """The load balancer that goes; None when there is none, or it is not known."""
+        """The load balancer that is released; None when there is none, or it is not known."""
         return self.match.balancer if isinstance(self.match, Owned) else None
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known whether there is one: the Service is not released before."""
+        """Whether it is known if there is one: the Service is not released before."""
         return isinstance(self.match, Owned | Missing)
 
 
 def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> LoadBalancerRelease:
-    """What should become of the Service's load balancer, which ``match`` has found by its label (ID-4)."""
+    """Decide what happens to the Service's load balancer, which ``match`` has found by its label."""
     if isinstance(match, Owned):
         why, cluster = _why_retained(service, match.balancer), snapshot.cluster_uid
         owner = replace(owner_of(match.balancer.spec.labels), service_uid=None)
@@ -180,7 +180,7 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
 
 
 def for_good(owner: Owner, now: datetime) -> Owner:
-    """What the labels become of a load balancer that stays: they go on to say whose it was."""
+    """The labels of a load balancer that stays for good: they continue to say whose it was."""
     return replace(owner, service_uid=None, adopted=None, delete_after=None, released=stamped(now))
 
 
@@ -189,7 +189,7 @@ def _instead(problem: str, window: timedelta) -> str:
 
 
 def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
-    """Why the load balancer outlives its Service; None when it does not."""
+    """The reason why the load balancer outlives its Service; None when it does not."""
     if balancer.is_protected:
         return "it is protected against deletion"
     annotations, row = service.claim.annotations, BY_FIELD["deletion_policy"]

@@ -1,4 +1,4 @@
-"""Which type a load balancer should have, and what that holds (LB-2, W-11, TGT-9)."""
+"""Type of a load balancer: the desired one, whether it can be had, and what it holds."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,12 +11,12 @@ from desired.plan.change import NoteKind
 from desired.section import Unknown, Unmanaged
 
 DEFAULT_TYPE = "lb11"
-"""What is created when neither annotation nor environment names a type (LB-2)."""
+"""The type that is created when neither annotation nor environment names one, as with HCCM."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """How much a load balancer has to hold."""
+    """Numbers of listeners, targets and certificates that a load balancer has to hold."""
 
     services: int
     targets: int
@@ -37,7 +37,7 @@ def fitting_size(options: Options, present: CloudBalancer | None, demand: Demand
     """The type for this load balancer. One that is there keeps its type when the wanted one cannot be had.
 
     Whether a type can still be ordered matters only when it is ordered: a load balancer on a type that is out of sale
-    is looked after as any other (W-11).
+    is managed as any other.
     """
     wanted = DEFAULT_TYPE if isinstance(options.type, Unmanaged) else options.type
     if present is not None and (isinstance(options.type, Unmanaged) or wanted == present.type.name):
@@ -63,7 +63,7 @@ def fitting_size(options: Options, present: CloudBalancer | None, demand: Demand
 
 
 def _deprecated(found: BalancerType) -> Size:
-    """The type, with a word when Hetzner stops, or has stopped, selling it: what is there goes on (LB-2, W-11)."""
+    """The type, with a note when Hetzner stops, or has stopped, selling it: an existing load balancer keeps it."""
     if found.unavailable_after is None:
         return Size(found)
     text = f"Hetzner sells type {found.name} until {found.unavailable_after:%Y-%m-%d} only: choose another type in time"
@@ -71,7 +71,7 @@ def _deprecated(found: BalancerType) -> Size:
 
 
 def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> str | None:
-    """What the type does not hold; None when it holds all that it has to.
+    """The demand that the type does not meet; None when it holds all that it has to.
 
     A new load balancer may begin with fewer targets than there are Nodes. One that is there, of type ``kept``, may stay
     short of what is needed, but not lose any of it by the change.

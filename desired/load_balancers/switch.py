@@ -1,9 +1,10 @@
-"""How targets are switched to their other addresses, so that traffic moves only to what answers (D32).
+"""Switch of targets to their other addresses, in batches, so that traffic moves only to targets that answer.
 
-One goes first, the canary; when the load balancer reports it healthy the others follow in batches that double, each
-looked at before the next. What does not answer in time goes back, and the rest is held. How far this is stands in one
-label of the load balancer, so that every run finds it again; where nothing is healthy, nothing is waited for. While
-clocks disagree no time is over, and no batch is begun.
+One goes first, the canary, since a change of ``use_private_ip`` removes the target and adds it again; when the load
+balancer reports it healthy the others follow in batches that double, each checked before the next. What does not answer
+in time goes back, and the rest is held. How far this is stands in one label of the load balancer, so that every run
+finds it again; where nothing is healthy, nothing is waited for. While clocks disagree no timeout ends, and no batch
+begins.
 
 Health is counted by checks, one for each listener: a port that never answered is not waited for, and one that did is,
 whatever the others say.
@@ -49,7 +50,8 @@ _TIME = "%Y%m%dT%H%M%SZ"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the label says: ``private.20261122T101500Z.3.4.2.9``, or ``private.20261122T101500Z.failed``."""
+    """The content of the label ``switch``: ``private.20261122T101500Z.3.4.2.9``, or
+    ``private.20261122T101500Z.failed``."""
 
     to_private: bool
     since: datetime
@@ -73,7 +75,7 @@ class Trial:
 
 
 def trial_of(labels: Mapping[str, str]) -> Trial | None:
-    """What the label says of a switch; None where there is none, or none that makes sense."""
+    """The content of the label ``switch``; None where there is none, or a malformed one."""
     found = _TEXT.fullmatch(labels.get(LABEL_SWITCH, "")[:64])
     if found is None:
         return None
@@ -87,7 +89,7 @@ def trial_of(labels: Mapping[str, str]) -> Trial | None:
 
 
 def patience_s(listeners: Iterable[Listener]) -> int:
-    """How long a target may take to be reported healthy: two rounds more than health checks are set to need."""
+    """Seconds that a target may take to be reported healthy: two rounds more than health checks are set to need."""
     return max((_patience(listener) for listener in listeners), default=_rounds(*_CHECK))
 
 
@@ -108,35 +110,35 @@ def look_again_s(listeners: Iterable[Listener]) -> int:
 
 
 class Phase(StrEnum):
-    """How far a switch is."""
+    """The phase of a switch."""
 
     FREE = "free"
     """Nothing has to be waited for."""
     BATCH = "batch"
-    """Some go now."""
+    """Some are switched now."""
     LOOKING = "looking"
-    """Those that went are looked at."""
+    """Those that were switched are checked."""
     FAILS = "fails"
-    """Those that do not answer go back."""
+    """Those that do not answer are switched back."""
     FAILED = "failed"
-    """They did, and the rest is held."""
+    """They were switched back, and the rest is held."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What may be done of a switch now."""
+    """The targets that may be switched now."""
 
     phase: Phase
     label: str | None
     """What the label should say; None: it should not be there."""
     waiting: tuple[Change, ...] = ()
-    """Those that do not go now, in the order of their keys."""
+    """Those that are not switched now, in the order of their keys."""
     batch: tuple[Change, ...] = ()
-    """Those that do."""
+    """Those that are."""
     back: tuple[ServerTarget, ...] = ()
     """What is reached by its new address, does not answer, and gets back the one that it had."""
     answering: int = 0
-    """How many answer by the new address."""
+    """Number of targets that answer by the new address."""
     due_in_s: int | None = None
     to_private: bool = True
     is_unchecked: bool = False
@@ -144,7 +146,7 @@ class Switch:
 
 
 def switch_of(present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot, *, to_private: bool) -> Switch:
-    """How far the switch of ``present`` to the addresses that are asked for is, of which ``changes`` are planned."""
+    """The state of the switch of ``present`` to the requested addresses, of which ``changes`` are planned."""
     look = _Look(present, snapshot, _flips(changes, present, to_private=to_private), to_private)
     trial = _standing(trial_of(present.spec.labels), snapshot, to_private=to_private)
     if trial is None:
@@ -169,7 +171,7 @@ def switch_of(present: CloudBalancer, changes: Collection[Change], snapshot: Sna
 
 
 def _beginning(look: "_Look") -> Switch:
-    """Nothing is known of a switch: it begins with one, where there is something to compare it with."""
+    """The start of a switch: one target goes first, if there is something to compare it with."""
     is_alone = len(look.present.targets) == 1
     if look.sound and not is_alone:
         return look.begin(1)
@@ -182,7 +184,7 @@ def _beginning(look: "_Look") -> Switch:
 
 
 class _Look:
-    """What a load balancer says of the targets that are switched, and of those that are left."""
+    """The health of the targets that are switched, and of those that are left."""
 
     def __init__(self, present: CloudBalancer, snapshot: Snapshot, flips: tuple[Change, ...], to_private: bool) -> None:
         self.present, self.snapshot, self.flips, self.to_private = present, snapshot, flips, to_private
@@ -215,7 +217,7 @@ class _Look:
         return Switch(phase, label, left, tuple(batch), back, self.answering, due_in_s, self.to_private, is_new)
 
     def begin(self, size: int, trial: Trial | None = None, *, again: bool = True) -> Switch:
-        """So many more go, as the batch of ``trial`` ``again`` or as the next one."""
+        """Switch so many more, as the batch of ``trial`` ``again`` or as the next one."""
         if self.snapshot.clocks.differ:  # nobody could tell later how long that was ago
             return self.at(Phase.LOOKING, str(trial) if trial else None)
         batch = self.sound[:size]
@@ -226,7 +228,7 @@ class _Look:
         return self.at(Phase.BATCH, str(goes), batch)
 
     def failed(self, trial: Trial, phase: Phase = Phase.FAILED) -> Switch:
-        """What does not answer goes back, and the rest is held; nothing, where there is neither."""
+        """Switch back what does not answer, and hold the rest; nothing, where there is neither."""
         due_in_s = int((trial.since + RETRY_AFTER - self.now).total_seconds()) + (phase is Phase.FAILED)
         found = self.at(phase, str(trial), due_in_s=due_in_s)
         return found if found.back or self.flips else self.at(Phase.FREE, None)

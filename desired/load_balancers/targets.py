@@ -1,7 +1,14 @@
-"""Which Nodes a load balancer leaves out, whatever their servers are (NODE-1 to NODE-4).
+"""Targets of a load balancer: which Nodes may get its traffic, by which address, and which of them fit.
 
-Decided anew in each pass, the Service's selector included (W-4). Whether a Node is Ready, cordoned or of the control
-plane has no say: health checks look after the first two, and kubeadm labels the third.
+| Step | Function | Decides |
+|---|---|---|
+| 1 | ``node_targets`` | the membership of each Node: excluded by a rule, without a server, a candidate, ... |
+| 2 | ``target_candidates`` | the candidates, looked up by server and by membership |
+| 3 | ``desired_targets`` | the targets that fit the type's limit; foreign targets stay |
+| 4 | ``removal_reason`` | why a target is removed |
+
+Everything is decided anew in each pass, the Service's selector included. Whether a Node is Ready, cordoned or of the
+control plane does not matter: health checks see to the first two, and kubeadm labels the third.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +31,7 @@ from desired.syntax.provider_id import CloudID, MalformedID, RobotID, parse_prov
 
 
 def why_excluded(node: Node, options: Options) -> str | None:
-    """Which rule keeps traffic from the Node, in words; None when it may get some."""
+    """The rule that excludes the Node, in words; None when it may get traffic."""
     if node.deleted_at is not None:
         return "it is being deleted"
     if _is_labelled_out(node):
@@ -38,7 +45,7 @@ def why_excluded(node: Node, options: Options) -> str | None:
 
 
 def _is_labelled_out(node: Node) -> bool:
-    """The label alone does it; only a boolean false takes it back (NODE-2)."""
+    """Whether the label excludes the Node. Any value does, except a boolean false."""
     value = node.labels.get(LABEL_EXCLUDE_FROM_BALANCERS)
     if value is None:
         return False
@@ -49,21 +56,21 @@ def _is_labelled_out(node: Node) -> bool:
 
 
 class Membership(StrEnum):
-    """What a Node is to a load balancer."""
+    """Membership of a Node in a load balancer."""
 
     TARGET = "target"
     EXCLUDED = "excluded"
-    """A rule keeps traffic from it (NODE-1 to NODE-4)."""
+    """A rule excludes it: it is being deleted, has the exclusion label or the autoscaler's taint, or is unselected."""
     SERVERLESS = "serverless"
     """It is no server of the cloud, or none that is there any more: the Node's own notes say what that means."""
     UNUSABLE = "unusable"
-    """It may get traffic, and no target can be made of it."""
+    """It may get traffic, and cannot be a target."""
     UNCERTAIN = "uncertain"
-    """Too little is known: a target stays one, and what is none does not become one."""
+    """Too little is known: an existing target stays, and no new one is added."""
     IGNORED = "ignored"
-    """None of our business: it stays what it is, as with UNCERTAIN, and that is no trouble."""
+    """The operator excludes it: existing targets stay, as with UNCERTAIN, and that is no trouble."""
     OVER_LIMIT = "over-limit"
-    """It may be a target, and the type of the load balancer has no room for it (TGT-9)."""
+    """It may be a target, and the type of the load balancer has no room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,8 @@ class NodeTarget:
 def node_targets(
     options: Options, network_id: int | None, snapshot: Snapshot, nodes: Mapping[str, DesiredNode], settings: Settings
 ) -> tuple[NodeTarget, ...]:
-    """What each Node is to a load balancer with these options, in the order of names, unreadable Nodes included.
+    """The membership of each Node in a load balancer with these options, in the order of names, unreadable Nodes
+    included.
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
     what the Nodes should be. Never OVER_LIMIT.
@@ -126,8 +134,8 @@ def _node_target(
 
 
 def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
-    """A Node whose providerID names no server of the cloud (NODE-5). A joining one may be a server that is known only
-    by name, and that is not told in a list with gaps."""
+    """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
+    and an incomplete list does not tell."""
     if node.provider_id is not None:
         match parse_provider_id(node.provider_id):
             case RobotID():
@@ -156,7 +164,7 @@ def _on_server(
 
 
 def _reach(server: Server, options: Options, network_id: int | None, snapshot: Snapshot) -> tuple[Membership, str]:
-    """Whether traffic can reach the server in the way that the options ask for."""
+    """Whether traffic can reach the server by the address that the options ask for."""
     if not options.use_private_ip:
         if "public_net.ipv4" in server.missing:
             return Membership.UNCERTAIN, "the API did not say which public IPv4 address the server has"
@@ -176,8 +184,8 @@ def _reach(server: Server, options: Options, network_id: int | None, snapshot: S
 
 
 def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
-    """The server of these Nodes. It is not gone for a list that lacks it while something speaks against that: a GET by
-    its id that failed, or a kubelet that reports Ready before anybody asked."""
+    """The server of these Nodes. It is not gone although the list lacks it while something speaks against that: a GET
+    by its id that failed, or a kubelet that reports Ready before anybody asked."""
     found = snapshot.servers.find(server_id)
     if not isinstance(found, Absent):
         return found
@@ -199,7 +207,7 @@ class TargetCandidates:
 
     @cached_property
     def candidates(self) -> Mapping[int, ServerTarget]:
-        """Server id → what can be a target, in the order of names; Nodes that claim one server are one (W-14)."""
+        """Server id → what can be a target, in the order of names; Nodes that claim one server are one."""
         return {
             member.target.server_id: member.target
             for member in self.members
@@ -250,7 +258,7 @@ class DesiredTargets:
     roster: TargetCandidates
     """As given: those for which there is no room are candidates in it."""
     foreign: tuple[Target, ...] = ()
-    """Targets that are left alone: label selectors (TGT-3), and addresses while no Robot server is read."""
+    """Targets that are left alone: label selectors, and addresses while no Robot server is read."""
     left_out: frozenset[int] = frozenset()
     """Ids of the servers for which there is no room."""
     full: str = ""
@@ -266,7 +274,7 @@ class DesiredTargets:
         return tuple(map(self._judged, self.roster.by_server.get(server_id, ())))
 
     def being(self, membership: Membership) -> Sequence[NodeTarget]:
-        """The Nodes with this membership, in the order of names, as they are on the roster: those without room are
+        """The Nodes with this membership, in the order of names, as they are in the candidates: those without room are
         candidates there."""
         if membership not in (Membership.TARGET, Membership.OVER_LIMIT):
             return self.roster.by_membership.get(membership, ())
@@ -276,7 +284,7 @@ class DesiredTargets:
         return [member for member in candidates if (member.server_id in self.left_out) is over]
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
-        """Why → the Nodes with this membership, both in order, and the Nodes as they are on the roster."""
+        """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates."""
         members = self.being(membership)
         if membership is Membership.OVER_LIMIT:
             return {self.full: members} if members else {}
@@ -292,7 +300,7 @@ class DesiredTargets:
 
 
 def count_targets(roster: TargetCandidates, present: CloudBalancer | None) -> int:
-    """How many targets a load balancer would have if there were room for all of them."""
+    """Number of targets that a load balancer would have if there were room for all of them."""
     foreign, kept = _stay(roster, present)
     return len(foreign) + len(kept) + len(roster.candidates)
 
@@ -301,8 +309,8 @@ def desired_targets(roster: TargetCandidates, present: CloudBalancer | None, max
     """The targets of a load balancer whose type takes ``max_targets``, None for all that there are; ``present`` is None
     when it is to be created.
 
-    What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their names
-    (TGT-9, W-8). Nodes that claim one server are one target, by exactly one of its addresses (W-14).
+    What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their
+    names. Nodes that claim one server are one target, by exactly one of its addresses.
     """
     foreign, kept = _stay(roster, present)
     candidates = roster.candidates
@@ -324,7 +332,7 @@ def desired_targets(roster: TargetCandidates, present: CloudBalancer | None, max
 def _stay(
     roster: TargetCandidates, present: CloudBalancer | None
 ) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
-    """What is there and stays whatever the Nodes are: targets that are not ours, and servers that are left alone."""
+    """Existing targets that stay whatever the Nodes are: foreign ones, and servers that are left alone."""
     there = () if present is None else set(present.targets)
     foreign = sorted((target for target in there if not isinstance(target, ServerTarget)), key=str)
     kept = (key for key in _servers(present) if key.server_id not in roster.candidates)
@@ -337,19 +345,19 @@ def _servers(present: CloudBalancer | None) -> Iterator[ServerTarget]:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Why a target that is there goes."""
+    """The reason why an existing target is removed."""
 
     why: str
     """One sentence for people."""
     server_lives: bool
     """Whether traffic may be lost: False only where the server is known to be gone."""
     explained: bool
-    """Whether somebody's wish or the server's end is behind it, so that it surprises nobody (``target-floor``)."""
+    """Whether a person's choice or the server's end is the cause (``target-floor``)."""
 
 
 def removal_reason(target: ServerTarget, members: Collection[NodeTarget], snapshot: Snapshot) -> Removal:
-    """Why ``target`` goes, of which ``desired_targets`` wants nothing more; ``members`` are its own,
-    or those of them that claim the server.
+    """The reason for the removal of ``target``, which ``desired_targets`` does not include; ``members`` are all of the
+    load balancer's, or those of them that claim the server.
 
     Of several Nodes with the server each has to explain it.
     """

@@ -1,6 +1,6 @@
-"""What each Service needs of Hetzner's side: a load balancer, its cleanup, certificates, a type that nobody has yet.
+"""Needs of each Service: a load balancer, its cleanup, certificates, and load balancer types to look up.
 
-A ``loadBalancerClass`` makes a Service another controller's, whatever else is on it (SVC-1, W-12).
+A ``loadBalancerClass`` makes a Service another controller's, whatever else is on it.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from desired.section import Unmanaged
 
 
 def wants_balancer(service: Service) -> bool:
-    """Whether the Service should have a load balancer of ours: one that is being deleted never does (SVC-1, W-12)."""
+    """Whether the Service should have a load balancer of ours: one that is being deleted never does."""
     return service.type == TYPE_LOAD_BALANCER and service.load_balancer_class is None and service.deleted_at is None
 
 
 def needs_cleanup(service: Service) -> bool:
     """Whether the Service may have a load balancer of ours that has to go: it has our finalizer, and is being deleted
-    or has become another type (SVC-2). One of another class is never let go by us (W-12)."""
+    or has become another type. One of another class is never released by us."""
     if service.load_balancer_class is not None or FINALIZER_BALANCER not in service.finalizers:
         return False
     return service.deleted_at is not None or service.type != TYPE_LOAD_BALANCER
@@ -34,13 +34,13 @@ def matters(service: Service) -> bool:
 
 
 def uses_certificates(service: Service, defaults: Defaults) -> bool:
-    """Whether certificates decide on the Service's load balancer: its ports speak HTTPS (section 9)."""
+    """Whether the Service's load balancer needs certificates: its ports speak HTTPS."""
     return wants_balancer(service) and read_options(service.claim.annotations, defaults)[0].protocol is Protocol.HTTPS
 
 
 def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Defaults) -> frozenset[str]:
-    """Names of the types that something has to be known of: those that are asked for by annotation or environment,
-    and the default one when a load balancer may have to be created without any of that (LB-2)."""
+    """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
+    the default one when a load balancer may have to be created without any of that."""
     served = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
     names: set[str] = set()
     for service in filter(wants_balancer, services):

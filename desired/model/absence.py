@@ -1,8 +1,8 @@
-"""When a server counts as gone: the proof that each removal for it needs (design section 6, ``absence-proof``).
+"""Proof of absence of a server, which each removal because of it needs (guard ``absence-proof``).
 
 A list that lacks a server is not enough, whether a Node, a target or a route is to go with it: pages shift while others
-delete, caches lag, and a Node may be younger than what the list knows (nodes-and-routes W-1 to W-4). Which servers a
-change takes for gone is said in ``presumptions``.
+delete, and a Node may be younger than what the list knows. Which servers a change presumes gone is decided in
+``desired.guards.absence_proof``.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.section import Present, Unknown
 
 _NEXT_QUESTION_S = 5.0
-"""A pass for ten questions is no reason to read both clouds more often than every five seconds (design section 11)."""
+"""The next ten questions are no reason for a pass more often than every five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbsenceProof:
-    """What is known of a Node whose server a complete list lacks. Compared by value: another Node under the same name,
-    or one that was Ready in between, is another proof."""
+    """Evidence about a Node whose server a complete list lacks. Compared by value: another Node under the same name, or
+    one that was Ready in between, is another proof."""
 
     server_id: int
     node_uid: str
@@ -29,7 +29,7 @@ class AbsenceProof:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What a proof lacks, in one sentence, and the seconds until time alone has mended that; None when more is missing
+    """What a proof lacks, in one sentence, and the seconds until time alone has fixed that; None when more is missing
     than time."""
 
     why: str
@@ -37,7 +37,7 @@ class Doubt:
 
 
 def proof_of_absence(node: Node, server_id: int) -> AbsenceProof:
-    """What is known of ``node`` as it stands."""
+    """The evidence about ``node`` as it is."""
     return AbsenceProof(server_id, node.uid, node.created_at, node.ready_since)
 
 
@@ -61,8 +61,8 @@ def doubt_about_server(server_id: int, snapshot: Snapshot) -> Doubt | None:
 
 
 def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt | None:
-    """What keeps ``proof`` from being whole; None when nothing does: the server is gone, and its Node has been silent,
-    and is old, enough."""
+    """What is missing for ``proof``; None when nothing is: the server is gone, and its Node has been silent, and is
+    old, enough."""
     wait = wait_for(proof, snapshot.taken_at, waits)
     failed = isinstance(snapshot.confirmations.get(proof.server_id), Unknown)
     return doubt_about_server(proof.server_id, snapshot) if wait is None or failed else wait

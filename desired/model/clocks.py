@@ -1,7 +1,7 @@
-"""Whether the clocks at hand agree: those of Kubernetes, of Hetzner and of this process.
+"""Comparison of the clocks of Kubernetes, of Hetzner and of this process.
 
-An age is a difference of times that others tell. An API server whose clock is an hour ahead, which one replica of a
-control plane is enough for, makes each silent Node look as if it had been given up long ago.
+An age is a difference of times that others tell. If the clock of an API server is an hour ahead, for which one replica
+of a control plane is enough, each silent Node looks as if it had been silent for an hour longer.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from datetime import timedelta
 TOLERANCE = timedelta(minutes=1)
 """How far two clocks may be apart and still agree."""
 LOOK_AGAIN_S = 60.0
-"""When what waits for clocks is worth another look: nobody knows when somebody sets them."""
+"""When what waits for clocks is worth another look: it is not known when somebody sets them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """How far the other clocks were from Kubernetes' when the snapshot was taken: positive when they were ahead."""
+    """Differences of the other clocks from Kubernetes' when the snapshot was taken: positive when they were ahead."""
 
     hetzner: timedelta | None = None
     """None when no answer of Hetzner's had a time."""
@@ -37,7 +37,7 @@ NO_OTHER_CLOCKS = Clocks()
 
 
 def explain_clocks(clocks: Clocks) -> str | None:
-    """Whose clock is off, by how much, what that means, and what to do; None when all agree."""
+    """Text: whose clock is off, by how much, what that means, and what to do; None when all agree."""
     if clocks.differ:
         return (
             f"{_disagreement(clocks)}; what hangs on an age waits, such as the deletion of a Node, and no approval in"
@@ -51,7 +51,7 @@ def explain_clocks(clocks: Clocks) -> str | None:
 
 
 def _disagreement(clocks: Clocks) -> str:
-    """Whose clock disagrees with which, Kubernetes' being one of them."""
+    """Text: whose clock disagrees with which, Kubernetes' being one of them."""
     hetzner, process = clocks.hetzner, clocks.process
     if _is_far(hetzner) and hetzner is not None:
         if process is not None and not _is_far(process):

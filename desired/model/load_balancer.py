@@ -1,7 +1,7 @@
-"""Load balancers as values: the shape that what is there and what should be there share, part by part.
+"""Load balancers and certificates as values: one shape for observed and desired state, part by part.
 
-A part that is desired may be UNMANAGED: nobody asked for it. What was observed never is. Ranges and defaults come from
-the Hetzner Cloud API (reference/hetzner-api.md section 8).
+A desired part may be UNMANAGED: nobody asked for it. An observed one never is. Ranges and defaults come from the
+Hetzner Cloud API (load balancers).
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ KNOWN_AFTER_APPLY: Final = KnownAfterApply.KNOWN_AFTER_APPLY
 
 @dataclass(frozen=True, slots=True)
 class HttpCheck:
-    """What a health check over HTTP asks and expects."""
+    """The request and the expected answer of a health check over HTTP."""
 
     domain: str | Unmanaged = UNMANAGED
     """"" for none."""
@@ -41,10 +41,10 @@ class HttpCheck:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """How a listener finds out which targets are well."""
+    """A health check of a listener."""
 
     protocol: Protocol
-    """TCP or HTTP; the API knows no HTTPS here (W-13)."""
+    """TCP or HTTP; the API knows no HTTPS here."""
     port: int
     interval_s: int | Unmanaged = UNMANAGED
     timeout_s: int | Unmanaged = UNMANAGED
@@ -55,7 +55,7 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """What a listener that speaks HTTP or HTTPS does besides."""
+    """Options of a listener that speaks HTTP or HTTPS."""
 
     cookie_name: str | Unmanaged = UNMANAGED
     cookie_lifetime_s: int | Unmanaged = UNMANAGED
@@ -106,14 +106,14 @@ class IpTarget:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SelectorTarget:
-    """Whatever servers have these labels. Never ours to change (TGT-3)."""
+    """All servers with these labels. Never ours to change."""
 
     selector: str
     use_private_ip: bool
 
     @property
     def suffix(self) -> str:
-        """What it is called in notes."""
+        """Its name in notes."""
         return f"target/selector:{self.selector}"
 
 
@@ -132,7 +132,7 @@ def is_private(target: Target) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A load balancer's place in a private network."""
+    """The attachment of a load balancer to a private network."""
 
     network_id: int
     ip: IPv4Address | Unmanaged = UNMANAGED
@@ -142,18 +142,18 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whom the labels of a load balancer name. None where there is no such label."""
+    """The owner that the labels of a load balancer name. None where there is no such label."""
 
     cluster_uid: str | None
     service_uid: str | None
     released: str | None = field(default=None, compare=False)
-    """When it was let go with its addresses. Never compared: a hold would be another one in each pass."""
+    """When it was released with its addresses. Never compared: a hold would be another one in each pass."""
     balancer_id: int | None = None
     """Which load balancer a person approves the adoption of; None where no labels are taken over."""
     adopted: str | None = None
-    """The value of the label that says that it was nobody's when a Service took it over."""
+    """The value of the label that says that it was unowned when a Service adopted it."""
     former: str | None = None
-    """Whose it was when it was let go; None where it was not."""
+    """Whose it was when it was released; None where it was not."""
     delete_after: str | None = field(default=None, compare=False)
     """When it may be deleted. Never compared, as ``released``."""
 
@@ -183,7 +183,7 @@ class LoadBalancer:
     """None: it shall be in no network."""
     ipv4_rdns: str | Unmanaged | None = UNMANAGED
     ipv6_rdns: str | Unmanaged | None = UNMANAGED
-    """None as a wish resets it to what the API gives."""
+    """None as a desired value resets it to what the API gives."""
     listeners: Mapping[int, Listener] = field(default_factory=lambda: MappingProxyType({}))
     """Port → listener."""
     targets: frozenset[Target] | Unmanaged = frozenset()
@@ -193,7 +193,7 @@ class LoadBalancer:
 
 
 class Health(Enum):
-    """What the health check of one listener says of a target."""
+    """Health of a target, by the health check of one listener."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -201,14 +201,14 @@ class Health(Enum):
 
 
 NO_LIMIT: Final = 1_000_000
-"""What a type is taken to hold whose limit is not known: nothing is refused or removed for a number that cannot be, as
-Hetzner says itself what it does not take."""
+"""The limit of a type whose limit is not known: nothing is refused or removed for a number that cannot be right, as
+Hetzner itself refuses what it does not accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class BalancerType:
-    """A type of load balancers, with what it holds and costs. A number of which the API says nothing that can be is
-    NO_LIMIT."""
+    """A type of load balancers, with its limits and prices. A limit is NO_LIMIT where the API gives none, or an
+    impossible one."""
 
     name: str
     max_services: int
@@ -226,7 +226,7 @@ class CloudBalancer:
 
     id: int
     spec: LoadBalancer
-    """What it is. Only what the API never says is UNMANAGED: ``attachment.ip_range``."""
+    """Its properties. Only what the API never says is UNMANAGED: ``attachment.ip_range``."""
     type: BalancerType
     created_at: datetime
     ipv4: IPv4Address | None = None
@@ -239,11 +239,11 @@ class CloudBalancer:
     is_protected: bool = False
     """Against deletion."""
     checks: Mapping[Target, Mapping[int, Health]] = field(default_factory=lambda: MappingProxyType({}))
-    """Target → port → what that listener's health check says. Ports are judged one by one: one that never answers says
-    nothing of the traffic of the others."""
+    """Target → port → the result of that listener's health check. Ports are judged one by one: one that never answers
+    says nothing of the traffic of the others."""
 
     def passed(self, target: Target) -> int:
-        """How many health checks the target passes: traffic reaches it by so many listeners."""
+        """Number of health checks that the target passes: traffic reaches it by so many listeners."""
         return sum(said is Health.HEALTHY for said in self.checks.get(target, {}).values())
 
     def is_unchecked(self, target: Target) -> bool:
@@ -253,12 +253,12 @@ class CloudBalancer:
 
     @property
     def key(self) -> str:
-        """What it is called where it belongs to no Service."""
+        """Its key where it belongs to no Service."""
         return f"load_balancer/#{self.id}"
 
 
 class Issuance(Enum):
-    """How far a managed certificate is."""
+    """The state of a managed certificate's issuance."""
 
     PENDING = "pending"
     COMPLETED = "completed"
@@ -269,7 +269,7 @@ class Issuance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ManagedCertificate:
-    """What is asked of a certificate that Hetzner gets issued."""
+    """A certificate to be issued through Hetzner."""
 
     name: str
     domains: tuple[str, ...]

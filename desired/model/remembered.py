@@ -1,8 +1,8 @@
-"""What a cluster remembers of its project while its anchor holds: ids that exist in no other project.
+"""Memory of a cluster's project while its anchor holds: ids that exist in no other project.
 
 It is kept in the product's ConfigMap, key ``anchor``, as JSON with a version and the cluster's UID. Whoever may write
 there may name another project's ids, so that what is remembered is a witness and no more: it never overrules Ready
-Nodes that are not found. What cannot be read as we write it, or is of another cluster, remembers nothing.
+Nodes that are not found. A value that we would not write, or of another cluster, remembers nothing.
 """
 
 import json
@@ -42,7 +42,7 @@ def format_remembered(remembered: Remembered, cluster_uid: str) -> str:
 
 
 def parse_remembered(text: str | None, cluster_uid: str) -> Remembered:
-    """What the value in the ConfigMap says; NOTHING where it is missing, malformed, too long or of another cluster."""
+    """Parse the value in the ConfigMap; NOTHING where it is missing, malformed, too long or of another cluster."""
     if text is None or len(text) > _LONGEST:
         return NOTHING
     try:

@@ -1,4 +1,4 @@
-"""Routes of a private network, who has which address in it, and what a Node says of its own (nodes-and-routes 6)."""
+"""Routes of a private network, the members that have addresses in it, and a Node's condition about its routes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 from types import MappingProxyType
 
 MOST_ROUTES = 100
-"""Routes that a network takes (hetzner-api 6)."""
+"""Routes that a network may have (Hetzner's limit)."""
 
 DEFAULT_ROUTE = IPv4Network("0.0.0.0/0")
 """The destination that overlaps with no other one, and never leads to pods."""
@@ -35,7 +35,7 @@ def parse_route_key(key: str) -> tuple[int, IPv4Network]:
 
 
 class MemberKind(StrEnum):
-    """What may be attached to a network (Hetzner Cloud API, network members)."""
+    """Kinds of objects that may be attached to a network (Hetzner Cloud API, network members)."""
 
     SERVER = "server"
     LOAD_BALANCER = "load_balancer"

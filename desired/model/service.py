@@ -20,7 +20,7 @@ class Ingress:
     ip_mode: str | None = None
     """``VIP`` or ``Proxy`` (Kubernetes core/v1 LoadBalancerIngress)."""
     has_ports: bool = False
-    """Whether somebody published ports with it, which we never do (ST-4): it is then another entry than ours."""
+    """Whether somebody published ports with it, which we never do: it is then another entry than ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What people chose, as far as the core's rules look at it. The shell fills it from flags and environment."""
+"""Settings: the operator's choices, as far as rules depend on them. Filled from flags and environment."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,7 +18,7 @@ class AddressFamily(StrEnum):
 
 
 class Policy(StrEnum):
-    """What a pass may apply: nothing, everything but removals, everything."""
+    """Policy of what a pass may apply: nothing, everything but removals, everything."""
 
     OBSERVE = "observe"
     UPSERT = "upsert"
@@ -36,14 +36,15 @@ class Controller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Ages and waits of the rules about Nodes that seem to have no server (design section 6)."""
+    """Ages and waits of the rules about Nodes that seem to have no server (guards ``absence-proof`` and
+    ``node-blast-radius``)."""
 
     not_ready_for: timedelta = timedelta(seconds=20)
     """``--delete-not-ready-for``: a Node is deleted only after it was not Ready for so long."""
     age: timedelta = timedelta(seconds=120)
     """``--delete-min-age``: and only when it is older than this."""
     given_up_after: timedelta = timedelta(minutes=30)
-    """``--given-up-after``: a Node that was not Ready, and silent, for so long counts as announced to go."""
+    """``--given-up-after``: a Node that was not Ready, and silent, for so long counts as a planned disruption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,15 @@ class Settings:
     policy: Policy = Policy.SYNC
     controllers: frozenset[Controller] = frozenset(Controller)
     ignore_nodes: Selector | None = None
-    """``--ignore-nodes``: Nodes that are none of our business; None when all are looked at."""
+    """``--ignore-nodes``: Nodes that are never touched; None when all are managed."""
     mirror_labels: str | None = None
     """``--mirror-labels``: prefix, without a slash, of Node labels that repeat the server's; None mirrors nothing."""
     keep_internal_ips: bool = False
-    """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays (W-17)."""
+    """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays instead of
+    being removed, as HCCM does."""
     waits: Waits = field(default_factory=Waits)
     balancer_defaults: Defaults = field(default_factory=Defaults)
-    """``HCLOUD_LOAD_BALANCERS_*``: what holds for Services whose annotations say nothing."""
+    """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
     undo_window: timedelta = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     reset_unset: bool = False

@@ -1,4 +1,8 @@
-"""What runs beside us in the cluster, as far as it may be another cloud controller."""
+"""Snapshot: everything that one reading found, with its time, and the values of Nodes, servers and networks in it.
+
+Services, load balancers and routes have modules of their own beside this one. ``Workload`` is what may be another cloud
+controller.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +21,7 @@ from desired.model.suspension import Bar, Suspension
 from desired.section import Absent, Present, Section, Unknown
 
 IMAGE = "hcloud-cloud-controller-manager"
-"""What the images of HCCM are called, in whatever registry and under whatever prefix."""
+"""The name of HCCM's images, in whatever registry and under whatever prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class Node:
     deleted_at: datetime | None = None
     """``metadata.deletionTimestamp``; None unless the Node is being deleted."""
     finalizers: tuple[str, ...] = ()
-    """Who has to let go of the Node before the API server removes it."""
+    """The controllers that have to finish before the API server removes the Node."""
     pod_cidrs: tuple[str, ...] = ()
     """``spec.podCIDRs`` as it stands; empty while none is assigned."""
 
@@ -131,7 +135,7 @@ class Node:
 
     @property
     def ready(self) -> Readiness:
-        """What the condition ``Ready`` says."""
+        """The status of the condition ``Ready``."""
         found = self._ready_condition()
         return Readiness.MISSING if found is None else _READINESS.get(found.status, Readiness.UNKNOWN)
 
@@ -149,11 +153,11 @@ class Node:
 
     @property
     def heard_at(self) -> datetime:
-        """When Ready was last written: as it became what it is, or with a heartbeat, whichever was later."""
+        """When Ready was last written: when it became what it is, or with a heartbeat, whichever was later."""
         return max(self.ready_since, self.heartbeat or self.ready_since)
 
     def unheard_for(self, now: datetime) -> timedelta:
-        """How long nothing was heard of the Node, at ``now``. What is said to be later is now."""
+        """Time since something was last heard of the Node, at ``now``. A later time counts as now."""
         return max(timedelta(0), now - self.heard_at)
 
     def _ready_condition(self) -> Condition | None:
@@ -247,23 +251,24 @@ class Snapshot:
     """Those of the network, by their destination; None when there is no network. Its size is what counts towards the
     limit: what could not be read, as a destination of another family, is among ``unreadable``."""
     members: Section[int, Member] | None = None
-    """Who has an address in the network, by that address as a number; None when nothing hangs on it: nobody asked."""
+    """The members that have an address in the network, by that address as a number; None when nothing depends on it:
+    not read."""
     failed: frozenset[str] = frozenset()
-    """Keys of the changes that were tried in this pass and refused: what hangs on them is not as it should be."""
+    """Keys of the changes that were tried in this pass and refused: what depends on them is not as it should be."""
     services: Section[str, Service] | None = None
-    """By ``NAMESPACE/NAME``; None when the part that looks after Services is switched off."""
+    """By ``NAMESPACE/NAME``; None when the service controller is switched off."""
     unserved: Section[str, Service] | None = None
-    """Services as well, where the part that looks after them is switched off: no rule acts on them. None: it is on, or
-    they could not be read."""
+    """Services as well, where the service controller is switched off: no rule acts on them. None: it is on, or they
+    could not be read."""
     load_balancers: Section[int, CloudBalancer] | None = None
     """None when no Service has one, or wants one: then nobody asks."""
     certificates: Section[int, Certificate] | None = None
     """None when no Service uses one."""
     balancer_types: Mapping[str, BalancerType] | Unknown = field(default_factory=lambda: MappingProxyType({}))
-    """Name → type: those of the load balancers that are there, and the whole catalogue once a Service names another;
+    """Name → type: those of the load balancers that are there, and the whole catalog once a Service names another;
     Unknown when that could not be read."""
     controllers: Section[str, Workload] | None = None
-    """By key, what runs in the Lease's namespace, where another cloud controller may be; None: nobody looked."""
+    """By key, what runs in the Lease's namespace, where another cloud controller may be; None: not read."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → what the loop remembers against it; never a part of the plan."""
     bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
@@ -271,7 +276,7 @@ class Snapshot:
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
     """How far the other clocks were from that of ``taken_at``: they are never the same in two readings."""
     remembered: Remembered | Unknown | None = None
-    """What the cluster remembered of its project when the pass began; None: nobody asked, as nothing hangs on it."""
+    """What the cluster remembered of its project when the pass began; None: not read, as nothing depends on it."""
     at_first: frozenset[str] | None = None
     """What was a witness of the project when the pass began (``anchor``); None: it begins with this reading."""
 

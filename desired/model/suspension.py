@@ -1,22 +1,22 @@
-"""What the loop remembers of a change and holds against it for a while. The core only reads it: see
-``patience_guards``."""
+"""Suspensions: what the loop remembers of a change and holds against it for a while. The planner only reads them: see
+``desired.guards.history``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 BACK_OFF = "back-off"
-"""The rule of what failed, and is not tried again at once."""
+"""The rule for changes that failed, and are not tried again at once."""
 FLAPPING = "flapping"
-"""The rule of what was done and undone several times."""
+"""The rule for changes that were made and undone several times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Why one change is not tried now, and when it is again."""
+    """The reason why one change is not tried now, and when it is again."""
 
     rule: str
     mark: str
-    """Of the change that is meant (``patience_guards.mark_of``): another one of the same key is free."""
+    """Of the change that is meant (``desired.guards.history.mark_of``): another one of the same key is free."""
     why: str
     """One sentence for people; the same for as long as nothing new happens."""
     due_in_s: float
@@ -28,7 +28,7 @@ class Suspension:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What Hetzner has refused for every object of one scope (``quota``), and who of them is tried next, and when."""
+    """What Hetzner has refused for every object of one scope (``quota``), and which of them is tried next, and when."""
 
     error: str
     """With which the last one was refused, and the remedy."""

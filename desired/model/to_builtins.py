@@ -1,4 +1,5 @@
-"""Core values as plain JSON values: one canonical form for hashes, reports and field-level differences."""
+"""Conversion of the planner's values to plain JSON values: one canonical form for hashes, reports and field-level
+differences."""
 
 import hashlib
 import json
@@ -13,8 +14,8 @@ from typing import Any
 def to_builtins(value: object) -> Any:
     """``value`` in dicts, lists, strings, numbers, booleans and None.
 
-    Mappings come in the order of their keys, sets sorted; fields that are never compared are left out. Raises
-    TypeError for a type that has no canonical form: a new type of the core has to be decided on here.
+    Mappings come in the order of their keys, sets sorted; fields that are never compared are left out. Raises TypeError
+    for a type that has no canonical form: for a new type it has to be decided here.
     """
     match value:
         case Enum():

@@ -1,4 +1,4 @@
-"""The rules for Nodes: which server each has, and what it should be because of that.
+"""Rules for Nodes: which server each has, and what it should be because of that.
 
-Read ``matching`` first, then ``desired``; ``changes`` compares that with what is there.
+Read ``matching`` first, then ``desired``; ``changes`` compares that with the present state.
 """

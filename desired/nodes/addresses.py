@@ -1,4 +1,4 @@
-"""Addresses that a Node gets from its server (nodes-and-routes 3.2 and 4.6)."""
+"""Addresses that a Node gets from its server, and their choice by the kubelet's ``--node-ip``."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class UnusableNodeIP:
 
 
 class AddressOrigin(StrEnum):
-    """Where an address of a server comes from, in words."""
+    """Origin of an address of a server, in words."""
 
     NAME = "the server's name"
     IPV4 = "the server's public IPv4"
@@ -62,8 +62,8 @@ def addresses_with_origins(
 def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddress, ...]) -> tuple[NodeAddress, ...]:
     """``offered`` and, after it, those InternalIPs of ``current`` that are not among it.
 
-    Without ``HCLOUD_NETWORK`` the cloud names no private address, and one in a VPN or behind a vSwitch it never does
-    (W-17). What is no IP address is left out.
+    Without ``HCLOUD_NETWORK`` the cloud names no private address, and never one in a VPN or behind a vSwitch. What is
+    no IP address is left out.
     """
     known = {_ip(address.address) for address in offered if address.type != AddressType.HOSTNAME}
     kept = (

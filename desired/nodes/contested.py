@@ -1,8 +1,8 @@
-"""Whose a name or an address is: no Node is given one that is another Node's.
+"""Contested names and addresses: no Node is given one that is another Node's.
 
-The API server reaches kubelets by what their Nodes publish, the Hostname first: with a name that is another Node's,
-the logs and shells of a pod are those of another machine. What decides here is what we never write, the names of Nodes
-and what servers are called and have, so that no order of writes leads elsewhere.
+The API server reaches kubelets by what their Nodes publish, the Hostname first: with a name that is another Node's, the
+logs and shells of a pod are those of another machine. The decision depends only on what we never write, the names of
+Nodes and the names and addresses of servers, so that no order of writes leads elsewhere.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
 
 @dataclass(frozen=True, slots=True)
 class Hostname:
-    """What a Node calls itself."""
+    """The Hostname of a Node."""
 
     name: str
     why: str = ""
@@ -35,7 +35,7 @@ class ContestedAddress:
 
 
 class Others:
-    """The names and addresses of one snapshot, with those whose they are."""
+    """The names and addresses of one snapshot, with their owners."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._named = {name.lower(): name for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable)}
@@ -63,10 +63,10 @@ class Others:
         return self._named.get(lower) or min(self._on_servers.get(lower, set()) - {node.name}, default=None)
 
     def why_contested(self, server: Server, addresses: Iterable[NodeAddress], network_id: int | None) -> str | None:
-        """Why one of the ``addresses`` of a Node on ``server`` may be somebody else's; None when none is.
+        """The reason why one of the ``addresses`` of a Node on ``server`` may be somebody else's; None when none is.
 
-        Hetzner gives an address to one server: where two seem to have it, an answer is old. The same private address
-        in another network is another one.
+        Hetzner gives an address to one server: where two seem to have it, an answer is old. The same private address in
+        another network is another one.
         """
         for address in addresses:
             ip = None if address.type == AddressType.HOSTNAME else _ip(address.address)
@@ -120,7 +120,8 @@ def _holdings(server: Server) -> Iterator[Holding]:
 
 
 def _meant(ip: IPv4Address | IPv6Address, server: Server, network_id: int | None) -> Collection[Holding]:
-    """What an address on a Node of ``server`` stands for: what the server has of it, else all that it could be."""
+    """The holdings that an address on a Node of ``server`` stands for: those that the server has, else all that it
+    could be."""
     if isinstance(ip, IPv6Address):
         return (server.ipv6 if server.ipv6 and ip in server.ipv6 else IPv6Network((ip, 64), strict=False),)
     own = [h for h in _holdings(server) if h == ip or (isinstance(h, tuple) and h[1] == ip)]

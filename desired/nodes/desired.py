@@ -1,15 +1,13 @@
-"""What each Node should be: one that joins is initialized, one whose server exists is kept in sync, one whose server is
-gone is deleted, once that is proven.
+"""Desired state of each Node: to be initialized, kept in sync with its server, or deleted once its server is proven
+gone.
 
-=======================  ==============================  ==========================================================
-the Node                 its server                      what it should be
-=======================  ==============================  ==========================================================
-has the uninitialized    found by providerID or name     providerID, labels, addresses; the taint goes last
-taint
-is initialized           found by its providerID         its labels, addresses and shutdown taint as the server says
-is initialized           absent                          deleted, once its absence is proven
-any                      ambiguous, foreign, unknown     left alone, with a note
-=======================  ==============================  =========================================================="""
+| Node | Its server | Desired state |
+|---|---|---|
+| has the uninitialized taint | found by providerID or name | providerID, labels, addresses; the taint is removed last |
+| is initialized | found by its providerID | labels, addresses and shutdown taint as the server says |
+| is initialized | absent | deleted, once the absence is proven |
+| any | ambiguous, foreign, unknown | left alone, with a note |
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +33,7 @@ def desired_addresses(
     node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others, *, joins: bool
 ) -> tuple[NodeAddress, ...] | UnusableNodeIP | ContestedAddress | Unknown:
     """The addresses of ``node`` on ``server``, in their order; Unknown while the network is, or when Hetzner's answer
-    lacks the fields that would say. ``joins`` tells whether it is initialised by that."""
+    lacks the fields that would say. ``joins`` tells whether it is initialized with them."""
     gaps = server.missing & _ADDRESS_FIELDS
     if gaps:
         return Unknown(f"Hetzner's answer has no {min(gaps)} for server {server.id}, so its addresses are unknown")
@@ -58,7 +56,7 @@ def desired_addresses(
 
 
 def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Settings) -> tuple[str, ...]:
-    """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back (W-17)."""
+    """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back."""
     kept = {address.address for address in addresses}
     why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
     return tuple(
@@ -69,13 +67,13 @@ def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Set
 
 
 def notes_on_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> tuple[Note, ...]:
-    """Why the Node is not called as its server is; empty when it is."""
+    """Notes on why the Node's Hostname is not its server's name; empty when it is."""
     why = choose_hostname(node, server, others, joins=joins).why
     return (Note(node.key, NoteKind.KEPT, why),) if why else ()
 
 
 def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
-    """What there is to know about a Node's labels: values that stay, and values that no label may have."""
+    """Notes on a Node's labels: values that stay, and values that no label may have."""
     kept = (Note(node.key, NoteKind.KEPT, why) for why in labels.kept)
     unusable = (Note(node.key, NoteKind.UNUSABLE_LABEL, why) for why in labels.unusable)
     return (*kept, *unusable)
@@ -83,7 +81,7 @@ def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, slots=True)
 class UninitializedNode:
-    """A Node that can be initialised: what it should be, and how it was recognised."""
+    """A Node that can be initialized: what it should be, and how it was matched."""
 
     identity: NodeIdentity
     server: Server
@@ -92,24 +90,24 @@ class UninitializedNode:
 
 
 def is_uninitialized(node: Node) -> bool:
-    """Whether the Node waits for a cloud controller: the uninitialised taint, with any value and effect."""
+    """Whether the Node waits for a cloud controller: it has the uninitialized taint, with any value and effect."""
     return any(taint.key == TAINT_UNINITIALIZED for taint in node.taints)
 
 
 def current_identity(node: Node, settings: Settings) -> NodeIdentity:
-    """The part of a Node that initialisation is about, as it stands."""
+    """The part of a Node that its initialization sets, as it is."""
     return NodeIdentity(node.provider_id, owned_labels(node.labels, settings), node.taints, node.addresses)
 
 
 def uninitialized_node(
     node: Node, match: Matched, snapshot: Snapshot, settings: Settings, others: Others
 ) -> tuple[UninitializedNode | None, tuple[Note, ...]]:
-    """What ``node`` should be once it is initialised as the server of ``match``, and what there is to know about it.
+    """The desired state of ``node`` once it is initialized from the server of ``match``, and notes on it.
 
-    A providerID that is set is kept, and so is an owned label that the server has no value for (nodes-and-routes 4.4:
-    not written, nor removed). None when the kubelet's ``--node-ip`` does not fit the server, when an address may be
-    another server's, or when the network that decides its private addresses could not be read: then nothing is applied
-    and the Node stays tainted, as a Node with a wrong address is worse than one that waits.
+    A providerID that is set is kept, and so is an owned label that the server has no value for. None when the kubelet's
+    ``--node-ip`` does not fit the server, when an address may be another server's, or when the network that decides its
+    private addresses could not be read: then nothing is applied and the Node stays tainted, as a Node with a wrong
+    address is worse than one that waits.
     """
     addresses = desired_addresses(node, match.server, snapshot, settings, others, joins=True)
     match addresses:
@@ -132,7 +130,7 @@ def uninitialized_node(
 
 
 def note_on_miss(node: Node, miss: Miss) -> Note:
-    """Why a joining Node is not initialised, and what a person can do about it."""
+    """A note on why a joining Node is not initialized, and what a person can do about it."""
     match miss:
         case Unmatched(why, candidates):
             nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
@@ -159,7 +157,7 @@ _EFFECT = "NoSchedule"
 
 
 def is_shut_down(server: Server) -> bool | Unmanaged:
-    """Whether the server's Node should have the taint; UNMANAGED while the server is on its way between on and off."""
+    """Whether the server's Node should have the shutdown taint; UNMANAGED while the server is starting or stopping."""
     match server.status:
         case ServerStatus.OFF:
             return True
@@ -185,7 +183,8 @@ def _is_shutdown(taint: Taint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InitializedNode:
-    """A Node with its server. A field is UNMANAGED when nobody wants it kept, or too little is known to keep it."""
+    """A Node whose server exists. A field is UNMANAGED when it is not to be kept in sync, or too little is known for
+    that."""
 
     server: Server
     labels: Mapping[str, str] | Unmanaged
@@ -199,10 +198,10 @@ class InitializedNode:
 def initialized_node(
     node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others
 ) -> tuple[InitializedNode, tuple[Note, ...]]:
-    """What ``node`` should be on ``server``, and what there is to know about it.
+    """The desired state of ``node`` on ``server``, and notes on it.
 
-    No address goes away because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
-    none comes that may be another server's.
+    No address is removed because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
+    none is added that may be another server's.
     """
     shut_down = is_shut_down(server) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
     if Controller.NODE not in settings.controllers:
@@ -227,10 +226,11 @@ def initialized_node(
 
 
 def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool) -> tuple[Note, ...]:
-    """Why nothing is kept true on a Node without the uninitialised taint; empty when it has no server that could say.
+    """Notes on why a Node without the uninitialized taint is not kept in sync; empty when it has no server to be in
+    sync with.
 
-    A gap in the list of servers is told once, with the list, and not on each Node; in a whole list a server is unknown
-    when it arrived and could not be read, which is told on its own.
+    A gap in the list of servers is reported once, with the list, and not on each Node; in a complete list a server is
+    unknown when it arrived and could not be decoded, which is reported on its own.
     """
     match miss:
         case Foreign(why):
@@ -245,20 +245,20 @@ def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool
 
 
 def note_on_unclaimed(node: Node) -> Note:
-    """A Node that nobody gave to a cloud."""
+    """A note on a Node that belongs to no cloud."""
     why = "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external"
     return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
 
 
 @dataclass(frozen=True, slots=True)
 class OrphanedNode:
-    """A Node that should not be there any more."""
+    """A Node to be deleted."""
 
     lost: LostNode
 
 
 def orphaned_node(node: Node, gone: Gone, settings: Settings) -> tuple[OrphanedNode | None, tuple[Note, ...]]:
-    """The Node as one to be deleted; None, with a note that says why, while it is not to be."""
+    """The Node as one to be deleted; None, with a note that says why, while it is not."""
     if is_going_away(node):
         return OrphanedNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server_id))), ()
     missing = f"no server of the project has the id {gone.server_id}"
@@ -271,7 +271,7 @@ def orphaned_node(node: Node, gone: Gone, settings: Settings) -> tuple[OrphanedN
 
 
 def asked_to_go(node: Node) -> str:
-    """Since when a Node that is being deleted is on its way, and who holds it."""
+    """Since when a Node is being deleted, and which finalizers hold it."""
     holders = f"finalizers {', '.join(node.finalizers)}" if node.finalizers else "the API server"
     return f"is being deleted since {node.deleted_at:%Y-%m-%d %H:%M} UTC and waits for {holders}"
 
@@ -280,7 +280,7 @@ DesiredNode = UninitializedNode | InitializedNode | OrphanedNode
 
 
 def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, DesiredNode], tuple[Note, ...]]:
-    """Name of each Node that something is wanted of → what it should be; and notes on what is left alone."""
+    """Name of each managed Node → its desired state; and notes on what is left alone."""
     desired: dict[str, DesiredNode] = {}
     notes = [Note(f"node/{name}", NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()]
     matcher, others = Matcher(snapshot.nodes, snapshot.servers), Others(snapshot)

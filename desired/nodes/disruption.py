@@ -1,4 +1,4 @@
-"""Whether somebody has announced that a Node goes away, so that its going surprises nobody (design section 6)."""
+"""Planned disruption: whether somebody has announced that a Node goes away, so that its loss is not unplanned."""
 
 from datetime import timedelta
 
@@ -14,10 +14,11 @@ def is_planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timede
 
 
 def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:
-    """How the Node's going was announced, in words; None when it was not.
+    """Text: how the Node's disruption was announced; None when it was not.
 
-    It is given up when it was not Ready, and its kubelet silent, for ``given_up_after``: one that says False lives.
-    Silence announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
+    A Node counts as given up when it was not Ready, and its kubelet silent, for ``given_up_after``: a kubelet that
+    reports False is alive. Silence announces nothing while the clocks differ: an API server that is an hour ahead would
+    give up every Node.
     """
     if node.deleted_at is not None:
         return "it is being deleted"

@@ -1,4 +1,4 @@
-"""Labels that a Node gets from its server, when it joins and ever after (nodes-and-routes 3.1, 4.4, 4.5, W-13)."""
+"""Labels that a Node gets from its server, when it is initialized and ever after."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class NodeLabels:
-    """What the owned labels of a Node should be. An owned key that is not in ``labels`` should not be there."""
+    """The owned labels that a Node should have. An owned key that is not in ``labels`` should not be there."""
 
     labels: Mapping[str, str]
     kept: tuple[str, ...] = ()
@@ -42,10 +42,10 @@ class NodeLabels:
 
 @dataclass(frozen=True, slots=True)
 class LabelOrigin:
-    """Where the value of an owned label comes from."""
+    """Origin of the value of an owned label."""
 
     value: str
-    """What the server has for it; "" when there is nothing to write."""
+    """The server's value for it; "" when there is nothing to write."""
     what: str
     """What that is, or why there is nothing, in words."""
 
@@ -66,10 +66,10 @@ def owned_labels(labels: Mapping[str, str], settings: Settings) -> Mapping[str, 
 
 
 def initial_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
-    """The owned labels of a Node on ``server`` that has ``current`` labels and is about to be initialised.
+    """The owned labels of a Node on ``server`` that has ``current`` labels and is about to be initialized.
 
     Instance type, zone and region are overwritten, a ``provided-by`` that somebody set is kept. Where the server has no
-    value the deprecated key is brought in step with the stable one, and nothing is added.
+    value the deprecated key is synchronized with the stable one, and nothing is added.
     """
     labels: dict[str, str] = {}
     for keys, value in _pairs(server, settings):
@@ -79,7 +79,7 @@ def initial_labels(server: Server, current: Mapping[str, str], settings: Setting
 
 
 def kept_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
-    """The owned labels of a Node on ``server`` that was initialised and has ``current`` labels now.
+    """The owned labels of a Node on ``server`` that was initialized and has ``current`` labels now.
 
     The instance type follows the server. A zone or region that somebody set stays; the stable key decides for its
     deprecated twin, unless it is missing: then the twin does, which HCCM took for the truth. What is missing on both
@@ -144,7 +144,7 @@ def _complete(
     current: Mapping[str, str],
     settings: Settings,
 ) -> NodeLabels:
-    """The pairs' ``labels`` with what is the same in both moments of a Node's life."""
+    """The pairs' ``labels`` with the labels that are treated alike at initialization and later."""
     untouched = {key: value for key, value in current.items() if key in OWNED_LABELS}
     provided_by = current.get(LABEL_PROVIDED_BY) or _PROVIDED_BY
     if provided_by != _PROVIDED_BY:

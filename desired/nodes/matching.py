@@ -1,4 +1,5 @@
-"""Which server a Node is (nodes-and-routes 2.2, W-1). Every miss has its reason and its nearest candidates."""
+"""Matching of Nodes to servers, by providerID or by name. A Node without a server has a reason and its nearest
+candidates."""
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping
@@ -16,8 +17,8 @@ V = TypeVar("V")
 
 _CANDIDATES = 3
 _MOST_COMPARISONS = 20_000
-"""So many pairs of names of a snapshot are compared, in searches through all names. Similarity costs twenty
-microseconds a pair, and thousands of Nodes may miss at once."""
+"""Number of pairs of names that are compared in searches through all names of a snapshot. Similarity costs twenty
+microseconds a pair, and thousands of Nodes may have no match at once."""
 _NEIGHBOURS = 16
 """After that, how far to each side of a missed name the search goes, in alphabetical order."""
 
@@ -49,7 +50,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """More than one answer: nothing is done until a person has decided."""
+    """More than one match: nothing is done until a person has decided."""
 
     why: str
 
@@ -94,10 +95,10 @@ class Matcher:
         self._claimants = {key: several([node.name for node in found]) for key, found in self._claimed.items()}
 
     def match(self, node: Node) -> Match:
-        """What is behind ``node``: by providerID when it has one, else by exact name.
+        """The server of ``node``: by providerID when it has one, else by exact name.
 
-        A name decides only in a complete list of servers, where "exactly one" can be said; a providerID decides in
-        any list that has its server. A renamed server keeps its Node, as the id is its identity.
+        A name decides only in a complete list of servers, where "exactly one" can be said; a providerID decides in any
+        list that has its server. A renamed server keeps its Node, as the id is its identity.
         """
         if node.provider_id is None:
             return self._by_node_name(node)

@@ -1,4 +1,4 @@
-"""Whose a Node is, decided before anything is compared: only what is ours is ever changed (design section 5)."""
+"""Ownership of Nodes, decided before anything is compared: only what is ours is ever changed."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -16,7 +16,7 @@ class Provider(StrEnum):
 
 
 def provider_of(provider_id: str | None) -> Provider | None:
-    """Which provider a providerID belongs to; None when it is not one of ours."""
+    """The provider that a providerID belongs to; None when it is not one of ours."""
     match parse_provider_id(provider_id or ""):
         case CloudID():
             return Provider.CLOUD
@@ -26,7 +26,7 @@ def provider_of(provider_id: str | None) -> Provider | None:
 
 
 def is_ignored(node: Node, settings: Settings) -> bool:
-    """Whether ``--ignore-nodes`` takes the Node out of everything: no change concerns it, no guard counts it."""
+    """Whether ``--ignore-nodes`` excludes the Node: no change concerns it, no guard counts it."""
     return settings.ignore_nodes is not None and settings.ignore_nodes.matches(node.labels)
 
 

@@ -1,4 +1,4 @@
-"""What a plan is made of: the table of kinds, a change, its order, and what a person approves.
+"""Plans: the table of kinds, a change, the order of changes, and approvals.
 
 Read ``kinds`` first, then ``change``.
 """

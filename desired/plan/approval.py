@@ -1,4 +1,4 @@
-"""A person's word that one hold may pass: its format in the ConfigMap, and when it counts (design section 6)."""
+"""Approval of one hold by a person: its format in the ConfigMap, and when it counts."""
 
 import json
 import re
@@ -32,7 +32,7 @@ class Approval:
         return self.why_void(now, clocks_differ=clocks_differ) is None
 
     def why_void(self, now: datetime, *, clocks_differ: bool = False) -> str | None:
-        """Why it lets nothing pass at ``now``; None when it counts.
+        """The reason why it lets nothing pass at ``now``; None when it counts.
 
         API servers behind one address are not of one second: a minute from the future still counts. While clocks differ
         by more, nobody knows how old it is, and one that has expired could count again.

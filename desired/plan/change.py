@@ -1,4 +1,4 @@
-"""What a plan is made of: changes, notes, holds. All frozen, compared by full value, ordered by a key of their own."""
+"""Plans and their parts: changes, notes, holds. All frozen, compared by full value, ordered by a key of their own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ from desired.plan.kinds import KINDS, Kind, Verb
 
 @dataclass(frozen=True, slots=True)
 class NodeIdentity:
-    """What ``node.initialise`` gives a Node, and what it had of it before."""
+    """The part of a Node that ``node.initialise`` sets."""
 
     provider_id: str | None
     labels: Mapping[str, str]
@@ -38,7 +38,7 @@ class NodeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class LostNode:
-    """What ``node.delete`` takes away, and what is known of the server that is gone."""
+    """What ``node.delete`` removes, and the proof that its server is gone."""
 
     identity: NodeIdentity
     proof: AbsenceProof
@@ -46,7 +46,7 @@ class LostNode:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What ``service.release`` takes off a Service: the finalizer, and the addresses that are published."""
+    """What ``service.release`` removes from a Service: the finalizer, and the published addresses."""
 
     finalizer: bool
     ingress: tuple[Ingress, ...]
@@ -72,29 +72,29 @@ State = (
     | IPv4Address
     | NetworkCondition
 )
-"""Every type that the two sides of a change may have; which kind has which is in the table of design section 4."""
+"""Every type that the two sides of a change may have; which kind has which is in ``docs/design/architecture.md``."""
 
 
 class Verdict(StrEnum):
-    """What the guards say of a change, weakest first."""
+    """Decisions of guards on a change, weakest first."""
 
     ALLOWED = "allowed"
     WAITING = "waiting"
-    """For time or for data. Nobody can approve it."""
+    """For time or for data. It cannot be approved."""
     HELD = "held"
     """A person may approve it."""
     REFUSED = "refused"
-    """A matter of ownership. Nobody can approve it."""
+    """Somebody else's. It cannot be approved."""
 
     @property
     def weight(self) -> int:
-        """Which of two verdicts wins: the heavier one."""
+        """The weight: of two verdicts the heavier one wins."""
         return list(Verdict).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class GuardDecision:
-    """A guard's word on one change."""
+    """The decision on one change."""
 
     verdict: Verdict
     rule: str | None = None
@@ -110,7 +110,7 @@ ALLOWED = GuardDecision(Verdict.ALLOWED)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference that should go away."""
+    """One difference between the present and the desired state."""
 
     key: str
     """Identity of what changes, ``node/web-1``; no plan has a key twice."""
@@ -146,22 +146,22 @@ class Change:
 
     @property
     def is_known(self) -> bool:
-        """Whether everything is known that applying it takes; else it waits for the next round."""
+        """Whether everything is known that is needed to apply it; else it waits for the next round."""
         http = self.after.http if isinstance(self.after, Listener) else None
         return self.after is not KNOWN_AFTER_APPLY and (http is None or http.certificates is not KNOWN_AFTER_APPLY)
 
     @property
     def order(self) -> tuple[str, int, str]:
-        """Where the change stands in a plan: by section, then class (removals last), then key."""
+        """The position of the change in a plan: by section, then class (removals last), then key."""
         return (self.key.split("/", 1)[0], list(Verb).index(self.verb), self.key)
 
     def ruled(self, decision: GuardDecision) -> "Change":
-        """The same change under another ruling."""
+        """The same change with another decision."""
         return replace(self, decision=decision)
 
 
 class NoteKind(StrEnum):
-    """Why a person should know of something although nothing is done."""
+    """The reason why a person should know of something although nothing is done."""
 
     FOREIGN = "foreign"
     UNSUPPORTED = "unsupported"
@@ -176,17 +176,17 @@ class NoteKind(StrEnum):
     KEPT = "kept"
     """Somebody set a value that differs from ours; it stays."""
     IGNORED = "ignored"
-    """The operator took the object out of everything."""
+    """The operator has excluded the object from everything."""
     DELETING = "deleting"
     """The object's deletion was asked for, and it is still there."""
     ANCHOR = "project-anchor"
-    """The token seems to see another project. A finding of its own, even when it holds no change."""
+    """The token seems to see another project. Reported even when no change is held."""
     OTHER_CONTROLLER = "other-controller"
-    """Another cloud controller is at work, or that could not be told. Also where the plan is empty."""
+    """Another cloud controller runs, or that could not be told. Reported even where the plan is empty."""
     APPROVAL = "approval"
-    """An approval that is there and does not count, or that could not be read."""
+    """An approval that exists and does not count, or that could not be read."""
     LIMIT = "limit"
-    """Something does not fit, by a limit of Hetzner's."""
+    """Something does not fit because of a limit of Hetzner's."""
     DEPRECATED = "deprecated"
     """Hetzner is about to stop selling what is in use."""
     CERTIFICATE = "certificate"
@@ -196,12 +196,12 @@ class NoteKind(StrEnum):
     NO_TARGETS = "no-targets"
     """A load balancer that no Node may get traffic from."""
     UNROUTABLE = "unroutable"
-    """A Node whose pods no route leads to, until somebody mends what keeps it from being made."""
+    """A Node whose pods no route leads to, until somebody fixes what prevents it."""
     CLUSTER_CIDR = "cluster-cidr"
-    """The cluster's pod CIDR is not given, or is another one than the Nodes'."""
+    """The cluster CIDR is not given, or is not that of the Nodes."""
     STUCK = "stuck"
-    """A Service that is being deleted, and waits for a part of this product that is switched off. A finding of its own,
-    even where nothing is planned."""
+    """A Service that is being deleted, and waits for a controller of this product that is switched off. Reported even
+    where nothing is planned."""
     NO_POD_CIDR = "no-pod-cidr"
     """Nodes that have no pod CIDR yet."""
     CLOCK_SKEW = "clock-skew"
@@ -235,7 +235,7 @@ class Hold:
     keys: tuple[str, ...]
     why: str
     approved: bool = False
-    """A person let this one through; its changes are then allowed, unless another rule withholds them."""
+    """A person approved it; its changes are then allowed, unless another rule withholds them."""
 
 
 @dataclass(frozen=True)

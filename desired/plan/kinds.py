@@ -1,7 +1,8 @@
-"""The one table of everything that may ever be changed.
+"""Table of kinds: everything that may ever be changed.
 
-RBAC, guards, plan texts, the JSON schema and the actuators follow from it; a kind that is not here cannot be planned.
-A row is data about a kind and says nothing about when it is planned: that is the business of ``diff``.
+RBAC, guards, plan texts, the JSON schema and the actuators follow from it; a kind that is not here cannot be planned. A
+row is data about a kind and does not say when it is planned: that is decided in ``desired.nodes``,
+``desired.load_balancers`` and ``desired.routes``.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ class Verb(StrEnum):
 
 
 class Retry(StrEnum):
-    """What may be done when it is not known whether a write was carried out."""
+    """Retry of a write of which it is not known whether it was carried out."""
 
     IDEMPOTENT = "idempotent"
     """Send it again."""
@@ -30,7 +31,7 @@ class Retry(StrEnum):
 
 
 class Api(StrEnum):
-    """Which API a call goes to."""
+    """The API that a call goes to."""
 
     KUBERNETES = "kubernetes"
     HETZNER = "hetzner"
@@ -54,17 +55,18 @@ class Kind:
     calls: tuple[Call, ...]
     retry: Retry
     locks: tuple[str, ...]
-    """Objects that the change occupies: changes that share a lane run one after another. ``network`` is shared by
-    load balancers and routes."""
+    """Objects that the change locks: changes that share a lock run one after another. ``network`` is shared by load
+    balancers and routes."""
     controller: Controller
     decided_from: tuple[str, ...]
-    """Sections of the snapshot that the decision hangs on: the guard ``incomplete-snapshot`` looks here."""
+    """Sections of the snapshot that the decision depends on, for the guard ``incomplete-snapshot``."""
     gives_way: bool = False
-    """Whether a long series of these stops for what is more urgent, and goes on afterwards."""
+    """Whether changes of this kind are preemptible: a long series of them stops for something more urgent, and
+    continues afterwards."""
 
     @property
     def creates_in_cloud(self) -> bool:
-        """Whether a change of this kind brings a cloud object into the world."""
+        """Whether a change of this kind creates a cloud object."""
         return self.verbs == {Verb.ADD} and any(call.api is Api.HETZNER for call in self.calls)
 
     @property
@@ -153,4 +155,4 @@ _ROWS = (
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ROWS})
-"""Kind's name → its row, in the order of the design's table."""
+"""Kind's name → its row, in the order of the table."""

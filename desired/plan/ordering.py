@@ -1,7 +1,17 @@
-"""In which order changes are carried out: what each of them occupies, and what has to end before it begins.
+"""Order in which changes are carried out: what each of them locks, and what has to end before it begins.
 
-A lane is an object that has one change in flight at most (Hetzner Cloud API, locking: one change per load balancer,
-per network and per server). Changes that share no lane and do not come after each other run side by side.
+A lock is an object that has one change in flight at most: a load balancer, a network, a server, a Node or a Service.
+Hetzner refuses a second change of a locked object (``locked``, ``conflict``). Changes that share no lock and do not
+depend on each other run in parallel.
+
+| Function | Result |
+|---|---|
+| ``locks_of`` | the locks of a change |
+| ``in_order`` | the changes, each after what it depends on or follows |
+| ``predecessors`` | what has to end before each change begins, locks included |
+| ``not_preemptible`` | the changes that no series of preemptible ones delays |
+| ``bridged`` | a part of a plan without gaps in the order |
+| ``ready_now``, ``not_ready`` | the allowed changes that can be carried out now, and why the others cannot |
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,10 +22,10 @@ from desired.plan.change import Change, Plan
 
 
 def locks_of(change: Change) -> frozenset[str]:
-    """The objects that a change occupies while it is carried out.
+    """The objects that a change locks while it is carried out.
 
-    Its owner: a Node, or a Service with its load balancer and certificate. Besides the network that it attaches
-    something to or detaches it from. A route occupies the network alone: its Node need not wait for it.
+    These are its owner: a Node, or a Service with its load balancer and certificate; and the network that it attaches
+    something to or detaches it from. A route locks the network alone: its Node need not wait for it.
     """
     networks = _networks(change)
     return frozenset(networks) if change.row.locks == ("network",) else frozenset({change.owner, *networks})
@@ -33,7 +43,7 @@ def _networks(change: Change) -> Iterator[str]:
 
 
 def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes as they were given, but that each is preceded by all that it depends on or follows.
+    """The changes as they were given, except that each is preceded by all that it depends on or follows.
 
     What is not among them counts as done. Raises ValueError when changes wait for each other in a circle.
     """
@@ -56,14 +66,14 @@ def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def _before(change: Change, places: Mapping[str, int]) -> Iterator[int]:
-    """Where those stand that go before a change, in the order in which they were given."""
+    """Positions of the changes that go before a change, in the order in which they were given."""
     return iter(sorted({places[key] for key in (*change.depends_on, *change.follows) if key in places}))
 
 
 def predecessors(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
     """Key → keys of those changes that have to end before this one begins, in the order of ``in_order``.
 
-    They are what it depends on or follows, and in each of its lanes the one before it. Raises ValueError when changes
+    They are what it depends on or follows, and for each of its locks the one before it. Raises ValueError when changes
     wait for each other in a circle.
     """
     among = {change.key for change in changes}
@@ -78,7 +88,7 @@ def predecessors(changes: Sequence[Change]) -> Mapping[str, frozenset[str]]:
 
 
 def not_preemptible(changes: Sequence[Change]) -> frozenset[str]:
-    """Keys of the changes that neither give way to others nor come after one that does.
+    """Keys of the changes that neither are preemptible nor come after one that is.
 
     Raises ValueError when changes wait for each other in a circle.
     """
@@ -90,10 +100,10 @@ def not_preemptible(changes: Sequence[Change]) -> frozenset[str]:
 
 
 def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:
-    """Those changes of ``plan``, each of which follows as well what the ones that are left out would have come after.
+    """Those changes of ``plan``, each of which also follows what the ones that are left out would have come after.
 
-    Changes are planned in chains: without a link, its neighbours would lose their order. Raises ValueError when
-    changes of the plan wait for each other in a circle.
+    Changes are planned in chains: without a link, its neighbors would lose their order. Raises ValueError when changes
+    of the plan wait for each other in a circle.
     """
     among = {change.key for change in changes}
     if len(among) == len(plan.changes):
@@ -124,7 +134,7 @@ def ready_now(plan: Plan, applied: Collection[str] = (), given_up: Collection[st
 def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
     """Key of each allowed change that cannot be carried out now → why, in words for people.
 
-    What waits makes wait what depends on it. What it merely follows does not.
+    A change that waits delays what depends on it, and not what merely follows it.
     """
     allowed = {change.key: change for change in plan.allowed}
     created = {change.key for change in plan.changes if change.kind == "lb.create"}

@@ -1,4 +1,4 @@
-"""The rules for routes to the pods of Nodes: which one each pod CIDR needs, and whose each one is that is there.
+"""Rules for routes to the pods of Nodes: which one each pod CIDR needs, and who owns each existing one.
 
 Read ``claims`` first, then ``desired``, then ``changes``.
 """

@@ -1,4 +1,4 @@
-"""What becomes of each route that is there, but for what Nodes make of those to their own pods (design section 5)."""
+"""Actions on existing routes: whether each is kept, removed, left alone, or decided by the Node of its pods."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,49 +15,49 @@ from desired.section import Section
 
 
 class RouteAction(StrEnum):
-    """What becomes of a route."""
+    """Action on an existing route."""
 
     CLAIMED = "claimed"
     """It leads to a pod CIDR of a Node, which decides on it."""
     FOREIGN = "foreign"
-    """Not ours, or nobody can say that it is."""
+    """Not ours, or not known to be."""
     UNCERTAIN = "uncertain"
-    """Ours perhaps: too little could be read."""
+    """Ours perhaps: the reading is incomplete."""
     DEAD = "dead"
-    """Ours, and it leads nowhere: it goes."""
+    """Ours, and it leads nowhere: removed."""
     SUPERFLUOUS = "superfluous"
-    """Ours, and it leads to a Node that does not have these pods: it goes."""
+    """Ours, and it leads to a Node that does not have these pods: removed."""
     STRANGER = "stranger"
-    """Ours by its looks, and it leads to a living server that is no Node: it goes if a person says so."""
+    """Ours by its range, and it leads to an existing server that is no Node: removed if a person approves it."""
 
 
 GOING = frozenset({RouteAction.DEAD, RouteAction.SUPERFLUOUS, RouteAction.STRANGER})
-"""Fates of routes that should not be there."""
+"""Actions on routes that should not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteDecision:
-    """One route that is there."""
+    """The decision on one existing route."""
 
     route: Route
     action: RouteAction
     why: str
-    """One sentence for people: why it is left, or goes."""
+    """One sentence for people: why it is left, or removed."""
     holder: AddressOwner | None = None
-    """Who has its gateway; None where that does not matter."""
+    """The owner of its gateway; None where that does not matter."""
     node: str | None = None
     """Name of the Node that has the pods, or else the gateway, of a route that goes; None when none has."""
 
 
 def present_routes(snapshot: Snapshot) -> Section[str, Route]:
-    """The routes that are there; none where nobody read any."""
+    """The existing routes; none where none were read."""
     return Section() if snapshot.routes is None else snapshot.routes
 
 
 def route_decisions(
     snapshot: Snapshot, settings: Settings, endpoints: Iterable[NodeEndpoint], holders: AddressOwners
 ) -> Mapping[IPv4Network, RouteDecision]:
-    """Destination → what becomes of the route to it, in the order of destinations."""
+    """Destination → the decision on the route to it, in the order of destinations."""
     claimants: dict[IPv4Network, list[NodeEndpoint]] = {}
     for endpoint in endpoints:
         for destination in destinations_of(endpoint.node):
@@ -101,7 +101,7 @@ def _decided(
 
 
 def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> RouteDecision:
-    """A route within the cluster CIDR to pods that no Node has, and somebody has its gateway."""
+    """A route within the cluster CIDR to pods that no Node has, with a gateway that somebody has."""
     leads = f"it leads to {holder.what}"
     if holder.holding is Holding.UNKNOWN:
         return RouteDecision(route, RouteAction.UNCERTAIN, holder.what, holder)

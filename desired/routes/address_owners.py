@@ -1,4 +1,4 @@
-"""Who has an address of the network: what a route leads to decides whose the route is (design section 5, W-11)."""
+"""Owners of addresses in the network: the owner of a route's gateway decides whether the route is ours."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from desired.section import Present
 
 
 class Holding(StrEnum):
-    """What an address is."""
+    """The kind of owner that an address has."""
 
     NODE = "node"
-    """The own one of a server that is a Node of ours."""
+    """The own address of a server that is a Node of ours."""
     SERVER = "server"
-    """The own one of a living server that is none."""
+    """The own address of an existing server that is no Node."""
     IGNORED = "ignored"
-    """The own one of a server whose Node is none of our business."""
+    """The own address of a server whose Node the operator excludes."""
     ALIAS = "alias"
-    """A further one of a server: somebody uses it on purpose."""
+    """A further (alias) address of a server: somebody uses it on purpose."""
     LOAD_BALANCER = "load-balancer"
     NOBODY = "nobody"
     """Proven: a route that leads there is a black hole."""
@@ -32,7 +32,7 @@ class Holding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AddressOwner:
-    """Who has an address."""
+    """The owner of an address."""
 
     holding: Holding
     what: str
@@ -56,7 +56,7 @@ class AddressOwners:
                 self._places.setdefault(endpoint.server_id, []).append(endpoint)
 
     def of(self, address: IPv4Address) -> AddressOwner:
-        """Who has the address. NOBODY only where the network's own list of members says so."""
+        """The owner of the address. NOBODY only where the network's own list of members says so."""
         if address in self._own:
             return self._server(self._own[address].id)
         if address in self._aliases:
@@ -95,8 +95,8 @@ class AddressOwners:
 
 
 def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether somebody has to be asked who has which address: a route within the cluster CIDR leads to one that no
-    list shows, and may have to go."""
+    """Whether the members of the network have to be read: a route within the cluster CIDR leads to an address that no
+    list shows, and may have to be removed."""
     if not settings.routes or Controller.ROUTE not in settings.controllers or settings.cluster_cidr is None:
         return False
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None

@@ -1,4 +1,4 @@
-"""The changes that make routes, and what Nodes are told of theirs, what they should be."""
+"""Changes of routes, and of the Node conditions that report them."""
 
 from collections.abc import Collection, Iterator
 
@@ -13,7 +13,7 @@ from desired.routes.desired import DesiredRoutes
 
 
 def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
-    """Routes that are missing, lead elsewhere, or should not be there."""
+    """Changes of routes that are missing, lead elsewhere, or should not exist."""
     if desired.network is None:
         return
     network_id = desired.network.id
@@ -82,7 +82,7 @@ def _delete(decided: RouteDecision, network_id: int) -> Change:
 
 
 def _cost(decided: RouteDecision) -> tuple[str, ...]:
-    """What leads nowhere costs nothing."""
+    """The consequence of a removal; none where the route leads nowhere."""
     if decided.action is RouteAction.DEAD or decided.holder is None:
         return ()
     return (f"traffic to {decided.route.destination} no longer reaches {decided.holder.what}",)
@@ -103,5 +103,5 @@ def _condition(node: Node, wanted: DesiredCondition, others: tuple[str, ...]) ->
 
 
 def _joining(claim: RouteClaim) -> tuple[str, ...]:
-    """The Node has to become the server's first."""
+    """The initialization of the Node, if it is still to come."""
     return (claim.endpoint.node.key,) if claim.endpoint.joins else ()

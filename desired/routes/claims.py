@@ -1,4 +1,17 @@
-"""Which of many ranges overlap with one, without looking at each: thousands of pod CIDRs meet a hundred routes."""
+"""Claims of Nodes on routes: for each pod CIDR the route that it needs, and how it stands with it.
+
+| RouteStatus | The route |
+|---|---|
+| MISSING | has to be created |
+| MISLED | has to get another gateway |
+| WAITING | stays as it is: the Node is not initialized, or too little is known of it |
+| UNKNOWN | stays as it is: too little is known of the existing routes |
+| UNROUTABLE | cannot exist until a person fixes something |
+| OUTSIDE | shall not exist: the pod CIDR is not in the cluster's |
+| OVER_LIMIT | does not fit into the network |
+
+``Ranges`` finds overlaps of many ranges without looking at each: thousands of pod CIDRs meet a hundred routes.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -19,7 +32,7 @@ _BITS = 32
 
 
 class Ranges:
-    """Some ranges. Two of them overlap only where one contains the other, as ranges do."""
+    """A set of ranges. Two of them overlap only where one contains the other, as ranges do."""
 
     def __init__(self, ranges: Iterable[IPv4Network]) -> None:
         self._ordered = sorted(set(ranges))
@@ -28,7 +41,7 @@ class Ranges:
         self._lengths = sorted({each.prefixlen for each in self._ordered})
 
     def overlapping(self, wanted: IPv4Network) -> list[IPv4Network]:
-        """Those that have an address in common with ``wanted``: first what it is in, then what is in it, in order."""
+        """The ranges that overlap with ``wanted``: first those that it is in, then those in it, in order."""
         first, last = int(wanted.network_address), int(wanted.broadcast_address)
         around = []
         for length in self._lengths:
@@ -43,7 +56,7 @@ _RESERVED = IPv4Address("172.31.1.1")
 
 
 class RouteStatus(StrEnum):
-    """How it stands with the route to one pod CIDR."""
+    """The status of the route to one pod CIDR."""
 
     SERVED = "served"
     MISSING = "missing"
@@ -51,11 +64,11 @@ class RouteStatus(StrEnum):
     MISLED = "misled"
     """It has to get another gateway."""
     WAITING = "waiting"
-    """The Node has not joined, or too little is known of it: all stays as it is."""
+    """The Node is not initialized, or too little is known of it: all stays as it is."""
     UNKNOWN = "unknown"
-    """Too little is known of the routes that are there: all stays as it is."""
+    """Too little is known of the existing routes: all stays as it is."""
     UNROUTABLE = "unroutable"
-    """There cannot be one until a person mends what is wrong."""
+    """There cannot be one until a person fixes what is wrong."""
     OUTSIDE = "outside"
     """There shall be none: the pod CIDR is not in the cluster's."""
     OVER_LIMIT = "over-limit"
@@ -63,9 +76,9 @@ class RouteStatus(StrEnum):
 
 
 UNDECIDED = frozenset({RouteStatus.WAITING, RouteStatus.UNKNOWN})
-"""Standings of which nothing follows yet."""
+"""Statuses from which nothing follows yet."""
 FAILING = frozenset({RouteStatus.UNROUTABLE, RouteStatus.OUTSIDE, RouteStatus.OVER_LIMIT})
-"""Standings of a Node's pods that nobody reaches, and will not."""
+"""Statuses of pods that are unreachable, and will stay so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +91,15 @@ class RouteClaim:
     why: str
     """One sentence for people. It names no Node."""
     present: IPv4Address | None = None
-    """The gateway of the route to it that is there; None when there is none."""
+    """The gateway of the existing route to it; None when there is none."""
     holder: AddressOwner | None = None
-    """Who has that gateway, where the route leads elsewhere; None otherwise."""
+    """The owner of that gateway, where the route leads elsewhere; None otherwise."""
     after: tuple[IPv4Network, ...] = ()
     """Destinations of the routes that have to go first."""
 
     @property
     def gateway(self) -> IPv4Address:
-        """Where the route should lead. Raises IndexError for a Node that is not reached."""
+        """The gateway that the route should have. Raises IndexError for a Node that is not reached."""
         return self.endpoint.addresses[0]
 
 
@@ -98,7 +111,7 @@ class RouteContext:
     cluster_cidr: IPv4Network | None
     actions: Mapping[IPv4Network, RouteDecision]
     taken: Ranges
-    """The destinations of these, but for the default route, which is in nobody's way."""
+    """The destinations of these, without the default route, which is in nobody's way."""
     subnets: Ranges
     holders: AddressOwners
     rivals: Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]
@@ -181,7 +194,7 @@ def _contested(destination: IPv4Network, rival: str, other: IPv4Network) -> str:
 
 
 def _unreadable_in(destination: IPv4Network, unreadable: Mapping[str, str]) -> str | None:
-    """Why nothing can be said of a range: the route to it, or one that overlaps with it, could not be read."""
+    """The reason why nothing can be said of a range: the route to it, or one that overlaps with it, is unreadable."""
     for text, why in unreadable.items():
         other = parse_pod_cidr(text)
         if other == destination:
@@ -192,7 +205,8 @@ def _unreadable_in(destination: IPv4Network, unreadable: Mapping[str, str]) -> s
 
 
 def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -> str | None:
-    """Why Hetzner takes no route to a range, in a network with these subnets (hetzner-api 6); None when it may."""
+    """The reason why Hetzner accepts no route to a range in a network with these subnets (Hetzner Cloud API,
+    ``add_route``); None when it may."""
     if not any(destination.subnet_of(private) for private in _PRIVATE):
         return f"pod CIDR {destination} is no private range of RFC 1918, and networks route no other"
     if _RESERVED in destination:
@@ -204,7 +218,7 @@ def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -
 
 
 def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContext) -> RouteClaim:
-    """There is a route to the pods, and it leads elsewhere."""
+    """The claim when there is a route to the pods, and it leads elsewhere."""
     route = found.route
     holder = found.holder or context.holders.of(route.gateway)
 
@@ -227,7 +241,7 @@ def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContex
 
 
 def _on_free(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteContext) -> RouteClaim:
-    """There is no route to the pods; some other one may stand in the way of theirs."""
+    """The claim when there is no route to the pods; another one may overlap with theirs."""
     in_the_way = [context.actions[other] for other in context.taken.overlapping(destination)]
     stays = next((decided for decided in in_the_way if decided.action not in GOING), None)
     if stays is None:
@@ -243,8 +257,9 @@ def _on_free(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteCon
 def _within_limit(
     claims: Sequence[RouteClaim], actions: Mapping[IPv4Network, RouteDecision], room: int
 ) -> tuple[RouteClaim, ...]:
-    """``claims`` as far as the network has ``room``: then each creation waits for a route that goes, dead ones first,
-    and what has none to wait for is over the limit. One that takes the place of a route in its way needs no other."""
+    """``claims`` as far as the network has ``room``: then each creation waits for the removal of a route, dead ones
+    first, and what has none to wait for is over the limit. One that takes the place of a route in its way needs no
+    other."""
     endpoints = deque[IPv4Network | None](
         [None] * max(0, room)
     )  # None is free already, the others once a route has gone

@@ -1,4 +1,4 @@
-"""What a Node's condition ``NetworkUnavailable`` should say (nodes-and-routes 6.6, W-8, W-9, W-32)."""
+"""Desired condition ``NetworkUnavailable`` of each Node."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from desired.routes.pod_cidrs import destinations_of, ipv6_of, malformed_of
 
 @dataclass(frozen=True, slots=True)
 class DesiredCondition:
-    """What the condition of one Node should be."""
+    """The desired condition of one Node."""
 
     condition: NetworkCondition | None
-    """None: the one that is there, ours, should not be."""
+    """None: the existing one, ours, should not be there."""
     why: str
     """One sentence for people."""
     after: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class DesiredCondition:
 
 
 def condition_of(node: Node) -> NetworkCondition | None:
-    """The Node's condition as it stands; None when nobody has written it."""
+    """The Node's condition as it is; None when nobody has written it."""
     found = node.condition(CONDITION_NETWORK)
     return NetworkCondition(found.status, found.reason) if found else None
 
@@ -33,7 +33,7 @@ def condition_of(node: Node) -> NetworkCondition | None:
 def desired_conditions(
     endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim], network_id: int, snapshot: Snapshot
 ) -> Mapping[str, DesiredCondition]:
-    """Name of each Node whose condition is ours to say → what it should be; the others keep theirs."""
+    """Name of each Node whose condition is ours to write → what it should be; the others keep theirs."""
     by_node: dict[str, list[RouteClaim]] = {}
     for claim in claims:
         by_node.setdefault(claim.endpoint.node.name, []).append(claim)
@@ -48,9 +48,11 @@ def desired_conditions(
 def _desired(
     endpoint: NodeEndpoint, claims: Collection[RouteClaim], network_id: int, failed: Collection[str]
 ) -> DesiredCondition | None:
-    """A Node is without a network as soon as one of its ranges is: HCCM says so likewise.
+    """The desired condition of a Node with claims. It is without a network as soon as one of its ranges is, as with
+    HCCM.
 
-    What is about to be tried says nothing yet, so that no Node is unschedulable for the moment that a route takes.
+    A route that is about to be created does not make it so, so that no Node is unschedulable for the moment that this
+    takes.
     """
     keys = {claim.destination: route_key(network_id, claim.destination) for claim in claims}
     missing = [claim.destination for claim in claims if claim.standing is not RouteStatus.SERVED]
@@ -72,7 +74,8 @@ def _desired(
 
 
 def _without_claims(node: Node) -> DesiredCondition | None:
-    """A Node whose pods have IPv6 addresses alone needs no route: HCCM leaves it unschedulable for ever (W-8)."""
+    """The desired condition of a Node without claims. One whose pods have IPv6 addresses alone needs no route: HCCM
+    leaves it unschedulable for ever."""
     there = condition_of(node)
     if ipv6_of(node) and not destinations_of(node) and there == UNROUTED:
         return DesiredCondition(None, "its pods have IPv6 addresses alone, for which there are no routes")
@@ -80,7 +83,8 @@ def _without_claims(node: Node) -> DesiredCondition | None:
 
 
 def conditions_without_routes(snapshot: Snapshot, settings: Settings) -> Mapping[str, DesiredCondition]:
-    """Name of each Node with a condition of ours, while routes are switched off: it should not have one (W-32)."""
+    """Name of each Node with a condition of ours, while routes are switched off → it should not have one. HCCM leaves
+    it there."""
     return {node.name: DesiredCondition(None, "routes are switched off") for node in _marked(snapshot, settings)}
 
 

@@ -1,4 +1,7 @@
-"""What a person should know of routes although nothing is done about it."""
+"""Desired routes and conditions of a network, and notes on routes: what a person should know although nothing is done.
+
+``desired_routes`` combines the rules of ``endpoints``, ``actions``, ``claims`` and ``conditions``.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,7 +41,7 @@ def notes_on_routes(
     decided: Mapping[IPv4Network, RouteDecision],
     mismatch: str | None,
 ) -> Iterator[Note]:
-    """Notes on Nodes whose pods are not reached, on routes that are left alone, and on the network as a whole."""
+    """Notes on Nodes whose pods are unreachable, on routes that are left alone, and on the network as a whole."""
     yield from _on_nodes(endpoints, claims)
     yield from _on_foreign(snapshot, network, decided)
     key = f"network/{network.id}"
@@ -112,7 +115,7 @@ def _named(names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class DesiredRoutes:
-    """What should be in the network, and what Nodes should be told of it. Empty when there is nothing to look after."""
+    """The desired routes of the network and conditions of Nodes. Empty when no routes are managed."""
 
     network: Network | None = None
     endpoints: tuple[NodeEndpoint, ...] = ()
@@ -120,15 +123,15 @@ class DesiredRoutes:
     claims: tuple[RouteClaim, ...] = ()
     """Of all pod CIDRs, in the order in which they get room."""
     decided: Mapping[IPv4Network, RouteDecision] = field(default_factory=dict)
-    """Destination → what becomes of the route that is there."""
+    """Destination → the decision on the existing route."""
     conditions: Mapping[str, DesiredCondition] = field(default_factory=dict)
     """By the name of the Node."""
     mismatch: str | None = None
-    """Why the cluster CIDR that is given cannot be the cluster's, one sentence; None when it may be."""
+    """Why the configured cluster CIDR cannot be the cluster's, one sentence; None when it may be."""
 
     @cached_property
     def by_key(self) -> Mapping[str, RouteDecision]:
-        """Key of a plan → the route that is there."""
+        """Key of a plan → the existing route."""
         network_id = self.network.id if self.network else 0
         return {route_key(network_id, destination): decided for destination, decided in self.decided.items()}
 
@@ -136,10 +139,9 @@ class DesiredRoutes:
 def desired_routes(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
 ) -> tuple[DesiredRoutes, tuple[Note, ...]]:
-    """The routes that should be there, and what a person should know of them. ``nodes`` are names with what the Nodes
-    should be.
+    """The desired routes, and notes on them. ``nodes`` are names with what the Nodes should be.
 
-    Nothing is decided while the network is not known: that it could not be read is told with it.
+    Nothing is decided while the network is not known: the snapshot says itself that it could not be read.
     """
     if Controller.ROUTE not in settings.controllers:
         return DesiredRoutes(), ()
@@ -162,8 +164,8 @@ _TOLD = 3
 
 
 def why_mismatched(cluster_cidr: IPv4Network | None, nodes: Iterable[Node]) -> str | None:
-    """Why ``cluster_cidr`` cannot be what the cluster gives its Nodes pods from: some have theirs elsewhere (D15 of
-    user-wants.md). None when all of them fit, or none is given."""
+    """The reason why ``cluster_cidr`` cannot be the range from which the cluster gives its Nodes pod CIDRs: some have
+    theirs elsewhere. None when all of them fit, or none is given."""
     if cluster_cidr is None:
         return None
     outside = [

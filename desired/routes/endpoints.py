@@ -1,5 +1,5 @@
-"""Where in the network the pods of each Node are: behind the server that its providerID names, whatever that server is
-called (nodes-and-routes W-6)."""
+"""Endpoints of Nodes in the network: the address behind which each Node's pods are. It is that of the server that the
+providerID names, whatever that server is called."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
 class Reach(StrEnum):
-    """Whether pods of a Node can be reached through the network."""
+    """Whether the pods of a Node can be reached through the network."""
 
     REACHED = "reached"
     UNATTACHED = "unattached"
-    """Its server is there, and not in the network."""
+    """Its server exists, and is not in the network."""
     WAITING = "waiting"
-    """Too little is known, or the Node has not joined: what there is stays as it is."""
+    """The Node is not initialized, or too little is known: existing routes stay as they are."""
     GONE = "gone"
-    """Its server is not there any more."""
+    """Its server is gone."""
     ELSEWHERE = "elsewhere"
-    """It is none of this cloud's servers."""
+    """It has no server of this cloud."""
     IGNORED = "ignored"
-    """None of our business, and nor are its routes."""
+    """The operator excludes it, and so its routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class NodeEndpoint:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the routes to the Node's pods are our business."""
+        """Whether the routes to the Node's pods are ours to manage."""
         return self.reach not in (Reach.ELSEWHERE, Reach.IGNORED)
 
 
 def node_endpoints(
     snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode], network_id: int
 ) -> tuple[NodeEndpoint, ...]:
-    """The place of each Node that could be read, in the order of names. ``nodes`` are names with what the Nodes should
-    be: a Node that joins is placed by the server that it will have."""
+    """The endpoint of each Node that could be read, in the order of names. ``nodes`` are names with what the Nodes
+    should be: that of a joining Node is its future server's."""
     return tuple(_place(node, nodes.get(node.name), snapshot, settings, network_id) for node in snapshot.nodes)
 
 
@@ -92,11 +92,12 @@ def _on_server(node: Node, server: Server, network_id: int, *, joins: bool = Fal
     if addresses:
         return NodeEndpoint(node, Reach.REACHED, "", server.id, addresses, aliases, joins)
     why = f"server {server.id} is not attached to network {network_id}"
-    # A server may get its network while its kubelet registers: that is no trouble yet (W-9).
+    # A server may get its network while its kubelet registers: that is no trouble yet.
     return NodeEndpoint(node, Reach.WAITING if joins else Reach.UNATTACHED, why, server.id, joins=joins)
 
 
 def _without_server(node: Node, server_id: int) -> NodeEndpoint:
-    """A server is not gone while the kubelet on it reports: then the list is what is wrong."""
+    """The endpoint of a Node whose server the list lacks. The server is not gone while the kubelet on it reports: then
+    the list is wrong."""
     why = f"no server of the project has the id {server_id}"
     return NodeEndpoint(node, Reach.WAITING if node.ready is Readiness.TRUE else Reach.GONE, why, server_id)

@@ -1,10 +1,10 @@
-"""Who had the gateway of a route that nobody seems to have any more: what has to be proven before the route goes.
+"""Former owners of gateways: the servers that have to be proven gone before a route is removed.
 
 A gateway is an address, and no API can be asked who had it. What stands for a GET by id, so that a dead route needs as
 much proof as the Node or the target of its server:
 
 1. No server and no load balancer that is listed has the address, in complete lists, nor has any member of the network,
-   by its own complete list (``holders``).
+   by its own complete list (``address_owners``).
 2. Each Node that reports the address, or has the destination among its pod CIDRs, names its server by providerID: as
    far as the list lacks these servers, each is proven gone by a GET by its id.
 3. Where no Node reports the address, as its Node is deleted already, the network itself says which servers are in it:
@@ -27,7 +27,7 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
 class Gateways:
-    """The addresses of the configured network: who has them by the lists, and whose they were by the Nodes."""
+    """The addresses of the configured network: their owners by the lists, and their former owners by the Nodes."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

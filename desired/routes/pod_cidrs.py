@@ -1,7 +1,7 @@
-"""The pod CIDRs of Nodes: ``spec.podCIDRs``, at most one of each family (Kubernetes core/v1 NodeSpec).
+"""Pod CIDRs of Nodes: ``spec.podCIDRs``, at most one of each family (Kubernetes core/v1 NodeSpec).
 
-Private networks are IPv4-only (hetzner-api 6), so that an IPv6 range never gets a route, and says nothing of the Node
-(nodes-and-routes W-8).
+Hetzner's private networks are IPv4-only, so that an IPv6 range never gets a route, and does not count for the Node's
+condition.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def ipv6_of(node: Node) -> tuple[IPv6Network, ...]:
 
 
 def malformed_of(node: Node) -> tuple[str, ...]:
-    """What is no range at all."""
+    """The entries that are no range at all."""
     return tuple(text for text in node.pod_cidrs if parse_pod_cidr(text) is None)
 
 

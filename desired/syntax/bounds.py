@@ -1,8 +1,8 @@
-"""How long a text may be that somebody else wrote, and how much of it a sentence repeats.
+"""Bounds on the length of text that somebody else wrote, and on how much of it a sentence repeats.
 
-A bound is looked at before anything else looks at the text: no grammar scans, splits or compares what is too long to be
-meant, so that one object that is made to keep a pass busy costs its own pass nothing. Every bound is generous against
-what the APIs take, and every grammar takes time in proportion to the text within it.
+A bound is checked before anything else looks at the text: no grammar scans, splits or compares text that is too long to
+be meant, so that an object made to keep a pass busy does not. Every bound is generous compared with what the APIs
+accept, and every grammar takes time in proportion to the text within it.
 """
 
 from collections.abc import Collection
@@ -57,11 +57,11 @@ VARIABLE = Bound("the name of a variable", 512)
 SELECTOR_PARTS = 64
 """Requirements of a selector: each is asked of every Node."""
 CERTIFICATES = 50
-"""Certificates of a listener: what the largest type of load balancer takes (hetzner-api 8)."""
+"""Certificates of a listener: what the largest type of load balancer takes."""
 DOMAINS = 100
 """Domains of a certificate: what a certificate authority puts into one (Let's Encrypt's limit)."""
 STATUS_CODES = 20
-"""Status codes of a health check (hetzner-api 8)."""
+"""Status codes of a health check of Hetzner's."""
 LONGEST_S = 1e9
 """Seconds beyond which no duration makes sense, 31 years: floats lose their digits there, calendars and timers end."""
 

@@ -1,4 +1,4 @@
-"""How Go writes booleans, durations and address ranges, as flags, variables and annotations all have them.
+"""Go's grammar of booleans, durations and address ranges, as flags, variables and annotations use it.
 
 Each ``parse_*`` returns the value or raises ValueError with what was expected; the caller adds the name.
 """

@@ -1,8 +1,7 @@
 """Provider ids: the one durable link between a Node and its server.
 
 ``parse_provider_id`` and ``format_provider_id`` are inverse for what we write. The grammar is strict: HCCM accepts
-signs, padding and repeated prefixes, and concludes from ``hcloud://-5`` that a server is gone (nodes-and-routes 2.1,
-W-28).
+signs, padding and repeated prefixes, and concludes from ``hcloud://-5`` that a server is gone.
 """
 
 import re
@@ -55,7 +54,7 @@ _PREFIXES = (PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY, PROVIDER_ID_CLOUD)
 
 
 def parse_provider_id(text: str) -> ProviderID:
-    """What ``text`` refers to. Never raises: a value that cannot be used is a ForeignID or a MalformedID."""
+    """Parse ``text``. Never raises: a value that cannot be used is a ForeignID or a MalformedID."""
     if not PROVIDER_ID.is_exceeded(text):
         return _parse(text)
     if text.startswith(_PREFIXES):

@@ -35,7 +35,7 @@ def is_label_value(text: str) -> bool:
 
 
 class Operator(Enum):
-    """What a requirement asks of a label. As in Kubernetes, the negative ones hold when the key is missing, and
+    """Operator of a requirement on a label. As in Kubernetes, the negative ones hold when the key is missing, and
     comparisons hold only of integers."""
 
     IN = "in"
@@ -104,7 +104,7 @@ def parse_selector(text: str) -> Selector:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """What stands between the commas that are in no parentheses."""
+    """The texts between the commas that are in no parentheses."""
     start = 0
     for found in _VALUES_OR_COMMA.finditer(text):
         if found[0] == ",":

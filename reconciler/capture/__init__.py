@@ -1,1 +1,1 @@
-"""A cluster and its project as a file: written from both APIs, masked, and read again as if it were they."""
+"""Capture of a cluster and its project in a file: written from both APIs, masked, and read again in place of them."""

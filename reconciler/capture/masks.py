@@ -1,7 +1,7 @@
-"""What of an API's object goes into a world file: all that a plan is made from, and nothing else.
+"""Masks: the parts of an API's object that go into a world file. All that a plan is made from, and nothing else.
 
-A field that is not named here is left out, whatever it is. What has another shape than it should keeps that shape, so
-that it is as unreadable in the file as it was at the API, and loses what is in it.
+A field that is not named here is left out, whatever it is. A value of another shape than expected keeps that shape, so
+that it is as unreadable in the file as it was at the API, and loses its contents.
 """
 
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ def _is_read(annotation: str) -> bool:
 
 
 def _image(found: Any) -> Any:
-    """Whether it is HCCM is all that is asked of an image: where others come from is nobody's business."""
+    """The image as HCCM's or another one: nothing else is asked of it."""
     return value(found) if not isinstance(found, str) else IMAGE if IMAGE in found else ""
 
 

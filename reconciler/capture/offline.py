@@ -1,7 +1,7 @@
-"""Both APIs as a world file has them: readers that answer each GET of an observation from it, as the APIs would.
+"""Readers of both APIs that answer from a world file each GET of an observation, as the APIs would.
 
-They are the clients' own readers with another source, so that a plan from a file takes the same way as any other. There
-is no connection behind them, and so nothing that could be written to.
+They are the clients' own readers with another source, so that a plan from a file is made in the same way as any other.
+There is no connection behind them, and so nothing that could be written to.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class _Named(msgspec.Struct):
 
 
 class _Identity(msgspec.Struct):
-    """What objects of either API are asked for by."""
+    """The identity of an object of either API."""
 
     id: Any = None
     name: Any = None
@@ -41,7 +41,7 @@ _IDENTITY = decoder(_Identity)
 
 
 def eyes_of(world: World) -> Readers:
-    """What a pass reads with, when it reads ``world``."""
+    """Readers of ``world`` for a pass."""
     project = FiledProject(world)
     return Readers(FiledCluster(world), project, Confirmer(project))
 
@@ -69,12 +69,12 @@ class FiledCluster(KubernetesReader):
 
     @property
     def host(self) -> str:
-        """What stands for the API server's address in messages."""
+        """The name that stands for the API server's address in messages."""
         return "the world file"
 
     @property
     def requests(self) -> RequestCount:
-        """None: nobody is asked."""
+        """No requests: nothing is sent."""
         return self._requests
 
     @property
@@ -112,7 +112,7 @@ class FiledProject(HetznerReader):
 
     @property
     def requests(self) -> RequestCount:
-        """None: nobody is asked."""
+        """No requests: nothing is sent."""
         return self._requests
 
     @property
@@ -183,7 +183,7 @@ def _found(objects: Mapping[str, msgspec.Raw], place: str) -> bytes:
 
 
 def _identity(raw: msgspec.Raw) -> _Identity:
-    """What an object is asked for by; of one where that cannot be read, nothing."""
+    """The identity of an object; empty where that cannot be read."""
     try:
         return _IDENTITY.decode(raw)
     except ValueError:

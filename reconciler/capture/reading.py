@@ -1,7 +1,8 @@
-"""A cluster and its project, read once and masked: what an observation asks for, whatever the settings are.
+"""Reading of a cluster and its project for a capture, masked: everything that a pass may read, whatever the settings
+are.
 
 Costs one GET for each page of a list, one for the cluster's identity and one for approvals, and up to ten for servers
-that the list lacks though a removal may hang on them.
+that the list lacks though a removal may depend on them.
 """
 
 from collections.abc import Callable
@@ -47,7 +48,7 @@ _AT_ONCE = Waits(timedelta(0), timedelta(0))
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was read of a path, and why that is not all."""
+    """What was read of a path, and why that is incomplete."""
 
     objects: Objects
     gap: MissingPart | None = None
@@ -56,10 +57,10 @@ class _Found:
 
 
 def capture_world(cluster: KubernetesReader, project: HetznerReader, network: str | None, namespace: str) -> World:
-    """Everything that a plan can depend on. ``network`` is ``HCLOUD_NETWORK``, ``namespace`` that of the Lease.
+    """Read everything that a plan can depend on. ``network`` is ``HCLOUD_NETWORK``, ``namespace`` that of the Lease.
 
-    What cannot be read is a gap in the world, as it is in a plan. Raises an ApiError when the Nodes or the servers
-    cannot be had, for then there is nothing to plan from.
+    What cannot be read is a gap in the file, as it is in a plan. Raises an ApiError when the Nodes or the servers
+    cannot be read, as there is nothing to plan from then.
     """
     identity = f"/api/v1/namespaces/{IDENTITY_NAMESPACE}"
     approvals = f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}"
@@ -101,7 +102,8 @@ def capture_world(cluster: KubernetesReader, project: HetznerReader, network: st
 
 
 def _look_closer(captured: Captured, project: HetznerReader, world: World, network: str | None) -> None:
-    """Add what follows from what was read: who is in the network, and the servers that are only found by their ids."""
+    """Add what follows from what was read: the members of the network, and the servers that are only found by their
+    ids."""
     settings = Settings(network=network, waits=_AT_ONCE)
     snapshot = observe_world(eyes_of(world), settings).snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
@@ -156,7 +158,7 @@ def _address_of(found: Any) -> int:
 
 
 def _pages(project: HetznerReader, path: str, mask: Mask, key: Callable[[Any], int] = _id_of) -> _Found:
-    """The objects of a list, each once. What keeps it from being whole keeps it so in the file."""
+    """The objects of a list, each once. What makes it incomplete does so in the file."""
     nameless = count(-1, -1)
     name = path.rpartition("/")[2]
 

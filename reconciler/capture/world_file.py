@@ -1,6 +1,6 @@
-"""World files (design section 8): raw objects of both APIs, and beside them what a plan needs and no simulator does.
+"""World files: raw objects of both APIs, and beside them what a plan needs and no simulator does.
 
-Objects are kept as text: what is not asked for is not decoded, and nobody decodes it but who decodes an API's answer.
+Objects are kept as text: what is not used is not decoded, and only the decoders of API answers decode it.
 """
 
 import re
@@ -18,7 +18,7 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.shown import escaped_json
 
 FORMAT_VERSION = "1.0"
-"""What is written; any 1.x is read."""
+"""The version that is written; any 1.x is read."""
 
 Objects = list[msgspec.Raw]
 _ERRORS: Mapping[str, type[ApiError]] = {
@@ -27,11 +27,11 @@ _ERRORS: Mapping[str, type[ApiError]] = {
 
 
 class WorldFileProblem(ConnectionProblem):
-    """A file from which nothing can be planned; the text names it and the remedy."""
+    """A file from which no plan can be made; the text names it and the remedy."""
 
 
 class MissingPart(msgspec.Struct, omit_defaults=True):
-    """Why a list, or an object, is not whole."""
+    """The reason why a list, or an object, is incomplete."""
 
     error: str | None = None
     """The kind of error that ended the reading; None when the list only does not add up."""
@@ -59,7 +59,7 @@ class MissingPart(msgspec.Struct, omit_defaults=True):
 
 
 class Captured(msgspec.Struct, omit_defaults=True):
-    """What a plan needs and the sections have no place for. Paths are those of the APIs, without a query."""
+    """The data that a plan needs and the sections have no place for. Paths are those of the APIs, without a query."""
 
     taken_at: Annotated[datetime, msgspec.Meta(tz=True)]
     """The API server's time when the reading of the Nodes began."""
@@ -69,7 +69,7 @@ class Captured(msgspec.Struct, omit_defaults=True):
     objects: dict[str, msgspec.Raw] = {}
     """Path → an object that its list lacks."""
     gaps: dict[str, MissingPart] = {}
-    """Path → why it could not be read whole."""
+    """Path → why the reading of it is incomplete."""
 
 
 class Cluster(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""The command line: which command, which exit code. The only package that writes to stdout.
+"""Command line: dispatches to the command and returns its exit code. The only package that writes to stdout.
 
 Commands are imported when they are called, so that ``--help`` loads no client library and production no simulator.
 """

@@ -1,4 +1,4 @@
-"""``reconcile approve HASH``: a person lets one hold pass once."""
+"""``reconcile approve HASH``: approves one hold, once."""
 
 import getpass
 import os
@@ -51,7 +51,7 @@ def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]
 
 
 def _approver() -> str:
-    """Who approves, for the record. A container may know no user name."""
+    """The person who approves, for the record. A container may know no user name."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

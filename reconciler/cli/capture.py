@@ -1,4 +1,4 @@
-"""``reconcile capture [--to FILE]``: cluster and project as a world file, masked. It only looks."""
+"""``reconcile capture [--to FILE]``: writes cluster and project to a world file, masked. Reads only."""
 
 import os
 import sys
@@ -13,9 +13,8 @@ from actuators.http.kubernetes import KubernetesReader
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.run import internal_error
-from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import fail, say
+from reconciler.cli.streams import begin, fail, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command

@@ -1,13 +1,12 @@
-"""``reconcile explain node NAME`` and ``service NAMESPACE/NAME``: every decision about one object, and what stands
-behind it. It only looks."""
+"""``reconcile explain node NAME`` and ``service NAMESPACE/NAME``: every decision about one object, and its reason.
+Reads only."""
 
 from collections.abc import Mapping
 
 from actuators.http.kubeconfig import ConnectionProblem
 from reconciler.cli.run import internal_error
-from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import fail, publish
+from reconciler.cli.streams import begin, fail, publish
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command, Output
@@ -18,7 +17,7 @@ from reconciler.runtime import build_runtime
 
 
 def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Write what there is to say of the ``node`` or ``service`` with this name; the exit code."""
+    """Write the explanation of the ``node`` or ``service`` with this name; the exit code."""
     key = key_of(kind, name)
     try:
         config = load_config(Command.EXPLAIN, flags, environ)

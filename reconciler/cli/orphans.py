@@ -21,13 +21,12 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.section import Present
 from reconciler.cli.run import internal_error
-from reconciler.cli.starting import begin
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import fail, publish, say
+from reconciler.cli.streams import begin, fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import Command, Output
-from reconciler.observe.currency import observe_currency
+from reconciler.observe.catalogue import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world, with_memory
@@ -64,7 +63,7 @@ def _is_id(word: str) -> bool:
 
 
 def _report(ids: frozenset[int], config: Config) -> OrphanReport:
-    """What there is, and what became of it; or the errors that keep it from being told."""
+    """The orphans, and what was done about them; or the errors that prevent that."""
     with stop_on_signals() as stop:
         try:
             cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
@@ -106,7 +105,7 @@ def _listed_and_deleted(
 
 
 def _observe(readers: Readers, settings: Settings) -> Snapshot:
-    """The world, with the load balancers even where no Service wants any. Raises an ApiError."""
+    """Observe everything, and load balancers even where no Service wants any. Raises an ApiError."""
     snapshot = observe_world(readers, settings).snapshot
     if snapshot.load_balancers is not None:
         return snapshot
@@ -114,7 +113,7 @@ def _observe(readers: Readers, settings: Settings) -> Snapshot:
 
 
 def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) -> Iterator[str]:
-    """Why what is listed is not all of it, or not what was asked for."""
+    """The reason why what is listed is not all of it, or not what was asked for."""
     unknown = why_no_orphans(snapshot)
     balancers = snapshot.load_balancers
     if unknown is not None:
@@ -135,8 +134,8 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
 def _delete(
     chosen: Sequence[Orphan], writers: Writers, stop: threading.Event, *, only_named: bool
 ) -> Mapping[int, Outcome]:
-    """Id → how the deletion ended, one after another. What is kept, or goes by itself, is left out
-    unless it was asked for by its id."""
+    """Id → how the deletion ended, one after another. An orphan that is kept, or that a pass deletes, is left out
+    unless it was named by its id."""
     going = [orphan for orphan in chosen if orphan.kept is None and (only_named or orphan.delete_at is None)]
     if is_terminal(sys.stderr):
         for orphan in going:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from actuators.budgeted import within_budget
+from actuators.apply import within_budget
 from actuators.http.call_budget import SharedAllowance
 from actuators.http.kubeconfig import ConnectionProblem
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
@@ -78,8 +78,8 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
 
 @contextmanager
 def _held(writers: Connections, stop: Stop, code: int) -> Iterator[None]:
-    """What a run holds that writes; given back at its end, which comes soon after a stop, whatever hangs. The Lease is
-    left to run out when a request of ours is still open."""
+    """Hold what a run that writes needs, and give it back at its end, which comes soon after a stop, whatever hangs.
+    The Lease is left to run out when a request of ours is still open."""
     with ended_at_the_latest(stop, lambda: writers.leader.close(release=False), code=code):
         try:
             yield
@@ -148,7 +148,7 @@ def _guarded(run_pass: Callable[[], Report]) -> Report:
 
 
 def internal_error(error: Exception) -> str:
-    """What a person is told of a bug of ours; the details are logged for debugging."""
+    """The message for a person about a bug; the details are logged for debugging."""
     _log.debug("internal error", exc_info=True)
     where = "set HCLOUD_DEBUG=true for details, and please report it"
     return f"internal error, {type(error).__name__}: {logs.masked(str(error))}; {where}"

@@ -44,7 +44,7 @@ def sandbox(given: Mapping[str, str], environ: Mapping[str, str]) -> int:
 
 
 def _contradictions(flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
-    """What no single flag shows, and what the table leaves open."""
+    """Errors in combinations of flags, and in values that the table does not check."""
     lines = []
     if _parts(flags) - _PARTS:
         lines.append(f"--without is {flags['--without']!r}: expect a list of {', '.join(sorted(_PARTS))}")
@@ -106,7 +106,7 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
 def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:
     """Variables that keep clients from asking a proxy for addresses of this machine; what is exempt stays so.
 
-    Of the two spellings each client has its own favourite, so one that is set in lower case is set in both.
+    Of the two spellings each client has its own favorite, so one that is set in lower case is set in both.
     """
     names = ["no_proxy", "NO_PROXY"] if environ.get("no_proxy") else ["NO_PROXY"]
     given = [part.strip() for name in names for part in environ.get(name, "").split(",")]

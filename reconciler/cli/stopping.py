@@ -1,7 +1,7 @@
 """Signals: the first asks for a stop between changes, the second ends the process at once.
 
-What hangs must not keep a process that was asked to go: Kubernetes waits 30 s before it kills, and nobody else leads
-meanwhile.
+A hanging call must not keep a process that was asked to stop: Kubernetes waits 30 s before it kills it, and no other
+process leads meanwhile.
 """
 
 import logging

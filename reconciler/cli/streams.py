@@ -1,16 +1,27 @@
-"""stdout and stderr as they may be: closed, full, a pipe that nobody reads, of an encoding that knows no umlaut."""
+"""Preparations of commands that read or delete once: logging, and warnings about the configuration."""
 
 import os
 import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, TextIO
 
+from reconciler.config.config import Config
 from reconciler.report.escaping import visible
-from reconciler.report.terminal import Writer
+from reconciler.report.terminal import Writer, is_terminal
+from reconciler.telemetry import logs
 from reconciler.telemetry.logs import masked
 
 if TYPE_CHECKING:
     from reconciler.report.terminal import Said
+
+
+def begin(config: Config) -> None:
+    """Set up logging, for a person at a terminal in full, otherwise for warnings alone, with secrets masked in every
+    line; and print the warnings of the configuration."""
+    logs.set_up(debug=config.debug, quiet=not is_terminal(sys.stderr))
+    logs.hide(config.token, *config.passwords)
+    for warning in config.warnings:
+        say(f"warning: {warning}")
 
 
 def prepare_streams() -> None:

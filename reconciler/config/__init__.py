@@ -1,4 +1,4 @@
-"""How a run is configured: flags, variables, the command line, the token.
+"""Configuration of a run: flags, variables, the command line, the token.
 
 Read ``flags`` (the one table) first, then ``config``.
 """

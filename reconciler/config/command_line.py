@@ -1,7 +1,7 @@
-"""The flags of hcloud-cloud-controller-manager that have no meaning here: a Helm values file may carry any of them.
+"""Command line: its split into command, flags and operands, and HCCM's flags that are accepted without effect.
 
-They are those of Kubernetes' cloud-controller-manager 1.36. Each is accepted, and one line says what there is instead;
-what has a meaning is in the product's own table.
+The latter are those of Kubernetes' cloud-controller-manager 1.36, any of which a Helm values file may carry. Each is
+accepted, and one line says what there is instead; flags with a meaning are in the product's own table (``flags``).
 """
 
 import argparse

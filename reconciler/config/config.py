@@ -1,4 +1,4 @@
-"""Flags and environment → one frozen Config; all that is wrong is said at once."""
+"""Config: flags and environment as one frozen value; all errors are reported at once."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from desired.syntax.go import parse_bool
 from reconciler.config.command_line import without_effect
 from reconciler.config.flags import Command, LogFormat, Output, read_flags, unknown_variables
 from reconciler.config.variables import passwords_in, read_variables
-from reconciler.leader_election.timings import LEAST_TRIES, Timings
+from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
 _TOKEN_LENGTH = 64
 """Length of every token that Hetzner hands out."""
@@ -27,7 +27,7 @@ _ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
 
 
 class Mode(StrEnum):
-    """How long a run goes on and whether it may write."""
+    """How long a run continues and whether it may write."""
 
     DRY_RUN = "dry-run"
     ONCE = "once"
@@ -68,7 +68,7 @@ class Config:
     timings: Timings = field(default_factory=Timings)
     token: str = field(repr=False, default="")
     passwords: tuple[str, ...] = field(repr=False, default=())
-    """What else of the environment nobody should see."""
+    """Other values of the environment to be masked."""
     token_file: Path | None = None
     """Where the token was read from, and is read again; None when it was given itself."""
     endpoint: str = field(repr=False, default="")
@@ -83,11 +83,12 @@ class Config:
     capture_to: str = "-"
     """Where ``reconcile capture`` writes; ``-`` is stdout."""
     warnings: tuple[str, ...] = ()
-    """What is accepted but worth a line on stderr."""
+    """Warnings about what is accepted."""
 
     @property
     def takes_lease(self) -> bool:
-        """Whether this run waits for the Lease before it writes. Who only observes writes nothing, and needs none."""
+        """Whether this run waits for the Lease before it writes. A run with the policy ``observe`` writes nothing, and
+        needs none."""
         return self.leader_elect and self.settings.policy is not Policy.OBSERVE
 
     @property
@@ -144,7 +145,7 @@ def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) 
 
 
 def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
-    """What does not go with ``--from``: a file can only be looked at, and stands for the cluster."""
+    """Errors for what cannot be combined with ``--from``: a file can only be read, and stands for the cluster."""
     if not flags["--from"]:
         return []
     lines = []
@@ -205,7 +206,7 @@ def _config(
 
 
 def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_token: bool) -> list[str]:
-    """What no single variable shows (operations 2, cross rules)."""
+    """Errors in combinations of variables, by HCCM's rules."""
     lines = []
     token = variables["HCLOUD_TOKEN"]
     if needs_token and not token and ("HCLOUD_TOKEN" in environ or not environ.get("HCLOUD_TOKEN_FILE")):
@@ -232,8 +233,8 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
 
 
 def _check_routes(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
-    """Pod routes that nobody could make, as private networks have IPv4 alone. HCCM starts all the same, and leaves the
-    Nodes unschedulable (nodes-and-routes W-8)."""
+    """Errors for pod routes that are impossible, as private networks have IPv4 alone. HCCM starts all the same, and
+    leaves the Nodes unschedulable."""
     given = flags["--cluster-cidr"]
     are_wanted = variables[_ROUTES] and flags["--configure-cloud-routes"] and Controller.ROUTE in flags["--controllers"]
     if not are_wanted or not given or _ipv4_of(given) is not None:
@@ -243,7 +244,8 @@ def _check_routes(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> lis
 
 
 def _check_timings(flags: Mapping[str, Any]) -> list[str]:
-    """Durations of a Lease that nobody could keep, or that two could hold at once; HCCM refuses them as well."""
+    """Errors for durations of a Lease that could not be kept, or that would let two processes hold it; HCCM refuses
+    them as well."""
     if not flags["--leader-elect"]:
         return []
     timings = _timings(flags)

@@ -1,7 +1,7 @@
-"""Every flag of the command line, in one table; each has an environment variable ``RECONCILER_<FLAG>``, but for what
-is to be asked for each time.
+"""Flags of the command line, in one table. Each has an environment variable ``RECONCILER_<FLAG>``, except for those
+that have to be typed each time.
 
-The table is what ``--help`` prints, what the loader reads and what unknown names are compared with.
+``--help`` prints the table, ``read_flags`` reads the values, and unknown names are compared with it.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,11 +33,11 @@ from reconciler.config.grammar import (
 )
 
 PREFIX = "RECONCILER_"
-"""Of the environment variable of every flag."""
+"""Prefix of the environment variable of every flag."""
 
 
 class Output(StrEnum):
-    """``--output``: AUTO is text, coloured on a terminal."""
+    """``--output``: AUTO is text, colored on a terminal."""
 
     AUTO = "auto"
     TEXT = "text"
@@ -52,7 +52,7 @@ class LogFormat(StrEnum):
 
 
 class Command(StrEnum):
-    """What to do; RUN is the command without a name."""
+    """The command to run; RUN is the command without a name."""
 
     RUN = "run"
     DEMO = "demo"
@@ -75,9 +75,10 @@ class Flag:
     metavar: str = ""
     """What stands for the value in ``--help``; "" for a switch, which may also be written ``--flag=false``."""
     commands: frozenset[Command] = frozenset({Command.RUN, Command.VALIDATE})
-    """What it has a meaning for; what a run takes can be validated."""
+    """The commands for which it has a meaning; what a run takes can be validated."""
     is_typed: bool = False
-    """Whether it counts on the command line only: what cannot be undone is no setting that lies in a shell."""
+    """Whether it is accepted on the command line only: what cannot be undone is no setting to be left in an
+    environment."""
 
     @property
     def variable(self) -> str:
@@ -102,9 +103,9 @@ def _lock_type(text: str) -> str:
 
 _SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX})
 _PLANS = frozenset({Command.RUN, Command.EXPLAIN, Command.VALIDATE})
-"""What a command that computes a plan has to know."""
+"""Commands that compute a plan."""
 _JUDGES = _PLANS | {Command.ORPHANS}
-"""What a command has to know that tells whether the token sees the cluster's own project."""
+"""Commands that check whether the token sees the cluster's own project."""
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
 
@@ -262,8 +263,8 @@ def read_flags(
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """A line for each ``RECONCILER_*`` name that is none of ours, with the nearest one that is, or with the flag that
-    is to be given instead."""
+    """A line for each ``RECONCILER_*`` name that is unknown, with the nearest known one, or with the flag that is to be
+    given instead."""
     known = [row.variable.removeprefix(PREFIX) for row in FLAGS.values() if not row.is_typed]
     typed = {row.variable: row.name for row in FLAGS.values() if row.is_typed}
     lines = []

@@ -1,7 +1,7 @@
-"""How values of flags and variables are written, as hcloud-cloud-controller-manager reads them.
+"""Grammars of values of flags and variables, as hcloud-cloud-controller-manager reads them.
 
-Each ``parse_*`` returns the value or raises ValueError with what was expected; the caller adds the name. What
-annotations have as well is in ``desired.syntax.go``.
+Each ``parse_*`` returns the value or raises ValueError with what was expected; the caller adds the name. Grammars that
+annotations share are in ``desired.syntax.go``.
 """
 
 import re
@@ -33,7 +33,7 @@ CONTROLLERS = {
     "node-route-controller": Controller.ROUTE,
     "route": Controller.ROUTE,
 }
-"""HCCM's names and aliases for ``--controllers`` → the controller (nodes-and-routes 1.1)."""
+"""HCCM's names and aliases for ``--controllers`` → the controller."""
 
 
 def parse_positive_duration(text: str) -> float:
@@ -58,7 +58,7 @@ def parse_positive_wait(text: str) -> timedelta:
 
 
 def parse_undo(text: str) -> timedelta:
-    """How long a load balancer outlives its Service: what the annotation may say as well."""
+    """The undo window of a load balancer: the same values as the annotation's."""
     wait = parse_wait(text)
     if wait > timedelta(seconds=LONGEST_UNDO_S):
         raise ValueError(f"expect a duration of {LONGEST_UNDO_S // 3600}h at most")

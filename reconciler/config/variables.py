@@ -1,4 +1,4 @@
-"""Every environment variable that HCCM reads, in one table: name, grammar, default, meaning (operations 2).
+"""Table of the environment variables that HCCM reads: name, grammar, default, meaning.
 
 A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
 """
@@ -159,7 +159,7 @@ def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str
 def near_misses(environ: Mapping[str, str]) -> list[str]:
     """A line for each ``HCLOUD_*`` or ``ROBOT_*`` name that looks like a misspelt one of ours.
 
-    Other names are none of our business: other software of Hetzner's, and service links, use the same prefix.
+    Other names are ignored: other software of Hetzner's, and service links, use the same prefix.
     """
     known = [*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)]
     lines = []
@@ -197,13 +197,13 @@ def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str
 
 
 _WITH_ADDRESSES = ("HCLOUD_ENDPOINT", "_PROXY")
-"""How the names of variables end that hold addresses, in upper case."""
+"""Ends of the names of variables that hold addresses, in upper case."""
 _WITH_PASSWORDS = ("ROBOT_PASSWORD",)
 
 
 def passwords_in(environ: Mapping[str, str]) -> Iterator[str]:
-    """What the environment says that nobody should see besides the token: passwords, also those in addresses, however
-    these are written."""
+    """The values of the environment to be masked besides the token: passwords, also those in addresses, however these
+    are written."""
     for name, text in environ.items():
         if name in _WITH_PASSWORDS:
             yield text

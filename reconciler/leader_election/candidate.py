@@ -1,4 +1,7 @@
-"""What was seen of a Lease, and what follows from it for who would like to have it. Pure: times are given."""
+"""Candidate for the Lease: what was seen of it, the steps to take, renew and release it, and the wait of a single run.
+
+Times are seconds of an injected clock that nobody sets. No function here sleeps.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,8 +11,7 @@ from typing import Protocol
 
 from actuators.http.errors import Conflict, Denied, Invalid, NotFound
 from actuators.lease import NOBODY, Lease, LeaseClaim, micro_time
-from reconciler.leader_election.leadership import LeadershipStatus, Outcome
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import LeadershipStatus, Outcome, Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class ObservedLease:
     since: float
 
     def is_of_another(self, identity: str) -> bool:
-        """Whether somebody else holds the Lease, or did not give it back."""
+        """Whether another process holds the Lease, or did not give it back."""
         return self.claim.holder not in (NOBODY, identity)
 
     def duration_s(self, default_s: float) -> float:
@@ -33,10 +35,10 @@ class ObservedLease:
 
 
 def seen(before: ObservedLease | None, claim: LeaseClaim | None, now: float) -> ObservedLease | None:
-    """The sighting after another look, which is the one before as long as nothing was renewed. ``claim`` is None when
-    there is no Lease, and so is the answer when there never was one.
+    """The ObservedLease after another read, which is the one before as long as nothing was renewed. ``claim`` is None
+    when there is no Lease, and so is the result when there never was one.
 
-    A Lease that has vanished was not given back: whoever held it does not know yet, and goes on for a while.
+    A Lease that has vanished was not given back: its holder does not know yet, and continues for a while.
     """
     if claim is None or (before is not None and before.claim == claim):
         return before
@@ -63,7 +65,7 @@ class LeaseApi(Protocol):
 
 
 class Lost(Exception):
-    """Somebody else holds the Lease, or it is no longer there."""
+    """Another process holds the Lease, or it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,11 @@ class HeldLease:
     renewed_at: float
     """When the last renewal that succeeded was begun, on the own clock."""
     lease: Lease | None
-    """As the API server has it; None after a renewal of which nobody knows whether it was carried out."""
+    """As the API server has it; None after a renewal of which it is not known whether it was carried out."""
 
 
 def utc_now() -> datetime:
-    """The time of day, to be written into the Lease for people. Nothing is decided by it."""
+    """The time of day, to be written into the Lease for people. Nothing depends on it."""
     return datetime.now(UTC)
 
 
@@ -120,9 +122,9 @@ class LeaseCandidate:
         return self.sighting.free_at(self.identity, self._timings.lease_duration_s)
 
     def take(self) -> bool:
-        """Look at the Lease and take it when it is free; whether that was done.
+        """Read the Lease and take it when it is free; returns whether it was taken.
 
-        Raises an ApiError: Conflict when another one was quicker.
+        Raises an ApiError: Conflict when another process was quicker.
         """
         lease = self._look()
         if self._clock() < self.free_at:
@@ -132,7 +134,7 @@ class LeaseCandidate:
 
     def renew(self) -> None:
         """Renew the Lease, which this process has to hold. Raises Lost when it does no longer, and an ApiError when
-        nobody knows."""
+        that is not known."""
         tenure = self._held()
         claim = replace(tenure.claim, renewed=micro_time(self._wall_clock()))
         self.tenure = replace(tenure, lease=None)  # until the answer is there
@@ -147,7 +149,7 @@ class LeaseCandidate:
         self.tenure = self._write(self._ours(), replace(claim, renewed=micro_time(self._wall_clock())))
 
     def release(self) -> None:
-        """Give the Lease back, so that another one need not wait for its end. Raises Lost and ApiErrors."""
+        """Give the Lease back, so that another process need not wait for its end. Raises Lost and ApiErrors."""
         tenure = self._held()
         self.tenure = None
         now = micro_time(self._wall_clock())
@@ -155,7 +157,7 @@ class LeaseCandidate:
         self._leases.update(tenure.lease or self._ours(), claim)
 
     def give_up(self) -> None:
-        """No longer hold the Lease, though it may still say so."""
+        """Stop holding the Lease, though it may still name this process."""
         self.tenure = None
 
     def _held(self) -> HeldLease:
@@ -191,14 +193,14 @@ class LeaseCandidate:
 
 
 BEYOND_S = 5.0
-"""It waits for this much longer than the Lease lasts."""
+"""How much longer than the Lease's duration it waits."""
 _HOPELESS = (Denied, Invalid, NotFound)
-"""What does not pass by waiting: no right to the Lease, a name that is none, a namespace that is not there."""
+"""Errors that do not pass by waiting: no right to the Lease, an invalid name, a missing namespace."""
 
 
 @dataclass(slots=True)
 class SingleRun:
-    """One wait of a process that runs once, with what it saw first of somebody else's Lease."""
+    """The wait of a process that runs once, with what it saw first of another's Lease."""
 
     lease: str
     """Its name, for messages."""
@@ -208,7 +210,7 @@ class SingleRun:
     first: ObservedLease | None = None
 
     def verdict(self, sighting: ObservedLease | None, error: Exception | None, waited_s: float) -> Outcome | None:
-        """What a try comes to that did not get the Lease; None: to another one.
+        """The outcome of a try that did not get the Lease; None: try again.
 
         NOT_LEADER when another process was seen to renew the Lease, or to take it; FAILED when no waiting helps, or
         none did for as long as the Lease lasts and 5 s more.

@@ -1,4 +1,4 @@
-"""The clock that the Lease is counted on."""
+"""Clock on which the Lease is counted."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Waits for the lead, keeps it in a thread of its own, and answers whether it is still held."""
+"""Elector: waits for the lead, keeps it in a thread of its own, and answers whether it is still held."""
 
 import logging
 import math
@@ -13,13 +13,12 @@ from typing import Protocol
 from actuators.http.errors import NotLeader
 from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun, utc_now
 from reconciler.leader_election.clock import clock as boot_clock
-from reconciler.leader_election.leadership import LeadershipStatus, Look, Outcome
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import LeadershipStatus, Look, Outcome, Timings
 
 _log = logging.getLogger("hcloud-reconciler.leadership")
 
 LOOK_SHARE = 0.75
-"""Of the retry period, from one look at another's Lease to the next: one that is given back is had within a period."""
+"""Share of the retry period between two reads of another's Lease: one that is given back is taken within a period."""
 RELEASE_S = 2.0
 """How long the end waits for the Lease to be given back; what takes longer is left to run out."""
 
@@ -42,7 +41,7 @@ def thread(target: Callable[[], None]) -> Beside:
 
 
 def new_identity() -> str:
-    """Who this process is, for the Lease: the host's name and a random part, as HCCM has it (operations 10)."""
+    """The identity of this process for the Lease: the host's name and a random part, as HCCM has it."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -95,14 +94,13 @@ class Elector:
         self._listeners.append(call)
 
     def wait(self, stop: threading.Event) -> bool:
-        """Stand by until this process leads, whatever the API does meanwhile. False: ``stop`` was set first."""
+        """Stand by until this process leads, whatever the API does. Returns False if ``stop`` was set first."""
         return self._campaign(stop, lambda _error: None).standing is LeadershipStatus.LEADING
 
     def wait_until_leader(self, stop: threading.Event) -> Outcome:
         """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
         as another process was seen to renew it meanwhile, or to take it; FAILED when no waiting helps, or none helped
-        for 5 s longer than the Lease lasts (design section 7).
-        """
+        for 5 s longer than the Lease lasts."""
         run = SingleRun(self._contender.name, self.identity, self._timings.lease_duration_s)
         began = self._clock()
 
@@ -205,7 +203,7 @@ class Elector:
         return f"leading: the Lease {self._contender.name} is held as {self.identity}"
 
     def _say(self, level: int, text: str) -> None:
-        """Log what differs from what was said last: trouble that goes on is told once."""
+        """Log what differs from what was logged last: continuing trouble is reported once."""
         if text != self._said:
             _log.log(level, "%s", text)
         self._said = text

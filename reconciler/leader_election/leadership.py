@@ -1,14 +1,50 @@
-"""What the rest of the shell sees of leadership, whether a Lease decides on it or nothing does."""
+"""Timings of the Lease: how long it lasts, and how often its holder renews it."""
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+_CALL_SHARE = 0.75
+"""Of the retry period, for one request: a call that hangs must not cost the next try as well."""
+JITTER = 0.1
+"""Share by which the retry period is shortened at random, so that several processes do not ask in step."""
+
+LEAST_TRIES = 1.2
+"""So many retry periods the renew deadline has to be longer than, as client-go has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """HCCM's three durations, with its defaults."""
+
+    lease_duration_s: float = 15.0
+    """How long others leave a Lease alone after its last renewal that they saw."""
+    renew_deadline_s: float = 10.0
+    """How long its holder leads after the start of its last renewal that succeeded. What is left of the duration is for
+    writes that are under way by then."""
+    retry_period_s: float = 2.0
+    """From the start of one try to that of the next one."""
+
+    @property
+    def call_timeout_s(self) -> float:
+        """How long one request for the Lease may take."""
+        return self.retry_period_s * _CALL_SHARE
+
+    @property
+    def written_duration_s(self) -> int:
+        """The duration as the Lease says it, in whole seconds, and never shorter than it is."""
+        return math.ceil(self.lease_duration_s)
+
+    def period_s(self, drawn: float) -> float:
+        """From this try to the next one. ``drawn`` is between 0 and 1."""
+        return self.retry_period_s * (1 - JITTER * drawn)
+
 
 class LeadershipStatus(StrEnum):
-    """How waiting for the lead came out."""
+    """The outcome of waiting for the lead."""
 
     LEADING = "leading"
     NOT_LEADER = "not_leader"
@@ -21,7 +57,7 @@ class LeadershipStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How waiting for the lead came out, with one sentence for people where it did not succeed."""
+    """The outcome of waiting for the lead, with one sentence for people where it did not succeed."""
 
     standing: LeadershipStatus
     why: str = ""
@@ -29,10 +65,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a try to lead has shown of the Lease."""
+    """What the last try to lead has shown of the Lease."""
 
     is_of_another: bool = False
-    """Whether it was read, and is somebody else's."""
+    """Whether it was read, and another process holds it."""
     trouble: str = ""
     """Why it could not be had, in one sentence for people; "" when nothing went wrong."""
 
@@ -42,7 +78,7 @@ class Leadership(Protocol):
 
     @property
     def last_look(self) -> Look:
-        """What the last try to lead has shown. Not being able to look is no sign of another leader."""
+        """The result of the last try to lead. A failed read is no sign of another leader."""
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads, however long it takes. False: ``stop`` was set first."""
@@ -60,20 +96,20 @@ class Leadership(Protocol):
         """Have this called, from some thread, each time that the lead is lost."""
 
     def close(self, *, release: bool = True) -> None:
-        """The end: nothing may be written any more. ``release`` gives the Lease back, so that another process need not
-        wait for its end; it is for who knows that no write is under way. Takes 2 s at most."""
+        """End: nothing may be written any more. ``release`` gives the Lease back, so that another process need not wait
+        for its end; only for callers that know that no write is under way. Takes 2 s at most."""
 
 
 class NoElection:
-    """Always leads. Implements ``Leadership``."""
+    """Leadership without an election: this process always leads. Implements ``Leadership``."""
 
     @property
     def last_look(self) -> Look:
-        """There is no Lease, and so nobody else's."""
+        """An empty result: there is no Lease."""
         return Look()
 
     def wait(self, stop: threading.Event) -> bool:
-        """Whether the run goes on."""
+        """Whether the run continues."""
         return not stop.is_set()
 
     def wait_until_leader(self, stop: threading.Event) -> Outcome:
@@ -88,7 +124,7 @@ class NoElection:
         """Let every write pass."""
 
     def when_lost(self, call: Callable[[], object]) -> None:
-        """It never is."""
+        """Ignored: the lead is never lost."""
 
     def close(self, *, release: bool = True) -> None:
-        """There is nothing to give back."""
+        """Nothing to give back."""

@@ -1,1 +1,2 @@
-"""API payloads → the core's snapshot. Decoding structs are private to each module and become core types at once."""
+"""Observation: API payloads to values of the snapshot. Decoding structs are private to each module and are converted at
+once."""

@@ -1,4 +1,4 @@
-"""Types of load balancers: as each load balancer says its own, and all of them, read at most once an hour."""
+"""Catalog of load balancer types: as each load balancer says its own, and all of them, read at most once an hour."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from desired.model.load_balancer import NO_LIMIT, BalancerType
@@ -16,7 +17,7 @@ from reconciler.observe.hetzner_pages import PagesOf
 
 _PRICE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,20})?", re.ASCII)
 MAX_AGE = timedelta(hours=1)
-"""How long the catalogue is believed, in the time of snapshots."""
+"""How long the catalog is used, in the time of snapshots."""
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time that can be compared with a snapshot's."""
@@ -36,7 +37,7 @@ class _Deprecation(msgspec.Struct, gc=False):
 
 
 class TypeShape(msgspec.Struct, gc=False):
-    """A type, in the catalogue or in a load balancer. Prices are for people: without any it is the same type."""
+    """A type, in the catalog or in a load balancer. Prices are for people: without any it is the same type."""
 
     id: int
     name: str
@@ -50,7 +51,7 @@ class TypeShape(msgspec.Struct, gc=False):
 
 
 def type_of(found: TypeShape) -> BalancerType:
-    """The type as the core knows it."""
+    """The type as a value of the snapshot."""
     return BalancerType(
         name=found.name,
         max_services=_limit(found.max_services),
@@ -66,13 +67,13 @@ def type_of(found: TypeShape) -> BalancerType:
 
 
 def _limit(said: float) -> int:
-    """How much of something a type takes; NO_LIMIT for a number that cannot be: none at all, less than that, a part of
-    one, or more than anybody sells."""
+    """A limit of a type; NO_LIMIT for an impossible number: none at all, less than that, a fraction, or more than
+    anybody sells."""
     return int(said) if 1 <= said < NO_LIMIT and said.is_integer() else NO_LIMIT
 
 
 def _price(amount: _Amount | None) -> str | None:
-    """What a month costs; None for what nobody may ask for, as less than nothing."""
+    """A monthly price; None for an impossible one, as less than nothing."""
     gross = amount.gross if amount else None
     return gross if gross is not None and _PRICE.fullmatch(gross) else None
 
@@ -101,7 +102,7 @@ class Catalogue:
         """All types by name, one request unless they were read less than an hour before ``now``, a snapshot's time.
 
         Unknown, with the error if there was one, when they could not be read, or one of ``names`` could not. A name
-        that is in no catalogue is no reason to ask again (LB-2).
+        that is not in the catalog is no reason to ask again.
         """
         section = self._section
         if section is None or self._read_at is None or abs(now - self._read_at) >= MAX_AGE:
@@ -115,3 +116,19 @@ class Catalogue:
             if missing and section.unreadable_names.get(key) in {None, *missing}:
                 return Unknown(why), None
         return types, None
+
+
+class _Pricing(msgspec.Struct):
+    currency: str
+
+
+class _PricingAnswer(msgspec.Struct):
+    pricing: _Pricing
+
+
+def observe_currency(reader: HetznerReader) -> str | None:
+    """Its code, ``EUR``; None when the API does not say, whatever why: an amount without it is better than none."""
+    try:
+        return decoder(_PricingAnswer).decode(reader.get("/pricing")).pricing.currency or None
+    except (ApiError, ValueError):
+        return None

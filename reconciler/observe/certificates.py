@@ -1,4 +1,4 @@
-"""Certificates of the project, as values of the core."""
+"""Certificates of the project, read into values of the snapshot."""
 
 import msgspec
 
@@ -34,7 +34,7 @@ class _Certificate(msgspec.Struct, gc=False):
 
 
 def observe_certificates(reader: HetznerReader) -> tuple[Section[int, Certificate], ApiError | None]:
-    """All certificates of the project, and the error that kept it from being all."""
+    """All certificates of the project, and the error that made the list incomplete."""
     return CERTIFICATES.observe(reader)
 
 

@@ -1,6 +1,6 @@
-"""What runs beside us, in the Lease's namespace: Deployments and DaemonSets, as values of the core.
+"""Other workloads in the Lease's namespace: Deployments and DaemonSets, among which another cloud controller may be.
 
-Only whether another cloud controller is among them hangs on it, so that no failure to look is an error.
+Nothing else depends on them, so that no failure to read them is an error.
 """
 
 from functools import cache

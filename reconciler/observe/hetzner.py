@@ -1,4 +1,5 @@
-"""The servers of the Hetzner Cloud API, as values of the core. Fields that it may drop one day are optional here."""
+"""Servers of the Hetzner Cloud API, read into values of the snapshot. Fields that it may drop one day are optional
+here."""
 
 from ipaddress import IPv4Address, IPv6Network
 from typing import TypeVar
@@ -53,7 +54,7 @@ _SERVER_ANSWER = decoder(_ServerAnswer)
 
 
 def observe_servers(reader: HetznerReader) -> tuple[Section[int, Server], ApiError | None]:
-    """All servers of the project, and the error that kept it from being all."""
+    """All servers of the project, and the error that made the list incomplete."""
     return _PAGES.observe(reader)
 
 

@@ -49,7 +49,7 @@ class PagesOf(Generic[S, V]):
         self._one = decoder(shape)
 
     def observe(self, reader: HetznerReader) -> tuple[Section[int, V], ApiError | None]:
-        """All objects of the project, and the error that kept it from being all."""
+        """All objects of the project, and the error that made the list incomplete."""
         return read_list(reader, self._path, self.decode)
 
     def decode(self, page: bytes) -> Decoded[V]:

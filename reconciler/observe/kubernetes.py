@@ -1,4 +1,4 @@
-"""Single objects of the API server, as values of the core; and its clock."""
+"""Single objects of the API server, read into values of the snapshot; and its clock."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -40,7 +40,7 @@ def observe_approvals(reader: KubernetesReader, namespace: str) -> tuple[Approva
 
 
 def observe_remembered(reader: KubernetesReader, namespace: str, cluster_uid: str) -> Remembered | None:
-    """What the cluster with this identity remembers of its project; None when there is no ConfigMap. Raises an
+    """Read what the cluster with this identity remembers of its project; None when there is no ConfigMap. Raises an
     ApiError."""
     data = _config_map(reader, namespace)
     return None if data is None else parse_remembered(data.get(KEY), cluster_uid)
@@ -49,8 +49,8 @@ def observe_remembered(reader: KubernetesReader, namespace: str, cluster_uid: st
 def look_up_memory(
     reader: KubernetesReader, namespace: str, cluster_uid: Present[str] | Unknown
 ) -> Remembered | Unknown:
-    """What the cluster remembers of its project, for those who have nothing else to go by; Unknown when that cannot be
-    read, whatever why."""
+    """Read what the cluster remembers of its project, where nothing else identifies the project; Unknown when that
+    cannot be read, whatever why."""
     if isinstance(cluster_uid, Unknown):
         return cluster_uid
     try:

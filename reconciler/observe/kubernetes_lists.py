@@ -1,7 +1,7 @@
-"""Whole lists of the API server's objects of one kind.
+"""Complete lists of the API server's objects of one kind.
 
-One object that cannot be decoded is isolated: its key becomes Unknown, and the list stays whole. msgspec's errors are
-ValueErrors, and so is that of text that is not UTF-8.
+One object that cannot be decoded is isolated: its key becomes Unknown, and the list stays complete. msgspec's errors
+are ValueErrors, and so is that of text that is not UTF-8.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from reconciler.observe.kubernetes import server_time
 
 
 class Meta(msgspec.Struct, rename="camel", gc=False):
-    """What every object says of itself (Kubernetes meta/v1 ObjectMeta)."""
+    """Metadata that every object has (Kubernetes meta/v1 ObjectMeta)."""
 
     name: str
     uid: str
@@ -163,7 +163,7 @@ class ListOf(Generic[S, V]):
         return self._key(value), value
 
     def _checked(self, answer: ObjectList[Any]) -> Sequence[Any]:
-        """Null items are an empty list only in an answer that says it is a list of some version."""
+        """The items of a list. Null items are an empty list only in an answer that is a list of some version."""
         if not answer.kind.endswith("List") or (answer.items is None and not answer.metadata.resource_version):
             why = f"the answer is a {answer.kind}, not a list of {self._word}s"
             raise Broken(f"Kubernetes GET {self.path}: {why}")

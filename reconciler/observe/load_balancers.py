@@ -1,6 +1,7 @@
-"""What a load balancer listens on, as Hetzner says it: its services, in the vendor's word.
+"""Load balancers of the project, with listeners, targets and health, read into values of the snapshot.
 
-The three fields with a default are those that the API's document does not require of an answer.
+``LeftBehind`` decides whether they have to be listed though no Service has or wants one. Fields with a default are
+those that the API's document does not require of an answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ class ServiceShape(msgspec.Struct, gc=False):
 
 
 def listener_of(service: ServiceShape) -> Listener:
-    """The service as a listener of the core. Raises ValueError for one that lacks what its protocol needs."""
+    """The service as a Listener. Raises ValueError for one that lacks what its protocol needs."""
     return Listener(
         port=service.listen_port,
         destination_port=service.destination_port,
@@ -104,7 +105,7 @@ def _http(service: ServiceShape) -> HttpOptions | None:
 
 def _health_check(service: ServiceShape) -> HealthCheck:
     check = service.health_check
-    if check.protocol is Protocol.HTTPS:  # to the API that is http with tls (W-13)
+    if check.protocol is Protocol.HTTPS:  # to the API that is http with tls
         raise ValueError(f"the health check of port {service.listen_port} speaks https, which the API does not know")
     return HealthCheck(
         protocol=check.protocol,
@@ -131,11 +132,12 @@ def _http_check(service: ServiceShape) -> HttpCheck:
 
 class LeftBehind:
     """Whether load balancers have to be listed though no Service has or wants one: some may wait for their Service, or
-    for their end. A list once at the start of a controller, and after each time that another one led, finds them."""
+    for their deletion. A list once at the start of a controller, and after each time that another process led, finds
+    them."""
 
     def __init__(self, *, looks_first: bool = False) -> None:
-        """``looks_first``: whether nothing is known at first, so that one list is worth its call. A run that ends by
-        itself lists them where the operator has set a window, and else only for the sake of Services."""
+        """``looks_first``: whether nothing is known at first, so that one list is worth its call. A run of ``--once``
+        lists them where the operator has set an undo window, and otherwise only because of Services."""
         self._looks_first = self._may_be = looks_first
 
     @property
@@ -144,7 +146,7 @@ class LeftBehind:
         return self._may_be
 
     def saw(self, snapshot: Snapshot) -> None:
-        """Take note of a reading. What was not read, or not whole, says nothing."""
+        """Take note of a reading. What was not read, or is incomplete, says nothing."""
         balancers = snapshot.load_balancers
         if balancers is None:
             return
@@ -154,14 +156,14 @@ class LeftBehind:
             self._may_be = False
 
     def forget(self) -> None:
-        """Somebody else was in charge meanwhile, and may have let some go."""
+        """Another process was leading meanwhile, and may have released some."""
         self._may_be = self._looks_first
 
 
 class _Address(msgspec.Struct, gc=False):
     ip: str | None
     dns_ptr: str | None
-    """Null and an empty text both say that there is no pointer, which is what a wish of "" asks for (LB-1)."""
+    """Null and an empty text both say that there is no pointer, which is what a desired value of "" means."""
 
 
 class _PublicNet(msgspec.Struct, gc=False):
@@ -237,7 +239,7 @@ class _Balancer(msgspec.Struct, gc=False):
 
 
 def observe_load_balancers(reader: HetznerReader) -> tuple[Section[int, CloudBalancer], ApiError | None]:
-    """All load balancers of the project, and the error that kept it from being all."""
+    """All load balancers of the project, and the error that made the list incomplete."""
     return BALANCERS.observe(reader)
 
 

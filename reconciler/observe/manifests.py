@@ -1,4 +1,4 @@
-"""Manifests of Kubernetes as people write them: the Services of type LoadBalancer in YAML or JSON."""
+"""Manifests of Kubernetes as people write them: reads the Services of type LoadBalancer in YAML or JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from desired.annotations.options import BadAnnotation
 from reconciler.observe.services import ClaimSpec, claim_of
 
 _DEEPEST = 2
-"""How many lists may be in each other; YAML can say so much with aliases that nobody would wait for the end."""
+"""How deeply lists may be nested; with aliases YAML can say so much that reading it would not end."""
 
 
 class NotManifests(Exception):
@@ -106,7 +106,7 @@ def _unlisted(document: Any, depth: int = 0) -> Iterator[tuple[int | None, Any]]
 
 
 def _service(manifest: Any, document: int, item: int | None) -> FoundService | None:
-    """The Service; None when it is none, or needs no load balancer of ours (SVC-1)."""
+    """The Service; None when it is none, or needs no load balancer of ours."""
     if not isinstance(manifest, Mapping) or manifest.get("kind") != "Service":
         return None
     spec = manifest.get("spec")

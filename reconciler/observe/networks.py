@@ -1,4 +1,7 @@
-"""Who has which address of a private network: the one place that also shows what is just attached or detached."""
+"""Private network of the cluster with its subnets, routes and members, read into values of the snapshot.
+
+The list of members is the only one that also shows what is just being attached or detached.
+"""
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, ip_network
@@ -37,11 +40,11 @@ _MEMBER = decoder(_Member)
 
 
 def observe_members(reader: HetznerReader, network_id: int) -> tuple[Section[int, Member], ApiError | None]:
-    """All members of the network by their main address as a number, and the error that kept it from being all; never
+    """All members of the network by their main address as a number, and the error that made the list incomplete; never
     raises an ApiError.
 
-    In whatever state: one that is just being attached or detached has its addresses (hetzner-api 6). Ids are no keys
-    here, as a server and a load balancer may have the same one.
+    In whatever state: one that is just being attached or detached has its addresses. Ids are no keys here, as a server
+    and a load balancer may have the same one.
     """
     return read_list(reader, f"/networks/{network_id}/members", decode_members)
 
@@ -76,7 +79,8 @@ def _address(raw: msgspec.Raw) -> IPv4Address | None:
 
 
 def _member(found: _Member) -> Member:
-    """Raises ValueError for what a later version of the API attaches to networks, and for an address that is none."""
+    """One member. Raises ValueError for a kind that a later version of the API attaches to networks, and for a
+    malformed address."""
     return Member(MemberKind(found.type), found.id, IPv4Address(found.ip), tuple(map(IPv4Address, found.alias_ips)))
 
 
@@ -94,7 +98,7 @@ class _Network(msgspec.Struct):
     name: str
     ip_range: str | None = None
     subnets: list[_Subnet] | None = None
-    """Only what load balancers ask for hangs on these two: without them the network is the network."""
+    """Only what load balancers ask for depends on these two: without them the network can be used all the same."""
     servers: object = None
     """Ids: evidence for what the list of servers lacks, and for nothing else."""
     routes: object = None
@@ -119,7 +123,7 @@ class _NetworkList(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class FoundNetwork:
-    """What one reading of the network came to."""
+    """The result of one reading of the network."""
 
     network: Present[Network | None] | Absent | Unknown
     """Present with None when nothing is wanted, Absent when the project has no such network."""
@@ -214,8 +218,8 @@ def _routes(listed: object) -> Section[str, Route]:
 
 
 def _route(found: _Route) -> Route:
-    """Bits of hosts in a destination mean nothing to routing, and two spellings of a range must not look like two
-    routes. Raises ValueError for what is no route of IPv4."""
+    """One route. Host bits in a destination mean nothing to routing, and two spellings of a range must not look like
+    two routes. Raises ValueError for what is no route of IPv4."""
     return Route(IPv4Network(found.destination, strict=False), IPv4Address(found.gateway))
 
 

@@ -1,4 +1,4 @@
-"""Nodes as the API server says them, as values of the core. Only fields that some rule looks at are decoded."""
+"""Nodes of the cluster, read into values of the snapshot. Only fields that some rule looks at are decoded."""
 
 from datetime import datetime
 from sys import intern
@@ -52,7 +52,7 @@ class _Node(msgspec.Struct, gc=False):
 
 
 def observe_nodes(reader: KubernetesReader) -> tuple[Section[str, Node], datetime]:
-    """All Nodes, and the API server's time when the reading began. Raises an ApiError when the list cannot be had."""
+    """All Nodes, and the API server's time when the reading began. Raises an ApiError when the list cannot be read."""
     return NODES.observe(reader)
 
 

@@ -1,4 +1,5 @@
-"""The second look: asks by its id for what a list lacks and a removal hangs on, a few at a time (design section 2)."""
+"""Confirmation of absent servers: a GET by id for each one that the list lacks and a removal depends on, a few at a
+time."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,8 @@ from desired.section import Absent, Unknown
 from reconciler.observe.hetzner import observe_server
 
 MOST_AT_ONCE = 10
-"""Questions a round at most, whatever the number of servers that are missing: a pass with three rounds removes what
-hangs on thirty, and the loop goes on after five seconds."""
+"""Requests in a round at most, whatever the number of missing servers: a pass with three rounds removes what depends on
+thirty, and the loop continues after five seconds."""
 _FIRST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=1)
 _LONGEST_DOUBT = timedelta(minutes=10)
@@ -33,13 +34,13 @@ class _Asked:
     """From one question to the next."""
 
     def is_settled(self, now: datetime) -> bool:
-        """Whether it is too early to ask again. Where the API server's clock was put back, it is not."""
+        """Whether it is too early to ask again. Not if the API server's clock was put back."""
         return self.asked_at <= now < self.asked_at + self.pause
 
 
 class Confirmer:
-    """Asks, and remembers what was said as long as somebody wants to know: an answer that does not change costs one
-    request, then one after 30 s, after a minute, and so on up to an hour (nodes-and-routes W-26)."""
+    """Asks for servers, and remembers the answers as long as they are needed: an answer that does not change costs one
+    request, then one after 30 s, after a minute, and so on up to an hour."""
 
     def __init__(self, reader: HetznerReader) -> None:
         self._reader = reader
@@ -47,14 +48,14 @@ class Confirmer:
         self._in_own_project = False
 
     def forget(self) -> None:
-        """What was said to another token says nothing of this one's project. May be called from any thread."""
+        """Forget all answers. Those to another token do not concern this project. May be called from any thread."""
         self._asked = {}
 
     def confirm(self, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
-        """``snapshot`` with what is known by id of the servers on whose absence removals hang; ``most`` of them are
+        """``snapshot`` with what is known by id of the servers on whose absence removals depend; ``most`` of them are
         asked for, none when it is 0.
 
-        When a server is found although the list lacks it, the list was not whole: nothing is concluded from what else
+        When a server is found although the list lacks it, the list was incomplete: nothing is concluded from what else
         it lacks. Never raises an ApiError.
         """
         wanted = dict.fromkeys(servers_to_confirm(snapshot, settings))

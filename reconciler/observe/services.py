@@ -1,4 +1,5 @@
-"""What a Service's spec asks of a load balancer, whether the API server says it or a person wrote it."""
+"""Services of all namespaces, and the claim on a load balancer in a Service's spec, be it read from the API server or
+from a manifest."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -91,7 +92,7 @@ class _Service(msgspec.Struct, gc=False):
 
 def observe_services(reader: KubernetesReader) -> tuple[Section[str, Service], datetime]:
     """All Services of all namespaces, and the API server's time when the reading began. Raises an ApiError when the
-    list cannot be had."""
+    list cannot be read."""
     return SERVICES.observe(reader)
 
 

@@ -1,17 +1,19 @@
-"""One reading of both clouds, side by side: the snapshot that a pass decides from, and what went wrong on the way."""
+"""The three clocks at hand, compared: Kubernetes', Hetzner's and this process' (guard ``clock-skew``)."""
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
+from actuators.http.dates import ClockBounds, Dates
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
 from desired.guards.anchor import asks_for_memory
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
-from desired.model.clocks import Clocks
+from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.load_balancer import BalancerType
 from desired.model.route import Route
 from desired.model.service import Service
@@ -21,7 +23,6 @@ from desired.routes.address_owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from reconciler.observe.catalogue import Catalogue
 from reconciler.observe.certificates import observe_certificates
-from reconciler.observe.clocks import compare_clocks
 from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid
@@ -31,13 +32,33 @@ from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from reconciler.observe.services import observe_services
 
+
+def compare_clocks(kubernetes: Dates, hetzner: Dates, wall: Callable[[], float] | None) -> Clocks:
+    """The differences of the clocks, by the answers of one reading. ``wall`` is this process' clock; None: it has none
+    that says anything, as where a file is read."""
+    base = kubernetes.seen
+    if base is None:
+        return NO_OTHER_CLOCKS
+    other = hetzner.seen
+    return Clocks(
+        None if other is None else timedelta(seconds=other.ahead_of_s(base)),
+        None if wall is None else timedelta(seconds=_of_process(wall).ahead_of_s(base)),
+        timedelta(seconds=base.jump_s),
+    )
+
+
+def _of_process(wall: Callable[[], float]) -> ClockBounds:
+    shown = wall() - time.monotonic()
+    return ClockBounds(shown, shown)
+
+
 _PARALLEL = 7
 """Everything that does not wait for the Services, and then what does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """What a pass reads with."""
+    """The readers of a pass."""
 
     kubernetes: KubernetesReader
     hetzner: HetznerReader
@@ -45,7 +66,7 @@ class Readers:
     catalogue: Catalogue = field(default_factory=Catalogue)
     left: LeftBehind = field(default_factory=LeftBehind)
     wall: Callable[[], float] | None = None
-    """This machine's clock, in seconds since the epoch; None where it says nothing of the world that is read."""
+    """This machine's clock, in seconds since the epoch; None where it is irrelevant, as with a file."""
 
     def begin(self) -> None:
         """A reading begins: what clocks show is compared within it."""
@@ -54,7 +75,7 @@ class Readers:
 
     @property
     def clocks(self) -> Clocks:
-        """How far the clocks are apart by the answers of this reading."""
+        """The differences of the clocks, by the answers of this reading."""
         return compare_clocks(self.kubernetes.dates, self.hetzner.dates, self.wall)
 
 
@@ -69,12 +90,12 @@ class Observation:
 
 
 def observe_world(readers: Readers, settings: Settings, lease_namespace: str | None = None) -> Observation:
-    """Everything, read once. Raises an ApiError when the Nodes cannot be listed: without them nothing can be said.
+    """Read everything, once. Raises an ApiError when the Nodes cannot be listed: nothing can be decided without them.
 
-    Hetzner's absence is no error here: its sections are incomplete, and the guards know what hangs on that. Nor is a
-    list of Services that cannot be had: Nodes can do without, and what hangs on Services waits. Other controllers, and
-    what the cluster remembers of its project where that is needed, are looked for in ``lease_namespace``; None: nobody
-    looks.
+    It is no error here that Hetzner is unreachable: its sections are incomplete, and the guards know what depends on
+    that. Nor is a list of Services that cannot be read: Nodes can do without, and what depends on Services waits. Other
+    controllers, and what the cluster remembers of its project where that is needed, are looked for in
+    ``lease_namespace``; None: not at all.
     """
     services: Section[str, Service] | None = None
     error: ApiError | None = None
@@ -113,8 +134,8 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
 
 
 def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
-    """``snapshot`` with what the cluster remembers of its project, where nothing else tells whose project it is; else
-    as it is, and nobody is asked."""
+    """``snapshot`` with what the cluster remembers of its project, where nothing else identifies the project; else as
+    it is, without a request."""
     if not asks_for_memory(snapshot, settings):
         return snapshot
     return replace(snapshot, remembered=look_up_memory(readers.kubernetes, namespace, snapshot.cluster_uid))
@@ -174,8 +195,8 @@ def _services(readers: Readers) -> tuple[Section[str, Service], ApiError | None,
 
 
 def _unserved(readers: Readers) -> Section[str, Service] | None:
-    """The Services where nobody looks after them: only to tell who waits in vain. None where they cannot be had, as
-    where there is no right to them, which nobody needs who has switched that part off."""
+    """The Services where the service controller is switched off: only to report those that wait in vain. None where
+    they cannot be read, for example without the permission, which is not needed then."""
     section, error, _ = _services(readers)
     return None if error else section
 
@@ -203,7 +224,7 @@ def _begin(
 
 
 def _of_interest(routes: Section[str, Route] | None, settings: Settings) -> Section[str, Route] | None:
-    """The routes where somebody looks after them: otherwise nothing hangs on them, and they are nobody's gap."""
+    """The routes where routes are switched on: otherwise nothing depends on them, and they are no gap."""
     return routes if settings.routes and Controller.ROUTE in settings.controllers else None
 
 
@@ -228,7 +249,7 @@ def _finish(
 def _looked_closer(
     readers: Readers, settings: Settings, observation: Observation, most: int = MOST_AT_ONCE
 ) -> Observation:
-    """``observation`` with what only hangs on what it lacks: first who is in the network, then servers by their ids."""
+    """``observation`` with what depends on gaps in it: first the members of the network, then servers by their ids."""
     return _confirmed(readers, settings, _with_members(readers, settings, observation), most)
 
 
@@ -239,9 +260,9 @@ def _confirmed(readers: Readers, settings: Settings, observation: Observation, m
 
 
 def _with_members(readers: Readers, settings: Settings, observation: Observation) -> Observation:
-    """``observation`` with who is in the network, as far as something hangs on it; else as it is.
+    """``observation`` with the members of the network, as far as something depends on them; else as it is.
 
-    It is asked anew each time, as the removal of a route has no other proof that nobody has its gateway.
+    They are read anew each time, as the removal of a route has no other proof that nobody has its gateway.
     """
     snapshot, failures = observation.snapshot, observation.failures
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
@@ -256,7 +277,7 @@ def _with_members(readers: Readers, settings: Settings, observation: Observation
 def _types(
     readers: Readers, settings: Settings, snapshot: Snapshot, gap: ApiError | None
 ) -> tuple[Mapping[str, BalancerType] | Unknown, ApiError | None]:
-    """What is to be known of types: the catalogue is looked at only for one that no load balancer has (LB-2)."""
+    """The load balancer types that are needed: the catalog is read only for one that no load balancer has."""
     services, balancers = snapshot.services, snapshot.load_balancers
     if services is None or balancers is None:
         return {}, None

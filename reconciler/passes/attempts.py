@@ -1,19 +1,22 @@
-"""What a pass has tried so far: what it tries next, what it does not try again, and what of it stands in the report."""
+"""Attempts of a pass: what it has tried, what it tries next or no more, and what is reported."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.plan.change import Change, Plan, Verdict
+from desired.guards.history import QUOTA, bars_of, narrow_scope_of, scope_of, suspension_of
+from desired.model.snapshot import Snapshot
+from desired.model.suspension import BACK_OFF
+from desired.plan.change import ALLOWED, Change, Plan, Verdict
 from desired.plan.ordering import not_ready, ready_now
 from reconciler.result import Line
 
 NOT_SEEN = Pending("applied, and not yet seen in the world")
-"""What is said of a change that was applied and is planned still."""
+"""The outcome of a change that was applied and is still planned."""
 NO_ROUND_LEFT = Pending("no round of this pass was left for it")
-"""What is said of a change that became possible too late."""
+"""The outcome of a change that became possible too late."""
 NOT_LISTED = Pending("its load balancer has just been asked for, and may not be listed yet")
-"""What is said of the release of a Service that was deleted while its load balancer was being created."""
+"""The outcome of the release of a Service that was deleted while its load balancer was being created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Attempts:
         return next((a for a in self.by_key.get(change.key, ()) if a.is_final and a.is_of(change)), None)
 
     def todo(self, plan: Plan) -> tuple[Change, ...]:
-        """What of ``plan`` the next round applies."""
+        """The changes of ``plan`` that the next round applies."""
         ended = self._ended(plan)
         applied = {key for key, outcome in ended.items() if isinstance(outcome, Applied)}
         premature = {change.key for change in plan.changes if self._is_premature(change)}
@@ -76,19 +79,19 @@ class Attempts:
 
     @property
     def barred(self) -> Mapping[str, str]:
-        """What Hetzner has refused in this pass for all changes of a scope: scope → with what."""
+        """Scope → the error with which Hetzner has refused all its changes in this pass."""
         ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
         return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
 
     def tried(self) -> tuple[Line, ...]:
-        """What was tried, with its last outcome, for a world that cannot be seen any more."""
+        """The changes that were tried, with their last outcomes, for when the state cannot be observed any more."""
         return _sorted(Line(attempts[-1].change, attempts[-1].outcome) for attempts in self.by_key.values())
 
     def as_seen(self, plan: Plan, *, is_whole: bool) -> tuple[Line, ...]:
-        """What was tried, where ``plan`` came from a look at the world afterwards: a change whose answer got lost, and
-        that is not planned any more, is done.
+        """The changes that were tried, where ``plan`` comes from a reading afterwards: a change whose answer got lost,
+        and that is not planned any more, is done.
 
-        ``is_whole`` tells whether nothing was missing in that look: what could not be read is not planned either.
+        ``is_whole`` tells whether that reading is complete: what could not be read is not planned either.
         """
         return tuple(
             Line(line.change, Applied())
@@ -98,7 +101,7 @@ class Attempts:
         )
 
     def lines(self, plan: Plan, left: Callable[[Change], Outcome | None], *, is_whole: bool = True) -> tuple[Line, ...]:
-        """What was done or failed, and what is planned still, sorted like a plan.
+        """The changes that were done, failed, or are still planned, sorted like a plan.
 
         ``left`` says what became of a change that is allowed and was not tried, or in vain; ``is_whole`` is that of
         ``as_seen``. What was overtaken and is not planned any more is somebody else's doing, and no line.
@@ -108,7 +111,7 @@ class Attempts:
         return _sorted((*ended, *(self._line(change, left) for change in plan.changes)))
 
     def left(self, plan: Plan) -> Callable[[Change], Outcome]:
-        """Why a change of ``plan`` that is allowed was not carried out, now that there is no further round."""
+        """The reason why a change of ``plan`` that is allowed was not carried out, in the last round."""
         ended = self._ended(plan)
         unready = not_ready(plan, [key for key, outcome in ended.items() if not isinstance(outcome, Applied)])
 
@@ -136,7 +139,7 @@ class Attempts:
 
     def _is_premature(self, change: Change) -> bool:
         """Whether a Service would be released for which this pass may have created a load balancer that no list shows
-        yet, as lists lag behind (hetzner-api 5): then nobody would let go of it any more."""
+        yet, as lists lag behind: then nothing would release it any more."""
         if change.kind != "service.release" or change.depends_on:
             return False
         created = self.by_key.get(change.owner.replace("service/", "load_balancer/", 1), ())
@@ -165,3 +168,40 @@ def _is_refused(outcome: Outcome) -> bool:
 
 def _sorted(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(sorted(lines, key=lambda line: line.change.order))
+
+
+_TOLD = frozenset({BACK_OFF, QUOTA})
+
+
+def as_tried(plan: Plan, tried: Collection[Line], snapshot: Snapshot) -> tuple[Plan, tuple[Line, ...]]:
+    """The judged ``plan`` as if backed-off changes were allowed, and what was ``tried``, as if they were among it."""
+    refused = {o.bars: o.error for o in (line.outcome for line in tried) if isinstance(o, Failed) and o.bars}
+    tried = tuple(_as_refused(line, refused) for line in tried)
+    if not snapshot.suspensions and not snapshot.bars:
+        return plan, tried
+    known = {line.change.key for line in tried}
+    changes = tuple(_allowed(change) if change.decision.rule in _TOLD else change for change in plan.changes)
+    barred = (
+        Line(change, Failed(bars[0].error))
+        for change in plan.changes
+        if change.decision.rule == QUOTA and change.key not in known and (bars := bars_of(change, snapshot))
+    )
+    put_off = (
+        Line(change, Failed(found.error, found.retry_after_s))
+        for change in plan.changes
+        if change.decision.rule == BACK_OFF and change.key not in known
+        if (found := suspension_of(change, snapshot)) is not None
+    )
+    return Plan(changes, plan.notes, plan.holds), (*tried, *put_off, *barred)
+
+
+def _as_refused(line: Line, refused: Mapping[str, str]) -> Line:
+    """A change that was not sent because Hetzner refuses others like it counts as refused for those who wait."""
+    outcome, scopes = line.outcome, (scope_of(line.change), narrow_scope_of(line.change))
+    if not isinstance(outcome, Skipped) or not outcome.is_final:
+        return line
+    return Line(line.change, Failed(next((refused[scope] for scope in scopes if scope in refused), outcome.reason)))
+
+
+def _allowed(change: Change) -> Change:
+    return change.ruled(ALLOWED)

@@ -1,6 +1,7 @@
-"""One pass: observe, plan, guard, apply, observe again, until there is nothing left that this pass can do.
+"""One pass: observe, plan, judge, apply, observe again, until there is nothing left that this pass can do.
 
-``plan_once`` and ``explain_once`` only look; ``converge`` also acts. Whether a run may is decided in ``wiring``.
+``plan_once`` and ``explain_once`` only read; ``converge`` also acts. Whether a run may write is decided in
+``reconciler.runtime``.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -24,26 +25,25 @@ from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
 from reconciler.observe.kubernetes import observe_approvals
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
-from reconciler.passes.attempts import Attempts
+from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
 from reconciler.result import Cost, Explained, Line, Report, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
-from reconciler.telemetry.backed_off import as_tried
 from reconciler.telemetry.conditions import conditions_due
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
 _NEEDED = ("servers", "network")
-"""Parts of an observation that everything hangs on: without the others only their own rules do not act."""
+"""Parts of an observation that everything depends on: without the others only their own rules do not act."""
 _PROOF = "members"
-"""A part that is asked only to prove that something may go: without it that stays, and nothing is wrong."""
+"""A part that is read only to prove that something may be removed: without it that stays, and nothing is wrong."""
 _OF_CLUSTER = "services"
 """The part that is not read from Hetzner."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What a pass needs to plan: readers, settings, and where approvals are kept."""
+    """The context in which a pass plans: readers, settings, and where approvals are kept."""
 
     readers: Readers
     settings: Settings
@@ -59,7 +59,7 @@ class PlanContext:
 
 
 def plan_once(plan_context: PlanContext) -> Report:
-    """The plan of the world as it is. Sends nothing but reads; never raises an ApiError."""
+    """The plan of the present state. Sends only reads; never raises an ApiError."""
     try:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
@@ -68,8 +68,7 @@ def plan_once(plan_context: PlanContext) -> Report:
 
 
 def explain_once(plan_context: PlanContext, key: str) -> Explained:
-    """Everything that decides now on the Node or Service with this key. Sends nothing but reads; never raises an
-    ApiError."""
+    """Everything that decides now on the Node or Service with this key. Sends only reads; never raises an ApiError."""
     from desired.explain.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
     try:
@@ -87,7 +86,7 @@ def explain_once(plan_context: PlanContext, key: str) -> Explained:
 def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     """The report of a whole pass: what was applied, and what is left in a plan that was observed afterwards.
 
-    Never raises an ApiError. When the world cannot be observed any more after a write, that is an error, and what was
+    Never raises an ApiError. If the state cannot be observed any more after a write, that is an error, and what was
     written is still in the report.
     """
     attempts = Attempts()
@@ -133,7 +132,7 @@ def _remembering(
 
 def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:
     """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
-    it is called for elsewhere and only what gives way is left."""
+    something more urgent has come up and only preemptible changes are left."""
     if apply_context.stop.is_set():
         return True
     todo = attempts.todo(plan)
@@ -169,7 +168,7 @@ def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Col
 def _left(
     attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext
 ) -> Callable[[Change], Outcome | None]:
-    """What to say of a change that is allowed and was not carried out."""
+    """The outcome of a change that is allowed and was not carried out."""
     if apply_context.stop.is_set():
         return lambda _change: Skipped(STOPPED)
     if fatal_errors(observation, plan):
@@ -178,10 +177,10 @@ def _left(
 
 
 def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
-    """Why nothing should be applied at all: wrong credentials, an API that is gone, a network that is not there.
+    """The reason why nothing should be applied at all: wrong credentials, an unreachable API, a missing network.
 
-    Empty for trouble that leaves part of the picture: the guards judge what hangs on it. A network that is missing from
-    what seems to be another project is no second error: the anchor has said what is wrong.
+    Empty for trouble that leaves part of the snapshot: the guards judge what depends on it. A network that is missing
+    from what seems to be another project is no second error: the anchor reports that already.
     """
     failures = {part: observation.failures[part] for part in _NEEDED if part in observation.failures}
     errors = [
@@ -198,9 +197,10 @@ def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
 
 
 def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
-    """Why the run is an error: all that is fatal, and a right to read that is missing.
+    """The reason why the run is an error: all that is fatal, and a missing permission to read.
 
-    The latter stops nothing but what would be decided from that part: Nodes join without a right to list Services.
+    The latter stops only what would be decided from that part: Nodes are initialized without the permission to list
+    Services.
     """
     failures = {part: error for part, error in observation.failures.items() if part != _PROOF}
     denied = {part: str(error) for part, error in failures.items() if isinstance(error, Denied)}
@@ -246,7 +246,7 @@ def _known_keys(snapshot: Snapshot) -> Iterator[str]:
 def _notes_on_void(
     found: Collection[Approval], holds: Collection[Hold], now: datetime, *, clocks_differ: bool
 ) -> tuple[Note, ...]:
-    """A word on each approval of a hold that is there and does not count: somebody believes that it does."""
+    """A note on each approval of a hold that exists and does not count: somebody believes that it does."""
     held = {hold.hash for hold in holds}
     return tuple(
         Note("plan", NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
@@ -256,7 +256,7 @@ def _notes_on_void(
 
 
 def _report(plan_context: PlanContext, observation: Observation, plan: Plan) -> Report:
-    """What is to be said of a plan of which nothing was applied."""
+    """The report of a plan of which nothing was applied."""
     return Report(
         snapshot=observation.snapshot,
         lines=tuple(map(Line, plan.changes)),

@@ -1,7 +1,7 @@
-"""The loop's memory: what failed a moment ago, what was done and undone again and again, what Hetzner refuses.
+"""History of the loop: changes that failed, changes that were made and undone, and what Hetzner refuses.
 
-It is kept in this process alone (design section 11): a restart forgets it, and begins with a fresh attempt at each
-change. What it says of a change is judged in ``desired.guards.history``.
+It is kept in this process alone: a restart forgets it, and begins with a fresh attempt at each change. What follows
+from it for a change is decided in ``desired.guards.history``.
 """
 
 import random
@@ -29,16 +29,16 @@ WINDOW_S = 600.0
 """How long a trail is of interest: undone three times within it is too often."""
 MOST_UNDONE = 3
 LAG_S = 30.0
-"""How long a list may show what was before a change that was made (hetzner-api 5)."""
+"""How long a list may still lack a change that was made."""
 SUSPENDED_S = 3600.0
 MOST_TRAILS = 10_000
-"""Changes that are remembered at most; those are forgotten first of which nothing was heard for longest."""
+"""Maximum number of changes that are remembered; those are forgotten first of which nothing was heard for longest."""
 _MOST_DOUBLINGS = 10
 
 
 @dataclass(slots=True)
 class _Trail:
-    """What is known of one change. Moments are those of the injected clock, in seconds."""
+    """The history of one change. Moments are those of the injected clock, in seconds."""
 
     mark: str
     heard_at: float
@@ -68,7 +68,7 @@ class _Trail:
 
 @dataclass(slots=True)
 class _Refusal:
-    """What is known of a scope of changes that Hetzner refuses."""
+    """The history of a scope of changes that Hetzner refuses."""
 
     error: str
     retry_at: float
@@ -77,7 +77,7 @@ class _Refusal:
 
 
 class History:
-    """What the loop remembers of its passes. Asked at the beginning of each, and told of its report at the end."""
+    """The history of a loop's passes. Read at the beginning of each, and updated with its report at the end."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
 
 
 def _suspension(trail: _Trail, now: float) -> Suspension | None:
-    """What is held against the change at ``now``; None when it may be tried."""
+    """The suspension of the change at ``now``; None when it may be tried."""
     if trail.suspended_until > now:
         return Suspension(FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
     lately = trail.lately(now)

@@ -1,4 +1,4 @@
-"""Repeats passes: when the next one begins, and when there is none."""
+"""Loop: repeats passes, and decides how long to pause between them."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ from actuators.outcome import GAVE_WAY, Applied, Failed, Pending
 from desired.model.suspension import BACK_OFF
 from desired.plan.change import Change, Note
 from reconciler.result import Report, Result
-from reconciler.telemetry.measured import Measured
+from reconciler.telemetry.pass_logger import Measured
 from reconciler.wake import Wake
 
 JITTER = 0.1
@@ -61,7 +61,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a report told. The world is left out: keeping it would double the memory of the next pass."""
+    """The content of a report. The snapshot is left out: keeping it would double the memory of the next pass."""
 
     result: Result
     errors: tuple[str, ...]
@@ -91,7 +91,7 @@ def run_loop(
     leader: Leader,
 ) -> None:
     """Run passes until ``stop`` is set, as long as this process is the leader. ``run_pass`` is told what called for the
-    pass, "" when it was its time, and says what it came to; ``publish`` gets each that says something new.
+    pass, "" when it was its time, and returns its result; ``publish`` gets each that says something new.
 
     A pass that fails is followed by another: only a signal ends the loop. One that takes longer than the interval finds
     ``wake`` called.
@@ -125,7 +125,7 @@ def went_wrong(report: Report) -> bool:
 
 
 def said(report: Report) -> Said:
-    """What is compared of a report: what is left. That a wait is shorter by now is no news."""
+    """The part of a report that is compared with the next. That a wait is shorter by now is no news."""
     changes = (line.change for line in report.lines if not isinstance(line.outcome, Applied))
     timeless = tuple(change.ruled(replace(change.decision, due_in_s=None)) for change in changes)
     return Said(report.result, report.errors, timeless, report.notes)

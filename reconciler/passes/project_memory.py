@@ -1,4 +1,4 @@
-"""Lets a cluster remember its project, in the product's ConfigMap, while its own Nodes prove it.
+"""Memory of the cluster's project, in the product's ConfigMap, written while its own Nodes prove the project.
 
 Costs nothing where nothing is to be remembered. A loop reads once what is stored, as soon as there is something to
 remember and its anchor holds, and from then on writes what differs from that: an idle pass sends nothing. A single run
@@ -26,7 +26,7 @@ _PAUSE = timedelta(hours=1)
 
 
 class Memory:
-    """What is stored, as far as this process knows, and how to change it."""
+    """The stored memory, as far as this process knows it, and its update."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Memory:
         self._failed_at: datetime | None = None
 
     def forget(self) -> None:
-        """Somebody else may have written: what is stored is not known any more. May be called from any thread."""
+        """Forget what is stored: another process may have written. May be called from any thread."""
         self._stored = None
 
     def keep(self, snapshot: Snapshot, has_changed: bool) -> None:

@@ -1,4 +1,4 @@
-"""One round of a pass: applies what of a plan can be done now, and tells of it while it goes on."""
+"""One round of a pass: applies what of a plan can be done now, and reports progress."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -53,7 +53,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApplyContext:
-    """What a pass needs to act. A dry run has none of this."""
+    """The context in which a pass acts. A dry run has none."""
 
     actuators: Mapping[str, Actuator]
     use_up: Callable[[Approval, datetime], None]
@@ -61,9 +61,9 @@ class ApplyContext:
     progress: Progress
     stop: threading.Event
     conditions: ConditionWriter | None = None
-    """None: conditions only ride on writes of the status."""
+    """None: conditions are only written together with the status."""
     is_called: Callable[[], bool] = lambda: False
-    """Whether something has come up meanwhile that another pass should see: then what gives way stops."""
+    """Whether something has come up meanwhile that another pass should see: then preemptible changes stop."""
     remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
     """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
 
@@ -84,9 +84,9 @@ def apply_round(
 ) -> frozenset[str]:
     """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
 
-    An approval that lets something through is used up before, so that it counts once. A long series of what gives way
-    stops when the pass is called for elsewhere, and when only that keeps the next round of this one from beginning.
-    What a person let through is carried out whole.
+    An approval that is needed is marked as used before, so that it counts once. A long series of preemptible changes
+    stops when another pass is called for, and when it alone keeps the next round of this one from beginning. Approved
+    changes are always carried out completely.
     """
     _use_up_approvals(judged, snapshot, apply_context, attempts)
     todo = bridged(attempts.todo(judged.plan), judged.plan)

@@ -1,1 +1,1 @@
-"""A pass's report → text and JSON. Nothing here decides or computes a plan."""
+"""Reports of passes as text and JSON. Nothing here decides or computes a plan."""

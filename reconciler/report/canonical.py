@@ -1,7 +1,7 @@
-"""The two sides of a change in the form in which they are compared: nested dicts with one leaf a field.
+"""Canonical form of the two sides of a change, in which they are compared: nested dicts with one leaf a field.
 
-A leaf is text, a number, a boolean, None or a list. UNMANAGED stands where nobody asked for anything: what is shown to
-people and machines leaves it out, since it is no part of the wish.
+A leaf is text, a number, a boolean, None or a list. UNMANAGED stands where nobody asked for anything: output for people
+and machines leaves it out, since it is not part of the desired state.
 """
 
 from collections.abc import Iterable, Mapping

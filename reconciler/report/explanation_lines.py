@@ -1,4 +1,4 @@
-"""What the text of all explanations is made of: sections, tables, facts with their marks, and words of guards."""
+"""Building blocks of the text of explanations: sections, tables, facts with their marks, and decisions of guards."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def sides(value: str | None, wanted: str | None) -> str:
 
 
 def mark(value: str | None, wanted: str | None, rule: Rule | None = None) -> tuple[str, Tone]:
-    """The mark of a plan, and its colour."""
+    """The mark of a plan, and its color."""
     if value == wanted:
         return " ", Tone.DETAIL if rule is Rule.FOREIGN else Tone.PLAIN
     if value is None:
@@ -79,7 +79,7 @@ def mark(value: str | None, wanted: str | None, rule: Rule | None = None) -> tup
 
 
 def anchor_line(anchor: Anchor) -> TextLine:
-    """What the guards know of the project."""
+    """The state of the anchor."""
     tone = Tone.BAD if anchor.state in (AnchorState.VIOLATED, AnchorState.UNFOUND) else Tone.PLAIN
     if anchor.state is AnchorState.UNFOUND:
         nodes = "the only Node's server was not found" if anchor.nodes == 1 else f"none of {anchor.nodes} Nodes found"
@@ -90,7 +90,7 @@ def anchor_line(anchor: Anchor) -> TextLine:
 
 
 def words(said: Iterable[Word], approve_flags: str) -> Iterator[TextLine]:
-    """What each rule says, and what to type where one holds."""
+    """The decision of each rule, and what to type where one holds."""
     rows = list(said)
     width = max(len(word.rule) for word in rows)
     for word in rows:

@@ -1,4 +1,4 @@
-"""The differences between the two sides of a change, field by field, for people and machines to read.
+"""Field-level differences between the two sides of a change, for people and machines to read.
 
 deepdiff finds them, in objects that are known to differ; no decision ever depends on it.
 """

@@ -1,4 +1,4 @@
-"""A report as JSON: one shape for plans and for what was applied. ``schema.json`` beside this file describes it."""
+"""JSON of a report: one shape for plans and for what was applied. ``schema.json`` beside this file describes it."""
 
 import json
 from collections.abc import Mapping
@@ -10,9 +10,8 @@ from desired.plan.change import Hold, Note
 from desired.section import Present, Section
 from reconciler import __version__
 from reconciler.report.canonical import as_json
-from reconciler.report.escaping import json_text
+from reconciler.report.escaping import LIMITS, json_text
 from reconciler.report.fields import field_changes
-from reconciler.report.limits import LIMITS
 from reconciler.result import Line, Report, approve_command, summary
 
 FORMAT_VERSION = "1.0"

@@ -1,5 +1,5 @@
-"""What ``reconcile orphans`` found and did, as lines of text and as JSON. ``orphans.schema.json`` beside this file
-describes the latter; ``docs/orphans.md`` shows both."""
+"""Text and JSON of the result of ``reconcile orphans``. ``orphans.schema.json`` beside this file describes the latter;
+``docs/orphans.md`` shows both."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ def render_orphans(report: OrphanReport) -> Iterator[TextLine]:
 
 
 def shown_orphan(orphan: Orphan) -> str:
-    """One orphan on one line: what a person needs to recognise it."""
+    """One orphan on one line: what a person needs to recognize it."""
     balancer = orphan.balancer
     addresses = ", ".join(str(address) for address in (balancer.ipv4, balancer.ipv6) if address) or "no public address"
     return f"{balancer.id}  {balancer.spec.name}  {balancer.type.name} in {balancer.spec.location}, {addresses}"

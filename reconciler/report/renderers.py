@@ -1,4 +1,4 @@
-"""What commands other than a pass show, each in text and as JSON. Loaded only when there is something of theirs."""
+"""Renderers of commands other than a pass, each in text and as JSON. Imported only when one of them has a result."""
 
 from collections.abc import Iterator
 from typing import assert_never

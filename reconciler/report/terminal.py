@@ -1,4 +1,4 @@
-"""Writing to people: plain text into pipes and files, rich on a terminal; the same words in both."""
+"""Output to people: plain text into pipes and files, rich on a terminal; the same words in both."""
 
 import os
 import sys
@@ -113,7 +113,7 @@ class TerminalProgress:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person looks at ``stream`` on something that understands colours."""
+    """Whether a person looks at ``stream`` on something that understands colors."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

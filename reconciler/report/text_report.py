@@ -1,4 +1,4 @@
-"""A report as lines of text, each with the tone in which a terminal shows it. Nothing is only said by colour."""
+"""Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
 import json
 import math
@@ -13,14 +13,13 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Hold, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Present, Section
-from reconciler.report.escaping import visible
+from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.fields import field_changes
-from reconciler.report.limits import LIMITS, shown_use
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
 
 
 class Tone(Enum):
-    """What a line is about; ``terminal`` gives each a colour."""
+    """The meaning of a line; ``terminal`` gives each a color."""
 
     PLAIN = "plain"
     HEADING = "heading"
@@ -133,8 +132,8 @@ def _size(section: Section[Any, Any]) -> str:
 
 
 def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
-    """One change: what, why, what keeps it, what it costs, and which ``fields`` it is about; but not those of what is
-    refused, as nobody can let that pass."""
+    """One change: what, why, what withholds it, its consequences, and its ``fields``; but not the fields of what is
+    refused, as that cannot be approved."""
     change, decision = line.change, line.change.decision
     symbol = _symbol(change)
     yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
@@ -162,12 +161,12 @@ def _side(value: Any, other: Any) -> str:
 
 
 def shown_due(due_in_s: float | None) -> str:
-    """When another look is worth it; "" at once, or when nobody knows."""
+    """When another look is worth it; "" at once, or when that is not known."""
     return f"; due in {math.ceil(due_in_s)} s" if due_in_s else ""
 
 
 def _fate(line: Line) -> str:
-    """What became of a change, or what keeps it from being applied."""
+    """The outcome of a change, or what withholds it."""
     match line.outcome:
         case Applied():
             return "  applied"

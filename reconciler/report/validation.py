@@ -1,4 +1,4 @@
-"""What ``reconcile validate`` found, as lines of text and as JSON. ``docs/validate.md`` shows both."""
+"""Text and JSON of the result of ``reconcile validate``. ``docs/validate.md`` shows both."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class FilePlace:
 
 @dataclass(frozen=True, slots=True)
 class JudgedService:
-    """A Service of type LoadBalancer and what is to be said of it."""
+    """A Service of type LoadBalancer and the result of its checks."""
 
     place: FilePlace
     namespace: str | None

@@ -1,4 +1,4 @@
-"""The one clock that all simulators of a sandbox share."""
+"""Clock that all simulators of a sandbox share."""
 
 import time
 from collections.abc import Callable

@@ -1,7 +1,10 @@
-"""The small cluster of ``reconcile demo`` and of a sandbox without a world file: of four Nodes that ran, one server was
-resized and one deleted; two Nodes have just joined, and one has a name that no server has. One Service has just been
-created, and of another's load balancer somebody took a target out. The network has routes to the pods of the Nodes that
-ran: the deleted server's leads nowhere by now. The Nodes that join have none yet, and one route is somebody else's."""
+"""World of ``reconcile demo`` and of a sandbox without a world file: a small cluster with drift.
+
+Of four Nodes that ran, one server was resized and one deleted; two Nodes have just joined, and one has a name that no
+server has. One Service has just been created, and from the load balancer of another somebody removed a target. The
+network has routes to the pods of the Nodes that ran: the route to the deleted server leads nowhere by now. The joining
+Nodes have none yet, and one route is somebody else's.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and an API: the fault proxy's faults as values, and which request each one hits.
+"""Faults of the proxy between a client and an API, as values, and the requests that each one hits.
 
 A fault is one JSON object: ``kind``, the members of that kind, and those of every fault, which say whom it hits.
 """

@@ -1,4 +1,4 @@
-"""World files as a whole: version, parts and sections. What an object looks like is its simulator's business."""
+"""World files as a whole: version, parts and sections. Objects are checked by their simulators."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Part of a world file → its sections, each a list of objects."""
 _FILE_KEYS = ("format_version", "captured", *SECTIONS)
-"""``captured`` is for who plans from the file: what it has beside objects plays no part in a simulation."""
+"""``captured`` is for plans from the file: what it has beside objects plays no part in a simulation."""
 
 
 def check_file(world: Any) -> None:

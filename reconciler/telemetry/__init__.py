@@ -1,1 +1,1 @@
-"""What the process says about itself while it runs: logs and Kubernetes events."""
+"""Telemetry of a running process: logs, metrics, probes, Events and conditions."""

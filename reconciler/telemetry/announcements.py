@@ -1,4 +1,7 @@
-"""Which events follow from a plan and its outcomes: pure, so that the texts are the plan's own."""
+"""Events that follow from a plan and its outcomes: on Nodes, on Services, on holds and on suspensions.
+
+Pure: the texts are the plan's own. Events on Services are in ``service_events``; sending is in ``events``.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +20,7 @@ from reconciler.telemetry.events import Event, EventType, Subject, subject_of
 from reconciler.telemetry.service_events import done, failures, warnings_on_services, warnings_on_targets
 
 MOST_EVENTS = 10
-"""Events on one object that a pass leaves behind."""
+"""Maximum number of events on one object in a pass."""
 _REASONS: Mapping[NoteKind, str] = {
     NoteKind.UNMATCHED: "ServerNotFound",
     NoteKind.AMBIGUOUS: "InstanceLookupFailed",
@@ -25,16 +28,16 @@ _REASONS: Mapping[NoteKind, str] = {
     NoteKind.UNSUPPORTED: "RobotNotRead",
     NoteKind.UNUSABLE_NODE_IP: "InvalidNodeIP",
 }
-"""Notes that keep a Node from being initialised → the event's reason. Passing trouble of an API is not among them:
-an event on a healthy object would only frighten."""
+"""Notes that keep a Node from being initialized → the event's reason. Transient trouble of an API is not among them: an
+event on a healthy object would only alarm."""
 _LASTING = frozenset({NoteKind.AMBIGUOUS, NoteKind.MALFORMED, NoteKind.UNUSABLE_NODE_IP})
-"""Those that an initialised Node is warned of as well: it is not looked after until a person mends what they tell. A
-server that is not found is none of them, as that is how every Node begins to go."""
+"""Those that an initialized Node is warned of as well: it is not kept in sync until a person fixes the cause. A server
+that is not found is none of them, as that is how the end of every Node begins."""
 
 
 def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
-    """HCCM's event for a Node that was initialised with all its writes, or deleted; a warning for one where that
-    failed, or the route to its pods; else None. What is done for a Service is said once, at the end of the pass."""
+    """HCCM's event for a Node that was initialized with all its writes, or deleted; a warning for one where that
+    failed, or the route to its pods; else None. Events on Services are sent once, at the end of the pass."""
     node = snapshot.node(change.owner)
     if node is None:
         return None
@@ -53,7 +56,7 @@ def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | 
 
 
 def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
-    """What a pass did for Services, once for each; ``snapshot`` is the pass's first, ``plan`` its last."""
+    """Events on what a pass did for Services, once for each; ``snapshot`` is the pass's first, ``plan`` its last."""
     return done(tried, snapshot, plan)
 
 
@@ -65,14 +68,13 @@ def warnings(
     tried: Iterable[Line] = (),
     desired: DesiredState | None = None,
 ) -> Iterator[Event]:
-    """What holds after a pass and a person should know: a warning with the cause for each joining Node that cannot be
-    initialised, each settled one that cannot be kept true or whose pods no route leads to, each Service that does not
-    get what it asks for, and each object of which a change is held or suspended; and what was ``tried`` and failed for
-    a Service.
+    """Warnings that hold after a pass: with the cause for each joining Node that cannot be initialized, each
+    initialized one that cannot be kept in sync or whose pods no route leads to, each Service that does not get what it
+    asks for, and each object of which a change is held or suspended; and what was ``tried`` and failed for a Service.
 
-    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from
-    (None: it is computed anew where it is needed). While the token seems to be another project's, what was not found
-    there says nothing about a Node or a Service.
+    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from (None:
+    it is computed anew where it is needed). While the token seems to be another project's, what was not found there
+    says nothing about a Node or a Service.
     """
     if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
         yield from _warnings_on_nodes(plan, snapshot)
@@ -86,8 +88,8 @@ def warnings(
 
 
 def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> Iterator[Event]:
-    """The first of these events on each object, and in the place of the others one that counts them: together with
-    what was ``told`` of it in the same pass no more than ``most``, as one object may have thousands of things wrong."""
+    """The first of these events on each object, and in place of the others one that counts them: together with those
+    ``told`` of it in the same pass no more than ``most``, as one object may have thousands of problems."""
     room = Counter(event.subject for event in told)
     by_subject: dict[Subject, list[Event]] = {}
     for event in dict.fromkeys(events):
@@ -110,7 +112,7 @@ def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
 
 
 def _suspensions(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
-    """One warning for each object of which something was undone too often."""
+    """One warning for each object with a change that was undone too often."""
     flapping: dict[Subject, list[Change]] = {}
     for change in plan.changes:
         owner = snapshot.node(change.owner) or snapshot.service(change.owner)
@@ -124,7 +126,7 @@ def _suspensions(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
 
 
 def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> Iterator[Event]:
-    """One warning for each object of which something is held."""
+    """One warning for each object with a change that is held."""
     kinds: dict[Subject, set[str]] = {}
     for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
         owner = snapshot.node(change.owner) or snapshot.service(change.owner)
@@ -155,7 +157,8 @@ _MAKES = frozenset({"route.create", "route.replace"})
 
 def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
     """A warning for the Node whose route was refused; None for any other change, for one that only waits or gives way,
-    and for a Node that joins in this pass. HCCM's text without the Node's uid and the time that it took (W-9)."""
+    and for a Node that is initialized in this pass. HCCM's text without the Node's uid and the duration, so that the
+    text is stable."""
     node = snapshot.node(change.owner)
     if node is None or is_uninitialized(node) or change.kind not in _MAKES or not isinstance(outcome, Failed):
         return None

@@ -1,7 +1,7 @@
-"""Conditions of Services that get a write of their own at the end of a pass: those that say something else by now.
+"""Conditions of Services that get a write of their own at the end of a pass: those that have changed.
 
-They ride on writes of the status wherever there is one, so that an idle pass writes nothing (design section 4). What a
-pass has begun and not seen the end of changes no condition: it would be written twice.
+They are written together with the status wherever it is written, so that an idle pass writes nothing. What a pass has
+begun and not seen the end of changes no condition: it would be written twice.
 """
 
 import logging
@@ -35,7 +35,7 @@ _FAILED = "SyncFailed"
 
 
 class ConditionSink:
-    """Writes conditions side by side. One that is lost does no harm: the next pass finds that it is still due."""
+    """Writes conditions in parallel. One that is lost does no harm: the next pass finds that it is still due."""
 
     def __init__(self, write: Callable[[Service, tuple[ServiceCondition, ...]], None]) -> None:
         self._write = write

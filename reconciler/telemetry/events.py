@@ -1,4 +1,8 @@
-"""Threads for calls that may hang: unlike those of an executor, no process waits for them at its end."""
+"""Events of Kubernetes: the value, the sink that sends them in the background, and the threads that carry out its
+calls.
+
+Unlike the threads of an executor, no process waits for these at its end, as a call may hang.
+"""
 
 import logging
 import threading
@@ -23,10 +27,10 @@ _sender_log = logging.getLogger("hcloud-reconciler.senders")
 
 
 class Senders:
-    """Carries out what is handed over side by side, in threads that last for as long as there is something to do."""
+    """Carries out calls in parallel, in threads that last for as long as there is something to do."""
 
     def __init__(self, most: int, name: str) -> None:
-        """``most`` is how many go on at once."""
+        """``most`` is the maximum number of calls at the same time."""
         self._most = most
         self._name = name
         self._lock = threading.Lock()
@@ -43,7 +47,7 @@ class Senders:
         return future
 
     def _begin(self) -> None:
-        """One thread more. Where the system has none to give, those that there are go on, or the next call tries."""
+        """Start one more thread. If the system has none to give, the existing ones continue, or the next call tries."""
         with suppress(RuntimeError):
             threading.Thread(target=self._work, name=self._name, daemon=True).start()
             self._threads += 1
@@ -62,7 +66,7 @@ class Senders:
                 future.set_result(None)
 
     def _next(self) -> tuple[Future[None], Callable[[], None]] | None:
-        """Whose turn it is; None: nobody's, and the thread that asks counts no more."""
+        """The next call; None: there is none, and the thread that asks ends."""
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -74,13 +78,14 @@ _log = logging.getLogger("hcloud-reconciler.events")
 
 COMPONENT = "hcloud-reconciler"
 _NAMESPACE = "default"
-"""Where events on cluster-wide objects live; those on others live beside their object (Kubernetes core/v1 Event)."""
+"""Namespace of events on cluster-wide objects; those on others are beside their object (Kubernetes core/v1 Event)."""
 _SENDERS = 12
 _BEGINNING_SHARE = 0.75
-"""Of the time that the end waits: later no call begins, so that those that are under way can come to their end."""
+"""Share of the closing time after which no call begins, so that those under way can end."""
 _REPEAT = timedelta(minutes=30)
 _MOST_UNDER_WAY = 4096
-"""Events that wait for their turn: of more, what goes on is said in a later pass, and what has happened is lost."""
+"""Events that may wait for their turn: of more, a lasting state is reported in a later pass, and what has happened is
+lost."""
 _NAME_LENGTH = 230
 """Room for the object's name in an event's, which may have 253 characters with the digest."""
 
@@ -112,7 +117,7 @@ def subject_of(thing: Node | Service) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to be said on an object. ``reason`` is one CamelCase word that people search for."""
+    """An event on an object. ``reason`` is one CamelCase word that people search for."""
 
     subject: Subject
     type: EventType
@@ -121,7 +126,7 @@ class Event:
 
 
 class NullRecorder:
-    """Sends nothing: for who only looks."""
+    """A recorder that drops everything, for runs that only read."""
 
     def send(self, event: Event, now: datetime) -> None:
         """Drop it."""
@@ -163,8 +168,8 @@ class EventSink:
                 self._hand_over(name, named[name], now)
 
     def close(self, timeout_s: float) -> bool:
-        """Wait for what was handed over, at most ``timeout_s``, and drop the rest. Whether no call is under way any
-        more: one that is keeps nobody, but the API server may still carry it out."""
+        """Wait for the events that were handed over, at most ``timeout_s``, and drop the rest. Returns whether no call
+        is under way any more: one that is delays nothing, but the API server may still carry it out."""
         late = wait(self._under_way, timeout=_BEGINNING_SHARE * timeout_s).not_done
         begun = {future for future in late if not future.cancel()}
         hanging = wait(begun, timeout=(1 - _BEGINNING_SHARE) * timeout_s).not_done
@@ -175,8 +180,8 @@ class EventSink:
         return not hanging
 
     def _has_room(self) -> bool:
-        """Whether another event may wait. What was sent is forgotten only when there is none, so that a thousand events
-        cost a thousand times what one does."""
+        """Whether another event may wait. Old events are forgotten only when there is no room, so that a thousand
+        events cost a thousand times what one does."""
         if len(self._under_way) >= _MOST_UNDER_WAY:
             self._under_way = {future for future in self._under_way if not future.done()}
         return len(self._under_way) < _MOST_UNDER_WAY

@@ -1,5 +1,6 @@
-"""Whether the process is alive and ready: what probes ask. No I/O, and nothing here depends on a cloud being up, as a
-restart mends none (O-3, O-8).
+"""Health of the process: liveness and readiness, and the pages of the probes and of metrics.
+
+No I/O, and nothing here depends on a cloud being up, as a restart would not fix that. A hanging loop fails liveness.
 """
 
 import threading
@@ -13,15 +14,15 @@ from reconciler.result import Report
 from reconciler.telemetry.logs import printable
 
 _INTERVALS = 3
-"""So many may go by without a sign of life."""
+"""Number of intervals without a sign of life after which the loop counts as hanging."""
 _TIMEOUTS = 10
-"""And so many times the longest wait for one answer: what a pass may take between two signs. Reading pages and proving
-absence is a handful of answers in a row, an action of Hetzner's is waited for as long as four."""
+"""And so many times the longest wait for one answer: the time that a pass may take between two signs. Reading pages and
+proving absence is a handful of answers in a row, an action of Hetzner's is waited for as long as four."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that a probe looks at."""
+    """One condition of a probe."""
 
     name: str
     problem: str | None = None
@@ -29,12 +30,12 @@ class Check:
 
     @property
     def line(self) -> str:
-        """As components of Kubernetes write it, but for the reason, which they withhold."""
+        """As components of Kubernetes write it, but with the reason, which they withhold."""
         return f"[+]{self.name} ok" if self.problem is None else f"[-]{self.name} failed: {self.problem}"
 
 
 class Health:
-    """Hears of the loop from its thread, and answers probes from any. ``clock`` never goes back; in seconds."""
+    """State of the loop, reported from its thread, read by probes from any. ``clock`` never goes back; in seconds."""
 
     def __init__(
         self, *, interval_s: float, request_timeout_s: float, clock: Callable[[], float] = time.monotonic
@@ -59,7 +60,7 @@ class Health:
             self._why_leaderless = ""
 
     def alive(self) -> None:
-        """Something of a pass has come to an end: a pass with much to do may take long."""
+        """A part of a pass has ended: a pass with much to do may take long."""
         with self._lock:
             self._sign_at = self._clock()
 
@@ -74,7 +75,7 @@ class Health:
             self._why_unseen = why or ""
 
     def standby(self) -> None:
-        """The loop went round, and has seen that another process leads."""
+        """The loop has tried to lead, and has seen that another process leads."""
         with self._lock:
             self._sign_at = self._clock()
             self._began_at = None
@@ -82,10 +83,10 @@ class Health:
             self._why_leaderless = ""
 
     def leaderless(self, why: str) -> None:
-        """The loop went round, and has neither the lead nor seen that another process has it; ``why`` may be "".
+        """The loop has tried to lead, and neither leads nor has seen that another process does; ``why`` may be "".
 
-        Whoever stood by goes on doing so: an API server that is gone for a moment makes no replica unready. Who never
-        did is of no use yet, and a rollout must not take the leader away for it.
+        A process that was on standby stays so: an API server that is unreachable for a moment makes no replica unready.
+        One that never was is of no use yet, and a rollout must not remove the leader for it.
         """
         with self._lock:
             self._sign_at = self._clock()
@@ -93,7 +94,7 @@ class Health:
             self._why_leaderless = why
 
     def liveness(self) -> tuple[Check, ...]:
-        """What ``/livez`` looks at: whether the loop comes round. A pass that hangs, and a loop that has died, need a
+        """Checks of ``/livez``: whether the loop makes progress. A pass that hangs, and a loop that has died, need a
         restart; anything else does not."""
         with self._lock:
             now = self._clock()
@@ -105,7 +106,7 @@ class Health:
         return Check("ping"), Check("loop", late if silent_s > allowed_s else None)
 
     def readiness(self) -> tuple[Check, ...]:
-        """What ``/readyz`` looks at: whether everything was read once, or another process was seen to lead."""
+        """Checks of ``/readyz``: whether everything was read once, or another process was seen to lead."""
         with self._lock:
             is_ready = self._has_seen_all or self._stands_by
             why = self._why_leaderless or self._why_unseen
@@ -113,7 +114,7 @@ class Health:
 
 
 def _unread(report: Report) -> str | None:
-    """What the pass could not read whole; None when it read everything."""
+    """What is incomplete in the pass's reading; None when nothing is."""
     if report.snapshot is None:
         return report.errors[0] if report.errors else "the last pass read nothing"
     gaps = [section.why_incomplete for section in report.snapshot.sections().values() if not section.complete]
@@ -125,17 +126,17 @@ _TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a page is asked."""
+    """A request of a page."""
 
     query: str = ""
-    """What stands behind the question mark."""
+    """The query string."""
     accept: str = ""
     """The header of that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer."""
+    """The answer of a page."""
 
     status: int
     body: bytes
@@ -143,7 +144,7 @@ class Page:
 
 
 Pages = Mapping[str, Callable[[Request], Page]]
-"""Path → what answers there."""
+"""Path → the function that answers there."""
 
 Render = Callable[[str], tuple[str, bytes]]
 """``Accept`` header → content type and text of a scrape."""
@@ -161,7 +162,7 @@ def health_pages(health: Health) -> Pages:
 
 
 def metrics_pages(render: Render) -> Pages:
-    """The scrape."""
+    """The page of metrics."""
 
     def metrics(request: Request) -> Page:
         content_type, text = render(request.accept)

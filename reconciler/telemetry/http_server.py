@@ -1,4 +1,4 @@
-"""One connection to the server of probes and metrics: GET and HEAD, little patience, and no word in the log."""
+"""HTTP server of probes and metrics: GET and HEAD, with limits on time, size and connections, and no access log."""
 
 import errno
 import io
@@ -20,24 +20,25 @@ from reconciler.telemetry.logs import pairs
 _log = logging.getLogger("hcloud-reconciler.serving")
 
 _PATIENCE_S = 10.0
-"""How long a request may take to arrive, the pause before it included; and how long its answer to be taken."""
+"""How long a request may take to arrive, the pause before it included; and how long the client may take to read the
+answer."""
 _LONGEST_HEAD = 16 * 1024
 
 
 class _TooLong(Exception):
-    """The request line and headers of a request have no end."""
+    """The request line and headers of a request are too long."""
 
 
 class _Arriving(io.RawIOBase):
-    """What a client sends, of which one request may take so long and be so long: bytes that come one by one get no
-    more time than those that come at once."""
+    """Input of a connection, with a limit on the time and size of one request: bytes that come one by one get no more
+    time than those that come at once."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.begin()
 
     def begin(self) -> None:
-        """Another request may arrive."""
+        """Start the limits of another request."""
         self._ends_at = time.monotonic() + _PATIENCE_S
         self._left = _LONGEST_HEAD
 
@@ -125,7 +126,7 @@ class Exchange(BaseHTTPRequestHandler):
         return "hcloud-reconciler"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class has it
-        """Requests are nothing to tell of."""
+        """Requests are not logged."""
         _log.debug(format, *args)
 
 
@@ -134,14 +135,14 @@ Address = tuple[str, int]
 
 _ALL = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 _MOST_CONNECTIONS = 64
-"""More than probes and scrapes need; each costs a thread. When there is one more, the oldest is closed: whoever keeps
-connections open for nothing keeps no probe out."""
+"""More than probes and scrapes need; each costs a thread. When there is one more, the oldest is closed: a client that
+keeps connections open for nothing keeps no probe out."""
 _ENDS_WITHIN_S = 2.0
 
 
 @dataclass
 class RunningServer:
-    """What is being served; closed at the end."""
+    """The running servers; to be closed at the end."""
 
     servers: list["_Server"] = field(default_factory=list)
 
@@ -150,7 +151,7 @@ class RunningServer:
         return tuple(int(server.server_address[1]) for server in self.servers)
 
     def close(self) -> None:
-        """Stop listening, within two seconds: whoever is being answered hears no more."""
+        """Stop listening, within two seconds: answers under way are cut off."""
         for server in self.servers:
             server.end()
 
@@ -161,8 +162,8 @@ def serve(
     """Serve the probes, and metrics where ``render`` and ``metrics_address`` are given; both on one server when the
     addresses are equal.
 
-    Raises ConfigurationError when the probes cannot be served, as these would kill the process anyhow. Metrics that
-    cannot be served are a warning in the log, as with HCCM.
+    Raises ConfigurationError when the probes cannot be served, as failing probes would end the process anyway. Metrics
+    that cannot be served are a warning in the log, as with HCCM.
     """
     serving = RunningServer()
     pages = health_pages(health)
@@ -226,7 +227,7 @@ class _Server(ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for the connection, in the place of the oldest one when there are too many."""
+        """Start a thread for the connection, in place of the oldest one when there are too many."""
         with self._lock:
             self._open[request] = None
             oldest = next(iter(self._open)) if len(self._open) > _MOST_CONNECTIONS else None
@@ -244,7 +245,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as the base class has it
-        """A connection that broke off is nobody's trouble; anything else is for who debugs."""
+        """Ignore a connection that broke off; log anything else for debugging."""
         _log.debug("a request was not answered %s", pairs(client=client_address), exc_info=True)
 
 

@@ -1,5 +1,5 @@
-"""Keeps secrets out of what is logged, whoever logs it: the one who words an error cannot know every way in which a
-library repeats what it was given."""
+"""Logs: formats, levels, and the masking of secrets in every line, whoever logs it. The author of an error text cannot
+know every way in which a library repeats what it was given."""
 
 import json
 import logging
@@ -24,27 +24,27 @@ _CREDENTIALS = re.compile(
 
 
 class Redactor:
-    """What is never to be seen. Safe to use from any thread."""
+    """Masks secrets. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._forms: tuple[str, ...] = ()
 
     def add(self, *secrets: str) -> None:
-        """Hide these from now on, besides what is hidden already: an old token is still somebody's."""
+        """Mask these from now on, besides those masked already: an old token is still somebody's."""
         found = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
         with self._lock:
             self._forms = tuple(sorted({*self._forms, *found}, key=lambda form: (-len(form), form)))
 
     def masked(self, text: str) -> str:
-        """``text`` without them, and without what stands where credentials do."""
+        """``text`` without the secrets, and without what stands where credentials do."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
         return _CREDENTIALS.sub(lambda match: match["what"] + HIDDEN, without_user_info(text))
 
 
 def _forms(secret: str) -> set[str]:
-    """How a secret may look in a text: as it is, or escaped for an address, for JSON, or by Python."""
+    """The forms in which a secret may appear in a text: as it is, or escaped for an address, for JSON, or by Python."""
     plain = {secret, quote(secret), quote(secret, safe=""), quote_plus(secret)}
     escaped = {form for text in plain for form in (repr(text)[1:-1], ascii(text)[1:-1], json.dumps(text)[1:-1])}
     # repr chooses its quotes by what is in the whole text: then the quotes inside are escaped, or not.
@@ -65,7 +65,7 @@ class Pairs(str):
 
 
 SINGLE_REQUESTS = ("hcloud-reconciler.retry", "hcloud-reconciler.clients")
-"""Loggers that tell of one request: a pass has dozens, and while an API is gone each of them is tried several times."""
+"""Loggers of single requests: a pass has dozens, and while an API is unreachable each is tried several times."""
 
 
 def set_up(
@@ -77,7 +77,7 @@ def set_up(
     log_format: LogFormat = LogFormat.TEXT,
 ) -> None:
     """Log to ``stream``, stderr by default: all of this product with ``debug``, warnings with ``quiet``, and with
-    ``brief``, for a run that goes on for months, what happens but not what became of single requests."""
+    ``brief``, for a run that lasts for months, what happens but not the result of single requests."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_JsonLines() if log_format is LogFormat.JSON else _TextLines(_FORMAT, "%Y-%m-%dT%H:%M:%S"))
     root = logging.getLogger()
@@ -91,12 +91,12 @@ def set_up(
 
 
 def hide(*secrets: str) -> None:
-    """Show these in no line from now on: tokens, passwords. To be called again when one is replaced."""
+    """Mask these in every line from now on: tokens, passwords. To be called again when one is replaced."""
     _SECRETS.add(*secrets)
 
 
 def masked(text: str) -> str:
-    """``text`` without what is not to be seen."""
+    """``text`` without secrets."""
     return _SECRETS.masked(text)
 
 

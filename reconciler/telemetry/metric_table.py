@@ -1,4 +1,4 @@
-"""Every metric that is served, in one table: name, type, labels, meaning, and what to be alarmed by.
+"""Table of all metrics that are served: name, type, labels, meaning, and alarm.
 
 The registry is filled and docs/metrics.md is written from it. Labels are bounded: none has the name of a Node or a
 Service, nor an id, so that a cluster of thousands has as many series as a small one.
@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 OURS = "hcloud_reconciler_"
-"""Prefix of what no other software serves. The others have the names, types and labels that dashboards know."""
+"""Prefix of metrics that no other software serves. The others have the names, types and labels that dashboards know."""
 
 
 class Sort(StrEnum):
@@ -23,7 +23,8 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """When a person should look. The chart's ``alerts.yaml`` has a rule of this name for each, and no other."""
+    """The condition under which a person should look. The chart's ``alerts.yaml`` has a rule of this name for each, and
+    no other."""
 
     name: str
     when: str

@@ -1,20 +1,60 @@
-"""What a loop tells in its log: a line for each change that was applied or refused, one for each finding that a person
-has to decide on, and one for each pass that says something new. What is only planned is in the report."""
+"""Measurement of a pass: its report, its cost, and what triggered it."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actuators.apply import Actuator
-from actuators.http.trace import Trace, tracing
+from actuators.http.requests import Trace, tracing
 from actuators.outcome import Applied, Failed, Outcome
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, NoteKind
-from reconciler.result import Report, Result, approve_command, summary
+from reconciler.result import Cost, Report, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
-from reconciler.telemetry.measured import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A pass that has ended."""
+
+    report: Report
+    seconds: float
+    trigger: str = ""
+    """What triggered it, in a few words; "" when it was its time."""
+    kubernetes_requests: int = 0
+    hetzner_requests: int = 0
+    """Those of this pass alone: a report has those of the run."""
+
+    @property
+    def report_alone(self) -> Report:
+        """The report with the requests of this pass alone, as a reader of one pass after the other expects them."""
+        sent = replace(self.report.cost, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests)
+        return replace(self.report, cost=sent)
+
+
+class Meter:
+    """Measures one pass after the other. ``clock`` is in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._before = Cost()
+
+    def measure(self, run_pass: Callable[[], Report], trigger: str = "") -> Measured:
+        """Run a pass, and return it with its cost. Raises what the pass raises."""
+        began = self._clock()
+        report = run_pass()
+        before, cost = self._before, report.cost
+        self._before = Cost(max(before.kubernetes, cost.kubernetes), max(before.hetzner, cost.hetzner))
+        return Measured(
+            report,
+            self._clock() - began,
+            trigger,
+            max(0, cost.kubernetes - before.kubernetes),
+            max(0, cost.hetzner - before.hetzner),
+        )
+
 
 _log = logging.getLogger("hcloud-reconciler.pass")
 
@@ -24,16 +64,16 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _Effort:
-    """What it took to carry out one change."""
+    """The time and the Hetzner ids of one change."""
 
     trace: Trace
     seconds: float
 
 
 class PassLogger:
-    """Hears of an apply while it goes on (see ``rounds.Progress``) and tells of each change as it ends.
+    """Logs each change as it ends (see ``rounds.Progress``), and each pass that says something new.
 
-    ``heard`` is called then as well: as long as changes come to an end, nothing hangs. ``clock`` is in seconds.
+    ``heard`` is called then as well: as long as changes end, nothing hangs. ``clock`` is in seconds.
     """
 
     def __init__(
@@ -46,7 +86,7 @@ class PassLogger:
         self._standing: frozenset[Pairs] = frozenset()
 
     def attends(self, actuators: Mapping[str, Actuator]) -> Mapping[str, Actuator]:
-        """The same actuators, with an eye on what Hetzner calls what they ask of it, and on how long they take."""
+        """The same actuators, with the Hetzner ids of what they request, and the time that they take, recorded."""
         return {kind: self._attended(actuator) for kind, actuator in actuators.items()}
 
     def begin(self, changes: Sequence[Change]) -> None:  # noqa: ARG002 - each is told of when it ends
@@ -55,7 +95,7 @@ class PassLogger:
             self._efforts.clear()
 
     def done(self, change: Change, outcome: Outcome) -> None:
-        """Tell of what was applied, and of what failed. What waits, or was left out, is in the report."""
+        """Log what was applied, and what failed. What waits, or was left out, is in the report."""
         self._heard()
         with self._lock:
             effort = self._efforts.pop(change.key, None)
@@ -69,10 +109,9 @@ class PassLogger:
         """A round has ended."""
 
     def passed(self, measured: Measured) -> None:
-        """Tell of a pass that says something new: one line, and one for each of its errors, for each list that was not
-        read whole, and for each finding that a person has to decide on. What lasts is told of once, as it comes up. A
-        pass without news is not to be told of.
-        """
+        """Log a pass that says something new: one line, and one for each of its errors, for each incomplete list, and
+        for each problem that a person has to decide on. A lasting one is logged once, as it comes up. A pass without
+        news is not to be logged."""
         report = measured.report
         for error in report.errors:
             _log.error("error %s", pairs(error=error))
@@ -106,7 +145,7 @@ class PassLogger:
 
 
 def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
-    """What lasts from pass to pass until somebody does something, each with the word for it."""
+    """What lasts from pass to pass until a person acts, each with the word for it."""
     for hold in report.holds:
         if not hold.approved:
             more = [f"and {len(hold.keys) - _SHOWN} more"] if len(hold.keys) > _SHOWN else []

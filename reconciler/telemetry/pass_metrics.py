@@ -1,4 +1,5 @@
-"""The gauges that tell of the last pass: all of them change at once, so that no scrape sees half of it."""
+"""Metrics computed from passes: gauges of the last pass, which all change at once, so that no scrape sees half of it,
+and the values that counters are increased by."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -80,7 +81,8 @@ def gauges(
 
 
 class LastPass:
-    """Collects them for a registry. Who does not lead has none: what its last pass found is not so any more."""
+    """Gauges of the last pass, as a collector of a registry. Without the lead there are none: what the last pass found
+    may no longer hold."""
 
     def __init__(self) -> None:
         self.shown = NOTHING_YET
@@ -108,7 +110,7 @@ SECTIONS: Mapping[str, str] = {
 }
 """First part of a kind's name → the section of the snapshot whose objects it changes."""
 TRIGGERS = ("interval", "node", "service", "other")
-"""Values of the label: what calls for passes is said in words for people, which are too many for it."""
+"""Values of the label: triggers of passes are said in words for people, of which there are too many for it."""
 OUTCOMES: Mapping[type[Outcome], str] = {
     Applied: "applied",
     Pending: "pending",
@@ -129,7 +131,7 @@ def actions() -> Iterator[tuple[str, ...]]:
 
 
 def trigger_of(why: str) -> str:
-    """The label for what called for a pass, "" being its time."""
+    """The label for the trigger of a pass, "" being its time."""
     words = why.lower().replace("/", " ").split()
     return next((word for word in words if word in TRIGGERS), "other") if words else "interval"
 
@@ -156,7 +158,7 @@ def became(report: Report) -> Samples:
 
 
 def succeeded(report: Report) -> frozenset[str]:
-    """Sections that were read whole, and of which no change failed."""
+    """Sections that were read completely, and of which no change failed."""
     if report.snapshot is None or report.errors:
         return frozenset()
     whole = {name for name, section in report.snapshot.sections().items() if section.complete}
@@ -164,8 +166,8 @@ def succeeded(report: Report) -> frozenset[str]:
 
 
 def joining_delays(report: Report) -> Iterator[timedelta]:
-    """From its creation to its being seen initialised, of each Node that this pass initialised, by the API server's
-    clock. A Node that is gone already is left out."""
+    """Time from its creation to its being seen initialized, of each Node that this pass initialized, by the API
+    server's clock. A Node that is gone already is left out."""
     for line in report.outcomes(Applied):
         node = report.snapshot.node(line.change.owner) if report.snapshot else None
         if node is not None and report.snapshot and line.change.kind == "node.initialise":

@@ -1,7 +1,14 @@
-"""Which events follow for Nodes whose pods no route leads to, with HCCM's reasons (nodes-and-routes 6.4).
+"""Events on Services and on Nodes that cannot be their targets, with HCCM's reasons.
 
-The texts are stable, so that the same trouble is one event. A Node that joins has none: what HCCM says of each while
-its addresses are on their way frightens for nothing (W-9).
+| Function | Events |
+|---|---|
+| ``done`` | what a pass did for a Service |
+| ``failures`` | what could not be done for a Service |
+| ``warnings_on_services`` | what a Service lacks until a person acts |
+| ``warnings_on_targets`` | Nodes that should get traffic and cannot be targets |
+
+The texts are stable, so that the same trouble is one event. HCCM also sends events on joining Nodes whose addresses are
+not known yet; this product does not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +32,7 @@ _TARGET_REASONS: Mapping[Membership, str] = {
     Membership.UNUSABLE: "UnusableTarget",
 }
 _MOST_NODES = 5
-"""Nodes of one Service and with one trouble that are told: a type without room may leave out thousands."""
+"""Nodes of one Service and with one trouble that get events: a type without room may leave out thousands."""
 _SHOWN = 3
 """Services that a message names."""
 
@@ -33,11 +40,12 @@ _SHOWN = 3
 def warnings_on_targets(
     plan: Plan, snapshot: Snapshot, settings: Settings, desired: DesiredState | None = None
 ) -> Iterator[Event]:
-    """A warning for each of the first Nodes that should get traffic and can be no target of some Service's load
-    balancer; and one for the Service when there are more. (Of a type that is full its note says that already.)
+    """A warning for each of the first Nodes that should get traffic and cannot be a target of some Service's load
+    balancer; and one for the Service when there are more. (For a type that is full the Service's note says that
+    already.)
 
-    Not for one that joins or whose server is gone: it is on its way, and has events of its own. ``desired`` is what the
-    plan was made from; None: it is computed anew.
+    Not for a joining Node or one whose server is gone, which have events of their own. ``desired`` is what the plan was
+    made from; None: it is computed anew.
     """
     if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
         return  # what should be there is not computed anew only to say that all is well
@@ -84,10 +92,10 @@ _REASONS: Mapping[NoteKind, str] = {
 """Notes on a Service that a person has to do something about → the event's reason. A note on something foreign is not
 among them: most such things are rightly left alone, and what is refused for it is said as that."""
 _OF_PORTS = "spec.ports"
-"""How the text of a remark begins that is on ports of another protocol than TCP (PORT-2)."""
+"""The beginning of warnings about ports of another protocol than TCP, which Hetzner does not balance."""
 _GOING = frozenset({"lb.delete", "lb.retain", "service.release"})
 _NODES = frozenset({"lb.target"})
-"""What HCCM calls an update: only Nodes have come or gone."""
+"""The kinds of changes of what HCCM calls an update: only Nodes were added or removed."""
 _DONE = {
     "lb.delete": ("DeletedLoadBalancer", "Deleted load balancer"),
     "lb.retain": ("RetainedLoadBalancer", "Retained load balancer"),
@@ -95,14 +103,14 @@ _DONE = {
 
 
 _GAP = "incomplete-snapshot"
-"""The guard that waits for a whole reading."""
+"""The guard that waits for a complete snapshot."""
 
 
 def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
-    """What a pass did for Services, once for each of them, whatever the number of changes.
+    """Events on what a pass did for Services, once for each of them, whatever the number of changes.
 
     ``tried`` are the changes that it tried, with how each ended; ``snapshot`` has the Services as the pass found them,
-    as those that were let go are gone by now. Nothing is said to be ensured where part of it was tried in vain, or is
+    as those that were released are gone by now. A Service is not reported as ensured where part of it failed, or is
     still to be done by ``plan``, the last one.
     """
     unfinished = _unfinished(plan)
@@ -125,7 +133,8 @@ def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Even
 
 
 def failures(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[Event]:
-    """What could not be done for Services: one warning for each of them and each thing that HCCM tells apart."""
+    """Warnings about what could not be done for Services: one for each of them and each kind of failure that HCCM
+    distinguishes."""
     for service, lines in _by_service(tried, snapshot):
         errors: dict[tuple[str, str], list[str]] = {}
         for line in lines:
@@ -154,7 +163,7 @@ def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
 
 
 def _unfinished(plan: Plan) -> frozenset[str]:
-    """Keys of the Services for which a pass leaves something to do, or of which it cannot tell."""
+    """Keys of the Services for which a pass leaves something to do, or of which that is not known."""
     changes = (c.owner for c in plan.changes if c.decision.verdict is Verdict.ALLOWED or c.decision.rule == _GAP)
     return frozenset((*changes, *(note.key for note in plan.notes if note.kind is NoteKind.UNKNOWN)))
 

@@ -1,6 +1,6 @@
-"""What wakes the loop: watches of Nodes and Services, and whether what they say can matter to the planner.
+"""Triggers of passes: watches of Nodes and Services, and the filter of events that can matter to the planner.
 
-A watch only wakes. Decisions come from whole lists that each pass reads anew (design section 11).
+A watch only wakes the loop. Decisions come from complete lists that each pass reads anew.
 """
 
 from reconciler.triggers.kinds import WatchedKind

@@ -1,4 +1,4 @@
-"""The kinds of object that are watched, and what of each the core sees."""
+"""Kinds of objects that are watched, and the projection of each: what the planner sees of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -19,14 +19,14 @@ _MOST_DIGITS = 39
 
 
 class WatchedKind(StrEnum):
-    """What is watched. The value is the first part of keys."""
+    """A kind that is watched. The value is the first part of keys."""
 
     NODE = "node"
     SERVICE = "service"
 
     @property
     def path(self) -> str:
-        """Where all objects of the kind are listed."""
+        """The path where all objects of the kind are listed."""
         return _LISTS[self].path
 
     def section(self, snapshot: Snapshot) -> Section[str, Node] | Section[str, Service] | None:
@@ -45,7 +45,7 @@ _LISTS: Mapping[WatchedKind, ListOf[Any, Any]] = {WatchedKind.NODE: NODES, Watch
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the core sees of an object: nothing but a number, so that thousands cost nothing to keep."""
+    """What the planner sees of an object: nothing but a number, so that thousands cost nothing to keep."""
 
     projection: int | None
     """Equal for objects between which no rule can tell; None for one at which none looks, as when it is not there."""
@@ -57,7 +57,7 @@ NOTHING = Projection(None)
 
 
 def projection_of(found: Node | Service | Unknown) -> Projection:
-    """What the core sees of an object. Why one cannot be read is all that there is to be seen of it.
+    """The projection of an object. Of one that cannot be read it is the reason why.
 
     Two objects have one number by accident once in 2**60, and then the next pass of the interval sees the difference.
     """

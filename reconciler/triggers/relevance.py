@@ -1,7 +1,7 @@
-"""Whether an event of a watch can matter to the planner: heartbeats and what we wrote ourselves wake nobody.
+"""Filter of watch events: heartbeats and our own writes do not wake the loop.
 
-An event is compared with the *baseline*: what the core saw of the object in the last pass. It is judged a moment after
-it came, since the answer to a write of ours may arrive later than the watch's word of it.
+An event is compared with the *baseline*: the projection of the object in the last pass. It is judged a moment after it
+came, since the answer to a write of ours may arrive later than the watch event of it.
 """
 
 import threading
@@ -67,17 +67,17 @@ class EventFilter:
         self._interrupted = False
         self._baseline: dict[WatchedKind, _Baseline] = {}
         self._written: dict[WatchedKind, _Baseline] = {kind: {} for kind in WatchedKind}
-        """What writes of ours have made of objects since the last pass ended."""
+        """Projections of objects after our own writes since the last pass ended."""
         self._waiting: deque[_Seen] = deque()
         self._relevant: dict[tuple[WatchedKind, str], _Seen] = {}
         self._nameless: set[tuple[WatchedKind, int]] = set()
         self.ignored = 0
-        """Events that mattered to nobody so far."""
+        """Events that mattered to no rule so far."""
 
     def settle(self, snapshot: Snapshot) -> None:
-        """A pass has ended, and this is what it saw last: the new baseline.
+        """A pass has ended with this reading, which becomes the new baseline.
 
-        Events that have come since it looked wake again; those of which a whole pass that began after them has seen
+        Events that have come since it was read wake again; those of which a whole pass that began after them has seen
         nothing are forgotten.
         """
         sections = {kind: kind.section(snapshot) for kind in WatchedKind}
@@ -99,7 +99,7 @@ class EventFilter:
             self._wake(reasons[0])
 
     def saw(self, kind: WatchedKind, event: Event) -> None:
-        """A watch tells of an object of this kind: to be judged in a moment."""
+        """A watch event on an object of this kind: to be judged in a moment."""
         key, found = kind.decode(event.object)
         gone = event.type == "DELETED"
         if key is None:
@@ -191,7 +191,7 @@ class EventFilter:
 
 
 def _sights(section: Section[str, Node] | Section[str, Service]) -> _Baseline:
-    """Key → what the core sees, of all at which some rule looks."""
+    """Key → projection, of all objects that some rule looks at."""
     items = {key: projection_of(found) for key, found in section.items.items()}
     unreadable = {key: projection_of(Unknown(why)) for key, why in section.unreadable.items()}
     return {key: sight for key, sight in (items | unreadable).items() if sight.projection is not None}

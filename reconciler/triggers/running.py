@@ -1,4 +1,4 @@
-"""The watches of a run, together with the thread that judges what they tell."""
+"""Watches of a run, with the thread that judges their events."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -65,12 +65,12 @@ class Triggers:
             self._judge.join(_GOODBYE_S)
 
     def counts(self) -> Mapping[WatchedKind, Counts]:
-        """What each watch has done so far."""
+        """The counts of each watch so far."""
         return {kind: watcher.counts for kind, watcher in self._watchers.items()}
 
     @property
     def ignored(self) -> int:
-        """Events so far that mattered to nobody."""
+        """Events so far that mattered to no rule."""
         return self._relevance.ignored
 
     def _judge_on(self) -> None:

@@ -1,14 +1,14 @@
-"""One thread that follows one list for ever: connects, hands on events, and connects again.
+"""Watcher of one list, in a thread of its own: connects, hands on events, and connects again.
 
-What goes wrong with a watch, and what becomes of it (python-stack 1.8):
-
-    the server ends it                     go on from the last version seen; bookmarks count
-    reset, silence, 5xx, refused           the same, and after three times in a row begin anew
-    410 as status or event, no event       begin anew
-    any of these soon after the opening    wait first: 0.5 s, doubled each time up to 30 s, until one lives for 10 s
+| Trouble with a watch | What follows |
+|---|---|
+| the server ends it | continue from the last version seen; bookmarks count |
+| reset, silence, 5xx, refused | the same, and after three times in a row begin anew |
+| 410 as status or event, no event | begin anew |
+| any of these soon after the opening | wait first: 0.5 s, doubled each time up to 30 s, until one lives for 10 s |
 
 To begin anew is to ask for the list's version and to watch from there. Whatever happened in between was missed, so the
-loop is woken as soon as the new watch stands.
+loop is woken as soon as the new watch is open.
 """
 
 import logging
@@ -50,7 +50,7 @@ class Connection(Protocol):
 
 
 class Source(Protocol):
-    """Where a list can be watched. Both methods send one request and raise an ApiError."""
+    """A list that can be watched. Both methods send one request and raise an ApiError."""
 
     def version(self) -> str:
         """The list's version now."""
@@ -61,7 +61,7 @@ class Source(Protocol):
 
 @dataclass(slots=True)
 class Counts:
-    """What a watcher has done so far, for metrics."""
+    """Counts of a watcher so far, for metrics."""
 
     requests: int = 0
     """Sent, of both kinds."""
@@ -120,8 +120,8 @@ class Watcher:
         self._thread.start()
 
     def stands(self, within_s: float) -> bool:
-        """Whether the first watch knows from where it sees everything, after waiting for so long at most. If not, the
-        loop will be woken when it does."""
+        """Whether the first watch is open, so that nothing after it is missed; waits for so long at most. If not, the
+        loop will be woken when it is."""
         if self._standing.wait(within_s):
             return True
         with self._lock:
@@ -188,8 +188,8 @@ class Watcher:
         return connection
 
     def _catch_up(self) -> None:
-        """Wake the loop if something was missed. A server that accepts each watch and breaks it off at once would
-        begin a pass each time: there one that lasts is waited for, and meanwhile the interval does it."""
+        """Wake the loop if something was missed. A server that accepts each watch and breaks it off at once would begin
+        a pass each time: in that case the loop is woken by a watch that lasts, and meanwhile by the interval."""
         with self._lock:
             has_missed, self._has_missed = self._has_missed, False
         if has_missed:

@@ -1,4 +1,4 @@
-"""What the measurements are to be compared with: budgets, aims, and the controller that this one takes the place of."""
+"""Values to compare measurements with: budgets, aims, and hcloud-cloud-controller-manager."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from scenarios import name_of_creation, name_of_joining
 
 BUDGETS: Mapping[str, Any] = {"nodes": 5000, "cpu_s": 1.5, "peak_mib": 120 * 10**6 / 2**20}
-"""Of one pass at 5,000 Nodes (design section 10)."""
+"""Of one pass at 5,000 Nodes."""
 
 HCCM: tuple[Mapping[str, Any], ...] = (
     {"what": "join", "nodes": 20, "wall_s": 1.7, "peak_mib": "58-71"},

@@ -21,7 +21,7 @@ from reconciler.passes.loop import Pace, run_loop
 from reconciler.report.terminal import TerminalProgress
 from reconciler.result import Report
 from reconciler.runtime import build_runtime
-from reconciler.telemetry.measured import Measured
+from reconciler.telemetry.pass_logger import Measured
 from reconciler.wake import Wake
 
 

@@ -91,7 +91,7 @@ def _of_routes(options: argparse.Namespace) -> Iterator[Scenario]:
 
 
 def _routed(options: argparse.Namespace, nodes: int, services: int) -> Scenario:
-    """From Nodes registered to all of them initialised, all routes there and all conditions written; and to all
+    """From Nodes registered to all of them initialized, all routes there and all conditions written; and to all
     statuses published."""
     creations = {"POST /v1/load_balancers": services} if services else {}
     return Scenario(

@@ -1,4 +1,4 @@
-"""What was measured as a Markdown table; the document that it is made from is what the JSON file holds."""
+"""Markdown table of the measurements; the JSON file holds the document that it is made from."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

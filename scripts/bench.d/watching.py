@@ -1,4 +1,4 @@
-"""When all Services were served, seen from outside while a run goes on."""
+"""Watching from outside, while a run goes on, for the time when all Services are served."""
 
 import threading
 import time

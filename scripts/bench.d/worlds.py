@@ -29,7 +29,7 @@ def joining_world(nodes: int) -> dict[str, Any]:
 
 
 def settled_world(nodes: int, *, network: bool = True) -> dict[str, Any]:
-    """``nodes`` servers, and for each a Ready Node that a cloud controller initialised long ago."""
+    """``nodes`` servers, and for each a Ready Node that a cloud controller initialized long ago."""
     now = datetime.now(UTC).replace(microsecond=0)
     settled = [_settled_node(i, now, network=network) for i in range(nodes)]
     return _world(settled, nodes, network=network)

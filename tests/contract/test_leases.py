@@ -13,8 +13,7 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.lease import NOBODY, LeaseClaim, Leases
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.leadership import LeadershipStatus, Outcome
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import LeadershipStatus, Outcome, Timings
 from tests.contract.kubernetes_api import LEASES, KubernetesApi
 
 MOMENT = "2027-01-15T08:00:00.000000Z"

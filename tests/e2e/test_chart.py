@@ -101,7 +101,7 @@ OF_HCCM: Mapping[str, Any] = {
     "extraVolumes": [],
     "extraVolumeMounts": [],
 }
-"""Every value of HCCM's chart with its default, to the letter (operations 13)."""
+"""Every value of HCCM's chart with its default, to the letter."""
 
 TOKEN_FROM_A_FILE: Mapping[str, Any] = {
     "env": {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": {"value": "/var/run/secrets/hcloud/token"}},
@@ -367,7 +367,7 @@ def test_the_product_takes_every_flag_and_variable(name: str, tmp_path: Path) ->
 
 
 def test_deployment_and_daemon_set_have_the_same_pods() -> None:
-    """Affinity, priority and name servers included, which HCCM's DaemonSet loses (O-4)."""
+    """Affinity, priority and name servers included, which HCCM's DaemonSet loses."""
     assert pod_in(rendered(PLACED)) == pod_in(rendered({**PLACED, "kind": "DaemonSet"}))
     spec = pod_in(rendered({**PLACED, "kind": "DaemonSet"}))["spec"]
 

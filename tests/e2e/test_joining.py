@@ -34,7 +34,7 @@ def test_one_run_initialises_all_and_a_second_writes_nothing(twenty: Stage) -> N
 
 
 def test_addresses_are_there_before_the_taint_goes(twenty: Stage) -> None:
-    """Each Node's status is written before the write that makes it schedulable (W-12)."""
+    """Each Node's status is written before the write that makes it schedulable."""
     twenty.reconcile("--once")
 
     for name in NAMES:

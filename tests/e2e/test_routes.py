@@ -116,7 +116,7 @@ def test_a_kubelet_that_writes_meanwhile_loses_nothing(network: Stage, written: 
 
 
 def test_a_node_that_joins_is_routed_in_the_same_pass(network: Stage) -> None:
-    """Initialised, routed and told so by one pass, without a warning on the way (W-9)."""
+    """Initialised, routed and told so by one pass, without a warning on the way."""
     settle(network, 1)
     joining = joining_node("web-2")
     joining["spec"] |= {"podCIDR": pods_of(2), "podCIDRs": [pods_of(2)]}
@@ -176,7 +176,7 @@ def test_the_route_follows_its_server_to_another_address(network: Stage) -> None
 
 
 def test_conditions_go_when_routes_are_switched_off(network: Stage) -> None:
-    """What we or HCCM have written: a network plug-in's stays byte for byte, as do the routes (W-32)."""
+    """What we or HCCM have written: a network plug-in's stays byte for byte, as do the routes."""
     settle(network, 4)
     set_condition(network, "web-2", network_condition(*UNROUTED))
     set_condition(network, "web-3", network_condition(*OF_A_PLUGIN))
@@ -217,7 +217,7 @@ def test_a_node_whose_server_is_not_in_the_network_is_told_so(network: Stage) ->
 
 def test_pods_with_ipv6_addresses_are_no_hindrance(network: Stage) -> None:
     """Networks route IPv4 alone: a Node with both kinds is routed, and one with IPv6 pods alone is freed of what HCCM
-    says of it (W-8)."""
+    says of it."""
     have_pods(network, 0)
     network.register(
         a_pod_node(network, 1, pods_of(1), "fd00:10:244:1::/64"),

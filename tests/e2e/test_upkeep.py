@@ -71,7 +71,7 @@ def test_silent_nodes_with_living_servers_cost_nothing_more(stage: Stage) -> Non
 
 @pytest.mark.parametrize("ready", ["True", "Unknown"], ids=["while it reports again", "while the kubelet is silent"])
 def test_the_shutdown_taint_follows_the_server(settled: Stage, ready: str) -> None:
-    """Switched off, the Node is tainted; switched on it is not any more, whether or not the kubelet reports (W-27)."""
+    """Switched off, the Node is tainted; switched on it is not any more, whether or not the kubelet reports."""
     others = taints(settled.nodes()["web-1"])
     set_ready(settled, "web-1", ready="Unknown")
 

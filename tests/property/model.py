@@ -60,7 +60,7 @@ def is_joining(node: Node) -> bool:
 
 
 def is_foreign(node: Node) -> bool:
-    """Whether design section 5 gives us no right to this Node."""
+    """Whether this Node is not ours: another provider's, or ignored."""
     if node.provider_id is None:
         return not is_joining(node)
     return not isinstance(parse_provider_id(node.provider_id), CloudID | RobotID)
@@ -96,4 +96,4 @@ OWNED = frozenset(
         ("instance.hetzner.cloud", "provided-by"),
     )
 )
-"""nodes-and-routes 3.1, 4.4."""
+"""Those that initialization writes."""

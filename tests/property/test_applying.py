@@ -153,7 +153,7 @@ def in_service(snapshot: Snapshot, chosen: Settings) -> list[tuple[Node, int]]:
 @law
 @given(snapshots, choices)
 def test_the_shutdown_taint_is_the_servers_state(snapshot: Snapshot, chosen: Settings) -> None:
-    """In the end a Node has the taint if its server is off, has it not if that runs, and else as it was (W-27)."""
+    """In the end a Node has the taint if its server is off, has it not if that runs, and else as it was."""
     after = converged(snapshot, chosen)
     for node, server_id in in_service(after, chosen):
         was = any(map(is_shutdown, snapshot.nodes.items[node.name].taints))
@@ -165,7 +165,7 @@ def test_the_shutdown_taint_is_the_servers_state(snapshot: Snapshot, chosen: Set
 @law
 @given(snapshots, choices)
 def test_labels_are_in_step_in_the_end(snapshot: Snapshot, chosen: Settings) -> None:
-    """The instance type is the server's, each deprecated key equals its stable one, and who provides is said (W-13)."""
+    """The instance type is the server's, each deprecated key equals its stable one, and who provides is said."""
     if Controller.NODE not in chosen.controllers:
         return
     after = converged(snapshot, chosen)
@@ -220,7 +220,7 @@ def test_no_address_goes_because_of_a_wrong_node_ip(snapshot: Snapshot, chosen: 
 @law
 @given(snapshots, choices)
 def test_kept_internal_ips_never_go(snapshot: Snapshot, chosen: Settings) -> None:
-    """Who keeps internal addresses and has no network loses none of them that no ``--node-ip`` decides on (W-17)."""
+    """Who keeps internal addresses and has no network loses none of them that no ``--node-ip`` decides on."""
     keeping = replace(chosen, keep_internal_ips=True)
     lone = replace(snapshot, network=Present(None))
     after = converged(lone, keeping)

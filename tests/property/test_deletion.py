@@ -1,4 +1,4 @@
-"""Laws of safety: what has to be true, in every world, before a Node is deleted (design section 6)."""
+"""Laws of safety: what has to be true, in every world, before a Node is deleted."""
 
 from collections.abc import Collection
 from dataclasses import replace

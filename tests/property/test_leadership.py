@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actuators.http.errors import Conflict, Transient
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import Timings
 from tests.property.strategies import law
 from tests.support.leases import LeaseInMemory, Replica, Timeline
 

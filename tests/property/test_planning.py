@@ -51,7 +51,7 @@ def test_every_joining_node_is_planned_or_explained(snapshot: Snapshot, chosen: 
 @law
 @given(snapshots, choices)
 def test_every_lost_node_is_planned_or_explained(snapshot: Snapshot, chosen: Settings) -> None:
-    """A Node whose server a whole list lacks is to be deleted, or has a note that says why not (W-1)."""
+    """A Node whose server a whole list lacks is to be deleted, or has a note that says why not."""
     everything = replace(chosen, controllers=frozenset(Controller))
     plan = compute_plan(snapshot, everything)
     servers = snapshot.servers

@@ -1,6 +1,6 @@
 """Laws of the order in which one load balancer changes: the API accepts each step, and traffic goes on.
 
-The API's rules stand here once more, in a model of one load balancer (hetzner-api 8), so that the order is not judged
+The API's rules stand here once more, in a model of one load balancer, so that the order is not judged
 by the code that makes it.
 """
 
@@ -331,7 +331,7 @@ def refusals_of(model: Model, change: Change) -> Iterator[str]:
 @law
 @given(worlds())
 def test_the_api_accepts_each_step(world: World) -> None:
-    """W-1, W-10, LB-2, TGT-12: whatever has to change; and what a step took along is mended in the next two rounds."""
+    """Whatever has to change; and what a step took along is mended in the next two rounds."""
     model = world.model()
     for _ in range(3):
         executed(model, world.changes(model.observed()))
@@ -353,7 +353,7 @@ def test_traffic_goes_on(world: World) -> None:
 @law
 @given(st.data(), worlds())
 def test_who_may_not_go_stays(data: st.DataObject, world: World) -> None:
-    """LB-7: where the removal of a target is withheld nothing else takes it away. What is refused then is for want of
+    """Where the removal of a target is withheld nothing else takes it away. What is refused then is for want of
     room."""
     model, changes = world.model(), world.changes(world.present)
     removals = [change for change in changes if change.kind == "lb.target" and change.verb is Verb.REMOVE]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import subprocess
 
 PROMPTLY_S = 1.0
-"""From an event to the first write that it calls for, where nothing takes any time (design section 10)."""
+"""From an event to the first write that it calls for, where nothing takes any time."""
 RARELY = ("--interval", "1h")
 """What happens soon was not waited for: something called for it."""
 OFTEN = ("--interval", "1s")

@@ -10,7 +10,7 @@ from typing import TypeVar
 from actuators.http.errors import Conflict
 from actuators.lease import Lease, LeaseClaim
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import Timings
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annotations: str) -> dict[str, Any]:
-    """A Node just registered by a kubelet with ``--cloud-provider=external`` (nodes-and-routes 4.1)."""
+    """A Node just registered by a kubelet with ``--cloud-provider=external``."""
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
+from actuators.apply import within_budget
 from actuators.approvals import approve, use_up
-from actuators.budgeted import within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions

@@ -24,7 +24,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.telemetry.health import Health
-from reconciler.telemetry.measured import Measured, Meter
+from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from reconciler.wake import Wake

@@ -1,10 +1,10 @@
 """Actions (the asynchronous jobs of the API), the time they take, and the locks they hold.
 
-An action changes its objects when it finishes, not before. Nothing runs in the background: ``settle`` finishes what
-has become due, in the order of time, whenever a request arrives.
+An action changes its objects when it finishes, not before. Nothing runs in the background: ``settle`` finishes what has
+become due, in the order of time, whenever a request arrives.
 
-Source: reference/hetzner-api.md section 5. Known differences: progress grows evenly; durations are options, not
-those of the real service; actions are kept for ever.
+Source: Hetzner Cloud API, actions. Known differences: progress grows evenly; durations are options, not those of the
+real service; actions are kept for ever.
 """
 
 import heapq

@@ -1,9 +1,8 @@
 """The rules of private networks about ranges, subnets, routes and addresses: pure functions over raw networks.
 
-Source: reference/hetzner-api.md section 6. Known differences, where it marks a rule as not established: the first and
-last address of a subnet are taken as reserved, an attachment without a wish gets an address of the last subnet by
-range that has one free, a default route is in the way of another one alone, and no vSwitch exists but those in the
-world's subnets.
+Source: Hetzner Cloud API, networks and network actions. Assumed where it is silent: the first and last address of a
+subnet are taken as reserved, an attachment without a wish gets an address of the last subnet by range that has one
+free, a default route is in the way of another one alone, and no vSwitch exists but those in the world's subnets.
 """
 
 from collections.abc import Collection, Iterator

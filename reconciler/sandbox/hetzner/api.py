@@ -1,4 +1,4 @@
-"""The routes of the API: which handler answers which path and method.
+"""Routes of the API: path and method to handler.
 
 All paths of the API document are known here, so that what is not simulated yet says so instead of looking absent. An
 object's id in a path is a number; anything else is no route.

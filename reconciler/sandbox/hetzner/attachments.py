@@ -1,7 +1,7 @@
 """Servers and load balancers in networks: attaching, detaching, who has which address, the members of a network.
 
-The one truth is ``private_net`` of the attached object. Attachments in flight hold their address, and are seen in
-``GET /networks/{id}/members`` only, as in the real service. Source: reference/hetzner-api.md sections 5 and 6.
+The one truth is ``private_net`` of the attached object. Attachments in flight hold their address, and are seen in ``GET
+/networks/{id}/members`` only, as in the real service. Source: Hetzner Cloud API, actions and networks.
 """
 
 from reconciler.sandbox.hetzner.actions import Action

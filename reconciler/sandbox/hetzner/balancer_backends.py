@@ -1,7 +1,7 @@
 """The targets of a load balancer as raw objects: which servers they are, by which address, private or public.
 
 Pure functions over stored objects. A stored target of type ``label_selector`` lists nothing but the healths that a
-world file gave; which servers it finds is computed whenever somebody looks. Source: reference/hetzner-api.md section 8.
+world file gave; which servers it finds is computed whenever somebody looks. Source: Hetzner Cloud API, load balancers.
 
 Known differences: a selector finds a server the moment its labels match, and leaves out one that has no address of the
 wanted kind without a word.

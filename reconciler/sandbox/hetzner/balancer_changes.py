@@ -1,8 +1,8 @@
-"""How a load balancer changes: one change at a time, checked when it is asked for and once more when it happens.
+"""Changes of a load balancer: one at a time, checked when it is requested and once more when it happens.
 
 A change is a function from the load balancer as it is to the load balancer as it shall be, which raises ApiError when
 the rules forbid it. It runs twice: on the request, whose result is thrown away, and when the action ends, because the
-world may have moved on by then: then the action fails. Source: reference/hetzner-api.md section 5.
+world may have moved on by then: then the action fails. Source: Hetzner Cloud API, actions.
 """
 
 from collections.abc import Callable

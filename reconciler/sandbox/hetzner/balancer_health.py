@@ -1,7 +1,7 @@
 """The health of targets: what follows from the servers, and what a world file says instead.
 
 A target has one health per service. It follows the state of its server, but where a world file said otherwise: such a
-health stays, whatever happens, until the target is gone. Source: reference/hetzner-api.md section 8.
+health stays, whatever happens, until the target is gone. Source: Hetzner Cloud API, load balancers.
 
 Known differences: nothing is really checked. A running server answers on every port, a target by IP always does, and
 the first check of a new target or service is done at once.

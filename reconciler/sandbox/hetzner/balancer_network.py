@@ -1,7 +1,7 @@
 """The network and the public interface of a load balancer.
 
-Source: reference/hetzner-api.md section 8. Known differences: a load balancer may lose its network while its public
-interface is off, which leaves it without any address in use.
+Source: Hetzner Cloud API, load balancer actions. Known differences: a load balancer may lose its network while its
+public interface is off, which leaves it without any address in use.
 """
 
 from reconciler.sandbox.exchange import Request, Response

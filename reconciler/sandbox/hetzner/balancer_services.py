@@ -1,7 +1,7 @@
 """The services of a load balancer: ports that collide, certificates, limits by type.
 
-Source: reference/hetzner-api.md section 8. Known differences: an unknown certificate is ``not_found``; a certificate
-counts once towards the limit, however many services have it.
+Source: Hetzner Cloud API, load balancer actions. Known differences: an unknown certificate is ``not_found``; a
+certificate counts once towards the limit, however many services have it.
 """
 
 from reconciler.sandbox.exchange import Request, Response

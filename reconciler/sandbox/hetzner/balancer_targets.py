@@ -1,6 +1,6 @@
 """The targets of a load balancer: what may become one, what makes two the same, limits by type.
 
-Source: reference/hetzner-api.md section 8; the refusal of an unknown server was seen on the live API. Known
+Source: Hetzner Cloud API, load balancer actions; the refusal of an unknown server was seen on the live API. Known
 differences: no Robot is simulated, so a public address that is nobody's in this project counts as a dedicated server of
 the owner, but for ``foreign_addresses``; any address of a vSwitch subnet is taken for one of a dedicated server; a
 label selector counts as one target, whatever it finds.

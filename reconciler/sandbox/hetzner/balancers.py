@@ -1,6 +1,6 @@
 """Load balancers: creating, changing and deleting them.
 
-Source: reference/hetzner-api.md section 8. Known differences: the services and targets of a creation are there at once,
+Source: Hetzner Cloud API, load balancers. Known differences: the services and targets of a creation are there at once,
 and only the network comes when its action ends; a load balancer whose creation fails disappears; a creation in a
 network locks it and names it in its action; Primary IPs are not simulated.
 """

@@ -1,4 +1,4 @@
-"""What can be ordered: locations, server types, load balancer types, images.
+"""Catalogs of what can be ordered: locations, server types, load balancer types, images.
 
 Known differences: sizes and ids are the real ones as far as they are public, prices are placeholders with the right
 shape, only the types of the cx, cpx, cax and ccx families below exist, and ``cx22``/``cx32`` are kept as examples of

@@ -1,10 +1,10 @@
-"""The certificate authority behind managed certificates: what it issues, and what it refuses with.
+"""The certificate authority behind managed certificates: what it issues, and its refusals.
 
-Belongs here: the errors of an issuance and the authority's own limits, which outlive the certificates. Source:
-reference/hetzner-api.md sections 2 and 9; the limits are those that Let's Encrypt publishes.
+It has the errors of an issuance and the authority's own limits, which outlive the certificates. Source: Hetzner Cloud
+API, error codes and certificates; the limits are those that Let's Encrypt publishes.
 
 Known differences: a registered domain is taken to be the last two labels of a name; each certificate that fails with an
-error of the authority counts as one failed authorisation of each of its domains; the staging authority has no limits.
+error of the authority counts as one failed authorization of each of its domains; the staging authority has no limits.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,6 @@
 """Certificates: uploaded ones, and managed ones with their issuance.
 
-Source: reference/hetzner-api.md section 9; the hourly limit was seen on the live API. Known differences: nothing is
+Source: Hetzner Cloud API, certificates; the hourly limit was seen on the live API. Known differences: nothing is
 renewed by itself, and a renewal fails only in a world file; domain names need not be in a zone that anybody hosts, but
 for ``issuance_errors``.
 """

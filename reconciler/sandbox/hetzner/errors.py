@@ -1,7 +1,7 @@
-"""What the API refuses with: one exception, and the table of its codes.
+"""Errors of the API: one exception, and the table of its codes.
 
-Belongs here: code → status, and the messages that several resources share. Messages of one resource stand beside its
-rules. Source: reference/hetzner-api.md section 2, which marks what was seen on the live API.
+It has code → status, and the messages that several resources share. Messages of one resource stand beside its rules.
+Source: Hetzner Cloud API, error codes.
 
 Known differences: messages without a source there are our wording, in the style of those that have one. The document
 gives ``resource_in_use`` and ``cloud_resource_ip_not_allowed`` no status; theirs are assumed.

@@ -1,7 +1,7 @@
-"""A service of a load balancer, from a request body to the object that the API answers.
+"""Services of a load balancer: from a request body to the object that the API answers.
 
-Belongs here: fields, defaults and ranges; what several services of one load balancer have to do with each other is in
-``balancer_services``. Source: reference/hetzner-api.md section 8.
+It has fields, defaults and ranges; rules between several services of one load balancer are in ``balancer_services``.
+Source: Hetzner Cloud API, load balancers.
 
 Known differences: for ``http`` and ``https`` the port listened on is 80 or 443 and the destination 80 when left out;
 http options of a ``tcp`` service are ignored where they ask for nothing; a change of the destination leaves the port of

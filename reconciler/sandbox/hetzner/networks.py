@@ -1,7 +1,7 @@
 """Networks: creating, changing and deleting them, their subnets and routes.
 
-Source: reference/hetzner-api.md section 6. Known differences: no vSwitch can be coupled (``vswitch not found``); the
-order in which several violated rules are reported is ours.
+Source: Hetzner Cloud API, networks and network actions. Known differences: no vSwitch can be coupled (``vswitch not
+found``); the order in which several violated rules are reported is ours.
 """
 
 from collections.abc import Callable

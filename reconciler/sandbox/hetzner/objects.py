@@ -28,7 +28,7 @@ _CATALOGUE_FIELDS = frozenset({"server_type", "location", "image", "load_balance
 
 
 def fresh_copy(value: Object) -> Object:
-    """A copy that a caller may change, but for the parts from the catalogue, which are many and never change."""
+    """A copy that a caller may change, but for the parts from the catalog, which are many and never change."""
     return {name: part if name in _CATALOGUE_FIELDS else copy.deepcopy(part) for name, part in value.items()}
 
 

@@ -1,4 +1,4 @@
-"""The settings of one simulated Hetzner Cloud project."""
+"""Settings of one simulated Hetzner Cloud project."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Busy = Literal["conflict", "locked"]
 
 @dataclass(frozen=True, slots=True)
 class HetznerOptions:
-    """Times, limits and the choices that the reference could not establish. Raises ValueError for impossible ones."""
+    """Times, limits, and choices where Hetzner's documentation is silent. Raises ValueError for impossible ones."""
 
     action_s: float = 0.3
     """How long an action stays ``running``. 0: it is finished in the answer that announces it."""
@@ -36,7 +36,7 @@ class HetznerOptions:
     private_targets_at_creation: Literal["accepted", "refused"] = "accepted"
     """Targets by private IP in the request that creates their load balancer, in a network."""
     private_targets_at_detachment: Literal["refused", "dropped"] = "refused"
-    """What becomes of a load balancer's targets by private IP when it is detached from their network."""
+    """What happens to a load balancer's targets by private IP when it is detached from their network."""
     pending_certificates: Literal["accepted", "refused"] = "accepted"
     """A service with a managed certificate that is not issued (yet)."""
     certificate_in_use_code: Literal["service_error", "resource_in_use"] = "service_error"

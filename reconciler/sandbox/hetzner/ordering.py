@@ -1,7 +1,7 @@
-"""What a request orders: the type, the location and the image it names, by id or by name.
+"""Orders in a request: the type, the location and the image it names, by id or by name.
 
-Known differences: which refusal an unknown type, image or location gets is not established; here it is ``not_found``.
-A server without a wanted location goes to the first place that its type is offered in, a load balancer to the first
+Known differences: which refusal an unknown type, image or location gets is not established; here it is ``not_found``. A
+server without a wanted location goes to the first place that its type is offered in, a load balancer to the first
 location of its network zone. A type of load balancer past its end is ``resource_unavailable``.
 """
 

@@ -1,8 +1,8 @@
 """Lists: filters, sorting, pages, and the ``Link`` header.
 
-Source: reference/hetzner-api.md section 4. Known differences: pages are cut from the live list, which is assumed of
-the real service too; a ``per_page`` above 50 counts as 50, and a status or type that nobody knows matches nothing
-(the reference does not say what the real service does).
+Source: Hetzner Cloud API, pagination, sorting and label selectors. Known differences: pages are cut from the live list,
+which is assumed of the real service too; a ``per_page`` above 50 counts as 50, and a status or type that nobody knows
+matches nothing (the documentation does not say what the real service does).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""One simulated project: the parts that every resource works with."""
+"""One simulated project: the parts that every resource uses."""
 
 from dataclasses import dataclass
 

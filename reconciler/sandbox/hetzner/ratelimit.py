@@ -1,7 +1,7 @@
 """The rate limit: a token bucket and its three headers.
 
-Source: reference/hetzner-api.md section 3. Known differences: the real limiter's resolution is not known; here a
-bucket refills continuously, and requests without a valid token share one bucket of the same size.
+Source: Hetzner Cloud API, rate limiting. Known differences: the real limiter's resolution is not known; here a bucket
+refills continuously, and requests without a valid token share one bucket of the same size.
 """
 
 import math

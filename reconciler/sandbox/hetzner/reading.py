@@ -1,4 +1,4 @@
-"""The reading half of the API: lists, single objects, actions, members and catalogues.
+"""Reading half of the API: lists, single objects, actions, members and catalogs.
 
 Only reads go through a view, so only they can be stale or late; what a write answers is the true state.
 """

@@ -1,8 +1,8 @@
 """Labels and label selectors: their grammar, and whether an object's labels match.
 
-Source: reference/hetzner-api.md section 4. Known differences: whether the real service accepts spaces around ``=``,
-``==`` and ``!=`` is not known; here they are refused, so that nobody comes to rely on them. ``k!=v`` and ``k notin
-(v)`` hold where ``k`` is absent, as in Kubernetes.
+Source: Hetzner Cloud API, labels and label selectors. Known differences: whether the real service accepts spaces around
+``=``, ``==`` and ``!=`` is not known; here they are refused, so that nobody comes to rely on them. ``k!=v`` and ``k
+notin (v)`` hold where ``k`` is absent, as in Kubernetes.
 """
 
 import re

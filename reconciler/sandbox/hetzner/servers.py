@@ -1,9 +1,9 @@
-"""Servers: what may be asked of them, and what becomes of it.
+"""Servers: creating, changing and deleting them, and their actions.
 
-Source: reference/hetzner-api.md section 7. Known differences: there is no ``starting`` or ``stopping`` in between, a
-graceful shutdown always succeeds, a server is ``deleting`` until its action ends and gone then, and a server whose
-creation fails disappears. Networks given at creation are attached when ``create_server`` ends, without locking them.
-User data, SSH keys, volumes, firewalls, placement groups and Primary IPs in a creation are accepted and ignored.
+Source: Hetzner Cloud API, servers and server actions. Known differences: there is no ``starting`` or ``stopping`` in
+between, a graceful shutdown always succeeds, a server is ``deleting`` until its action ends and gone then, and a server
+whose creation fails disappears. Networks given at creation are attached when ``create_server`` ends, without locking
+them. User data, SSH keys, volumes, firewalls, placement groups and Primary IPs in a creation are accepted and ignored.
 """
 
 import re

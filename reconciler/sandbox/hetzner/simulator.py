@@ -1,7 +1,7 @@
 """The Hetzner Cloud API as one synchronous state machine: from a request to its answer.
 
-The order of checks is the real one: rate limit, route, token, method, then the handler. Source:
-reference/hetzner-api.md sections 1 to 3.
+The order of checks is the real one: rate limit, route, token, method, then the handler. Source: Hetzner Cloud API,
+getting started, errors and rate limiting.
 
 Known differences: a request for an unknown route counts against the rate limit like any other; errors of both layers
 have the same JSON formatting; a read-only token is refused with 403 ``forbidden`` (before 2026-10 it was 401

@@ -1,4 +1,4 @@
-"""The objects of a project, and what readers see of them.
+"""Store of the objects of a project, and the views that readers have of them.
 
 Objects are raw API objects and are never changed in place: a change puts new ones. So an old state costs nothing to
 keep, and three features share one mechanism, the *undo* of a change: rolling back a refused request, changes that

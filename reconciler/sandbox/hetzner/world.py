@@ -1,9 +1,9 @@
 """World files: the Hetzner part, from partial raw objects to a store and back.
 
-Belongs here: sections, ids and names. What each kind leaves out is filled in by ``world_servers``,
-``world_networks`` and ``world_balancers``. Known differences: nothing is checked against the rules for requests but
-what the simulator itself depends on, so a world may hold more than the real service would allow (more than 100
-attachments, overlapping routes, servers of one name), as captured worlds and tests need it.
+It has sections, ids and names. What each kind leaves out is filled in by ``world_servers``, ``world_networks`` and
+``world_balancers``. Known differences: nothing is checked against the rules for requests but what the simulator itself
+depends on, so a world may hold more than the real service would allow (more than 100 attachments, overlapping routes,
+servers of one name), as captured worlds and tests need it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Networks of a world file, and who is attached to them."""
+"""Networks of a world file, and their members."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network

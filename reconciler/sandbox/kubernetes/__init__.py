@@ -1,4 +1,4 @@
-"""A small Kubernetes API: what demo and fast tests need of the API server, as a synchronous state machine.
+"""A small Kubernetes API, as a synchronous state machine: the part of the API server that demo and fast tests need.
 
 Served are nodes, services, namespaces, events, configmaps and leases, with discovery enough for kubectl and the typed
 clients; deployments and daemonsets only to be read. What it answers is held against the real API server 1.36 by
@@ -12,7 +12,7 @@ clients; deployments and daemonsets only to be read. What it answers is held aga
 - ``<`` and ``>`` in label selectors, ``$retainKeys`` and unknown ``$`` directives are refused (400);
 - ``$setElementOrder`` for a list that is not merged is ignored, where the real server panics and hangs up;
 - PUT to the status of an absent Service is 404, where the real server creates half a Service;
-- authorisation is a set of verbs per token; a token is also taken as the password of HTTP basic authentication;
+- authorization is a set of verbs per token; a token is also taken as the password of HTTP basic authentication;
 - pods are an ever empty list; events never expire; addresses and ports are allocated in order, not at random;
 - deployments and daemonsets come from a world file, as they are there, and cannot be written;
 - nothing runs behind the API, so a deleted namespace stays ``Terminating``, as with a lone API server.

@@ -1,4 +1,4 @@
-"""The API itself: from an HTTP request to the rules of the other modules, and from what they raise to an answer."""
+"""API: from an HTTP request to the rules of the other modules, and from what they raise to an answer."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar

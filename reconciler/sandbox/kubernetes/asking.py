@@ -1,4 +1,4 @@
-"""What a request asks for: the object or collection in its path, the verb, the options, the body."""
+"""Parsing of requests: the object or collection in the path, the verb, the options, the body."""
 
 import json
 from dataclasses import dataclass

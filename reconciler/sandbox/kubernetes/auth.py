@@ -1,4 +1,4 @@
-"""Who asks, and may they: bearer tokens mapped to verbs. It is no more than that; roles and bindings do not exist."""
+"""Authentication and authorization: bearer tokens mapped to verbs. Roles and bindings do not exist."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from reconciler.sandbox.kubernetes.status import ApiError, failure, forbidden, u
 from reconciler.sandbox.kubernetes.store import Key
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-"""Where one asks what one may do."""
+"""Path of SelfSubjectAccessReviews."""
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 _ANONYMOUS = "system:anonymous"
 

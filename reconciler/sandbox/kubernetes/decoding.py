@@ -1,7 +1,8 @@
-"""From a sent JSON object to the form in which the API server keeps it: types checked, times and empty values in order.
+"""Decoding of a sent JSON object into the form in which the API server stores it: types checked, times and empty values
+in order.
 
-The real API server decodes into Go types. Only the parts of that which clients notice are here: maps of strings,
-lists of objects, both kinds of time, and that empty values are not written back.
+The real API server decodes into Go types. Only the parts of that which clients notice are here: maps of strings, lists
+of objects, both kinds of time, and that empty values are not written back.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the API server adds to an object of its own accord, kind by kind. Allocation is deterministic: lowest free."""
+"""Defaults that the API server adds to an object, kind by kind. Allocation is deterministic: lowest free."""
 
 import ipaddress
 from collections.abc import Iterable

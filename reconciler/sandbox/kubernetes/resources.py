@@ -1,4 +1,4 @@
-"""The table of resources that the simulator serves. Everything else about a kind hangs on its row here."""
+"""Table of the resources that the simulator serves. Everything else about a kind depends on its row here."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """Failures as the API server words them: one exception, and one function for each ``Status`` body.
 
-Only texts and shapes belong here; when which of them is answered is decided where the rule lives.
+It has texts and shapes only; when each of them is answered is decided by the modules with the rules.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What is stored: objects by key, the global version, unique ids, and what each object was before its last write.
+"""Store: objects by key, the global version, unique ids, and the state of each object before its last write.
 
 Rules of single kinds do not belong here. Objects are copied on the way in and out, so nobody changes the store by
 changing an answer.

@@ -226,7 +226,7 @@ def overlaps(changes: Sequence[Change]) -> set[frozenset[str]]:
 
 
 def test_one_network_is_never_changed_twice_at_once() -> None:
-    """Load balancers are created side by side, but for those of one network: attaching locks it (hetzner-api 5)."""
+    """Load balancers are created side by side, but for those of one network: attaching locks it."""
     in_one = [created(name, 7) for name in "abc"]
     elsewhere = created("d", 8)
 

@@ -1,4 +1,4 @@
-"""A long series that stops for what is more urgent: routes of one network, one after another (design section 2)."""
+"""A long series that stops for what is more urgent: routes of one network, one after another."""
 
 import threading
 from collections.abc import Callable, Mapping

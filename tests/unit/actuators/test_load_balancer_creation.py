@@ -58,8 +58,7 @@ def posts(stage: Stage) -> list[Any]:
 
 
 def test_everything_is_asked_for_at_once(simulate: Callable[..., Simulation]) -> None:
-    """Two ports, twenty targets, network, labels and algorithm are one request, and its action takes one poll or two
-    (design section 10)."""
+    """Two ports, twenty targets, network, labels, algorithm are one request, and its action takes one poll or two."""
     stage = a_stage(simulate, servers=[a_member(number) for number in range(1, 21)])
     targets = frozenset(ServerTarget(number, use_private_ip=True) for number in range(1, 21))
     wish = replace(

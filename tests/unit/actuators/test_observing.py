@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError
-from actuators.http.requests import Ended
-from actuators.http.trace import tracing
+from actuators.http.requests import Ended, tracing
 from tests.support.simulators import Simulation
 
 Seen = list[tuple[str, str, int | None]]

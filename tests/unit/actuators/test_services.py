@@ -229,7 +229,7 @@ def test_the_status(started: Callable[..., Simulation]) -> None:
 
 
 def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
-    """There may be none to publish (ST-4)."""
+    """There may be none to publish."""
     sim = started()
 
     carry_out(sim, replace(STATUS, before=NEW, after=()))
@@ -353,7 +353,7 @@ def labelled(sim: Simulation, **labels: str) -> None:
 
 
 def test_no_release_while_there_is_a_load_balancer(started: Callable[..., Simulation]) -> None:
-    """A list may lack one that is there, and nobody would let go of it any more (design section 2)."""
+    """A list may lack one that is there, and nobody would let go of it any more."""
     sim = started()
     labelled(sim)
 

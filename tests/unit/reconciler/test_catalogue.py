@@ -69,7 +69,7 @@ def test_an_hour(sim: Simulation, reader: HetznerReader, later: timedelta, reque
 
 
 def test_a_name_that_there_is_not(sim: Simulation, reader: HetznerReader) -> None:
-    """An unknown name is no reason to ask each time (LB-2)."""
+    """An unknown name is no reason to ask each time."""
     catalogue = Catalogue()
 
     for minutes in range(3):

@@ -158,7 +158,7 @@ def test_load_balancers_switched_off(controllers: str, enabled: str, left: froze
 )
 @pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS])
 def test_routes(environ: dict[str, str], on: bool, command: Command) -> None:
-    """Every command that looks at the project has routes on as soon as there is a network (nodes-and-routes 1.5)."""
+    """Every command that looks at the project has routes on as soon as there is a network."""
     assert load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, **environ}).settings.routes is on
 
 
@@ -173,7 +173,7 @@ def test_routes(environ: dict[str, str], on: bool, command: Command) -> None:
 )
 @pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
 def test_the_cluster_cidr(text: str, cluster_cidr: IPv4Network, command: Command) -> None:
-    """The IPv4 range counts, in whatever place; a flag and its variable mean the same to all that plan (W-8)."""
+    """The IPv4 range counts, in whatever place; a flag and its variable mean the same to all that plan."""
     flag = load_config(command, {"--cluster-cidr": text}, {"HCLOUD_TOKEN": TOKEN, **NETWORK})
     variable = load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, **NETWORK, "RECONCILER_CLUSTER_CIDR": text})
 
@@ -204,7 +204,7 @@ def test_no_cluster_cidr(text: str, why: str) -> None:
 
 @pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
 def test_routes_that_nobody_could_make(command: Command) -> None:
-    """A cluster CIDR of IPv6 alone is an error while routes are on, and no silence (W-8)."""
+    """A cluster CIDR of IPv6 alone is an error while routes are on, and no silence."""
     with pytest.raises(ConfigurationError) as raised:
         load_config(command, {"--cluster-cidr": "fd00::/48"}, {"HCLOUD_TOKEN": TOKEN, **NETWORK})
 

@@ -66,8 +66,7 @@ annotation is removed, unless the table says otherwise; with a variable that is 
 - Words of a choice may be in capitals. Items of a list are separated by commas, and blanks around them do not count.
 - Where "empty: not set" is said, an empty value means that nothing is set, whatever the variable says.
 
-The keys below stand behind `load-balancer.hetzner.cloud/`, save one that is written in full. The last column names the
-rule as the tests do.
+The keys below stand behind `load-balancer.hetzner.cloud/`, save one that is written in full.
 """
 
 
@@ -75,12 +74,12 @@ def _annotation(row: Annotation) -> str:
     key = row.key if row.prefix == PREFIX else row.full_key
     grammar = row.grammar.name + ("; empty: not set" if row.empty_unsets else "")
     variable = f"`{row.variable}`" if row.variable else ""
-    return f"| `{key}` | {grammar} | {row.unset} | {variable} | {row.change} | {row.removal} | {row.source} |"
+    return f"| `{key}` | {grammar} | {row.unset} | {variable} | {row.change} | {row.removal} |"
 
 
 def annotations() -> str:
     """The text of docs/reference/annotations.md."""
-    columns = ("key", "value", "when not set", "variable", "when changed", "when removed", "source")
+    columns = ("key", "value", "when not set", "variable", "when changed", "when removed")
     head = f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
     return ANNOTATIONS_INTRODUCTION + head + "".join(f"{_annotation(row)}\n" for row in ANNOTATIONS.values())
 
@@ -211,4 +210,4 @@ def test_no_cell_breaks_the_table() -> None:
     """Cells have no bar of their own, and each annotation is on one line."""
     lines = [line for line in annotations().splitlines() if line.startswith("| `")]
 
-    assert [line.count("|") for line in lines] == [8] * len(ANNOTATIONS)
+    assert [line.count("|") for line in lines] == [7] * len(ANNOTATIONS)

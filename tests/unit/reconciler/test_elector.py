@@ -9,8 +9,7 @@ import pytest
 from actuators.http.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
 from actuators.lease import NOBODY, LeaseClaim
 from reconciler.leader_election.elector import Elector, new_identity
-from reconciler.leader_election.leadership import Leadership, LeadershipStatus, Look, NoElection, Outcome
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import Leadership, LeadershipStatus, Look, NoElection, Outcome, Timings
 from tests.support.leases import NAME, OTHER, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 START = 1000.0

@@ -5,7 +5,7 @@ import pytest
 from desired.syntax.bounds import shown_text
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import Timings
 
 TOKEN = "t" * 64
 DURATION, DEADLINE, PERIOD = (f"--leader-elect-{name}" for name in ("lease-duration", "renew-deadline", "retry-period"))
@@ -23,7 +23,7 @@ def load(flags: dict[str, str], command: Command = Command.RUN, **environ: str) 
 
 
 def test_defaults() -> None:
-    """Those of HCCM (operations 3)."""
+    """Those of HCCM."""
     config = load({})
 
     assert (config.leader_elect, config.lease_namespace, config.lease_name) == (

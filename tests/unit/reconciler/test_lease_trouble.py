@@ -10,8 +10,7 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.lease import Leases
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.leadership import LeadershipStatus
-from reconciler.leader_election.timings import Timings
+from reconciler.leader_election.leadership import LeadershipStatus, Timings
 from tests.support.leases import NoThread, Timeline, Waiting
 from tests.support.simulators import Simulation
 

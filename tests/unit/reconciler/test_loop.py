@@ -12,7 +12,7 @@ from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.loop import Pace, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
-from reconciler.telemetry.measured import Measured
+from reconciler.telemetry.pass_logger import Measured
 from reconciler.wake import Wake
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.support.looping import loop

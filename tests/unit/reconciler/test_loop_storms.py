@@ -17,7 +17,7 @@ from tests.support.looping import loop
 from tests.support.simulated_time import Clock
 
 GAP_S = 5.0
-"""What design section 11 promises, whatever the code calls it."""
+"""What is promised, whatever the code calls it."""
 STORM = tuple(0.7 * number for number in range(1, 61))
 """Of 60 Nodes one every 0.7 s, for 42 s."""
 

@@ -11,11 +11,10 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardDecision, Hold, Note, NoteKind, Verdict
 from reconciler.result import Cost, Line, Report, Result
-from reconciler.telemetry.measured import Measured, Meter
 from reconciler.telemetry.metric_table import METRICS, OURS
-from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.metrics import Metrics, hetzner_endpoint, kubernetes_endpoint
+from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.telemetry.pass_metrics import OUTCOMES, TRIGGERS, actions
-from reconciler.telemetry.request_metrics import hetzner_endpoint, kubernetes_endpoint
 from tests.balancers import LB11, a_balancer, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, nodes_of, servers_of
 from tests.routes import a_route, routes_of
@@ -299,7 +298,7 @@ def test_a_whole_pass(joining: Run) -> None:
     [({"kind": "status", "code": 502, "body": "bad gateway"}, "502"), ({"kind": "reset"}, "error")],
 )
 def test_requests_that_fail_are_counted(simulate: Callable[..., Simulation], fault: dict[str, Any], code: str) -> None:
-    """Each try, also those to which no answer came: HCCM misses them (O-2)."""
+    """Each try, also those to which no answer came: HCCM misses them."""
     sim = simulate()
     sim.hetzner_proxy.set_faults([{"count": 1, **fault}])
     connection = sim.hetzner_connection()

@@ -212,7 +212,7 @@ def test_only_a_load_balancer_needs_ports(ports: Any) -> None:
 
 @pytest.mark.parametrize(("text", "found"), [("", ""), ("x", "x"), (None, None)])
 def test_an_empty_class_is_a_class(text: str | None, found: str | None) -> None:
-    """SVC-1: any value makes the Service another controller's, and only its absence makes it ours."""
+    """Any value makes the Service another controller's, and only its absence makes it ours."""
     service = section_of(page(changed(("spec", "loadBalancerClass"), text))).items["shop/web"]
 
     assert service.load_balancer_class == found

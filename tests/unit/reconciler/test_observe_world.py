@@ -146,7 +146,7 @@ def test_requests_of_an_idle_pass(
     requests: dict[str, int],
 ) -> None:
     """A request for each 50 servers, for each 50 load balancers when one matters, one for the network, and one for
-    certificates only where they are used (design section 10); the catalogue is read once an hour."""
+    certificates only where they are used; the catalogue is read once an hour."""
     listed = [{**WEB, "id": number, "name": f"lb-{number}"} for number in range(1, balancers + 1)]
     project = {"servers": many(servers), "networks": [NETWORK], "load_balancers": listed}
     sim = simulate(nodes=[], project=project)

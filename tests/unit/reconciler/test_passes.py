@@ -13,8 +13,8 @@ from reconciler.controller import Pacing, Passes
 from reconciler.passes.history import SUSPENDED_S, History
 from reconciler.result import Cost, Line, Report
 from reconciler.telemetry.health import Health
-from reconciler.telemetry.measured import Meter
 from reconciler.telemetry.metrics import Metrics
+from reconciler.telemetry.pass_logger import Meter
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.builders import a_change, a_snapshot

@@ -1,4 +1,4 @@
-"""What a run came to: every row of the table of results, and the exit codes that follow (design section 7)."""
+"""What a run came to: every row of the table of results, and the exit codes that follow."""
 
 from dataclasses import replace
 from typing import Any

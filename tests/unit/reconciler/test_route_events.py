@@ -104,7 +104,7 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
     ],
 )
 def test_what_holds_after_a_pass(world: Snapshot, events: list[tuple[str, str]]) -> None:
-    """A settled Node is told what somebody has to mend; one that joins or waits is not frightened (W-9, W-29)."""
+    """A settled Node is told what somebody has to mend; one that joins or waits is not frightened."""
     assert said(world) == events
 
 
@@ -132,7 +132,7 @@ def test_another_project() -> None:
     ],
 )
 def test_routes_that_were_tried(kind: str, outcome: Outcome, text: str | None) -> None:
-    """A refused route is HCCM's event; what is only late is none, and the text has no uid and no duration (W-9)."""
+    """A refused route is HCCM's event; what is only late is none, and the text has no uid and no duration."""
     node = with_pods("10.244.1.0/24")
     change = a_change(ROUTE, kind, owner=node.key)
     expected = Event(subject_of(node), EventType.WARNING, "FailedToCreateRoute", text) if text else None

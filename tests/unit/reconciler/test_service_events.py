@@ -228,7 +228,7 @@ def test_a_service_in_order_has_no_warning() -> None:
 
 
 def test_a_port_of_another_protocol() -> None:
-    """UDP has HCCM's own reason (PORT-2)."""
+    """UDP has HCCM's own reason."""
     web = a_served_service(claim=a_claim(ClaimedPort(80, "TCP", 30080), ClaimedPort(53, "UDP", 30053)))
 
     assert [reason for reason, _ in real_warnings(a_world([web], [a_balancer()]))] == ["UnsupportedProtocolConfigured"]

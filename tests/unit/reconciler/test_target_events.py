@@ -31,7 +31,7 @@ def on_nodes(world: Snapshot, settings: Settings = LOCATED) -> list[tuple[str, s
 
 
 def test_a_full_load_balancer() -> None:
-    """A Node for which the type has no room is told so, with HCCM's reason (TGT-9)."""
+    """A Node for which the type has no room is told so, with HCCM's reason."""
     world = a_world([a_served_service()], [a_balancer(type=TINY)], **PAIR)
 
     ((name, reason, text),) = on_nodes(world)

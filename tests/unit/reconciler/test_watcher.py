@@ -1,4 +1,4 @@
-"""Every way in which a watch can end or fail (python-stack 1.8), and how often the API server is asked all the same."""
+"""Every way in which a watch can end or fail, and how often the API server is asked all the same."""
 
 import threading
 from collections.abc import Callable, Iterator

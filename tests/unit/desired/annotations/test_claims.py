@@ -6,7 +6,6 @@ import pytest
 
 from desired.annotations.claims import Claim, ClaimCheck, ClaimedPort, check_claim
 from desired.annotations.options import Defaults
-from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"
 NODE_PORT = "hcloud-reconciler/health-check-node-port"
@@ -54,7 +53,6 @@ def test_with_a_network() -> None:
     assert check_claim(claim, Defaults(), has_network=True) == ClaimCheck()
 
 
-@balancer_covers("PORT-3", "PORT-9")
 @pytest.mark.parametrize(
     ("claim", "problem"),
     [
@@ -92,7 +90,6 @@ def test_ports_that_are_fine(claim: Claim) -> None:
     assert said_of(claim) == ([], [])
 
 
-@balancer_covers("TRG-3", "PORT-2", "PORT-10")
 @pytest.mark.parametrize(
     ("claim", "remark"),
     [
@@ -147,7 +144,6 @@ def test_what_hetzner_cannot_do(claim: Claim, remark: str) -> None:
     assert said_of(claim) == ([], [remark])
 
 
-@balancer_covers("W-20")
 @pytest.mark.parametrize(
     ("policy", "text", "remarks"),
     [
@@ -162,25 +158,23 @@ def test_what_hetzner_cannot_do(claim: Claim, remark: str) -> None:
     ],
 )
 def test_whom_health_checks_ask(policy: str, text: str, remarks: list[str]) -> None:
-    """W-20: what is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
+    """What is asked for in vain is said, and Local is nothing to worry about once kube-proxy is asked."""
     claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy=policy)
 
     assert said_of(claim) == ([], remarks)
 
 
-@balancer_covers("W-20")
 @pytest.mark.parametrize("text", ["false", "yes"])
 def test_local_without_kube_proxy(text: str) -> None:
-    """W-20: whoever does not ask kube-proxy, or not so that it can be understood, is told of it."""
+    """Whoever does not ask kube-proxy, or not so that it can be understood, is told of it."""
     claim = replace(FINE, annotations={**FINE.annotations, NODE_PORT: text}, external_traffic_policy="Local")
     (remark,) = said_of(claim)[1]
 
     assert remark.startswith("spec.externalTrafficPolicy is Local")
 
 
-@balancer_covers("W-20")
 def test_kube_proxy_is_in_vain_for_two_reasons() -> None:
-    """W-20: one of them is said, about one annotation."""
+    """One of them is said, about one annotation."""
     asked = {NODE_PORT: "true", f"{P}health-check-port": "8080"}
     (remark,) = said_of(replace(FINE, annotations={**FINE.annotations, **asked}))[1]
 

@@ -13,7 +13,6 @@ from desired.annotations.parsing import Origin, deletion_policy, origin_of, pars
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.section import UNMANAGED
 from desired.syntax.selector import Selector, parse_selector
-from tests.support.balancer_rules import balancer_covers
 
 PREFIX = "load-balancer.hetzner.cloud/"
 ERROR = "error"
@@ -115,7 +114,6 @@ def test_every_row_has_its_field_and_its_cases() -> None:
     assert with_variable == {field.name for field in fields(Defaults)} == DEFAULTS.keys()
 
 
-@balancer_covers("ID-11")
 def test_reserved_rows() -> None:
     """Three keys are documentation only, and change nothing whatever they say."""
     reserved = {key for key, row in ANNOTATIONS.items() if row.field is None}
@@ -147,7 +145,6 @@ def test_invalid(field: str) -> None:
     assert bad.text.endswith("; correct it, or remove it")
 
 
-@balancer_covers("W-17")
 @pytest.mark.parametrize("field", ROWS)
 @pytest.mark.parametrize("default", [False, True], ids=["no-default", "default"])
 def test_empty(field: str, default: bool) -> None:
@@ -171,7 +168,6 @@ def test_unset(field: str) -> None:
     assert options_of(field, None) == Options()
 
 
-@balancer_covers("W-16")
 @pytest.mark.parametrize("field", DEFAULTS)
 def test_default(field: str) -> None:
     """The environment's default holds where there is no annotation, and loses to one."""
@@ -181,7 +177,6 @@ def test_default(field: str) -> None:
     assert options_of(field, ROWS[field].text, **default) == Options(**{field: ROWS[field].value})
 
 
-@balancer_covers("ID-7")
 @pytest.mark.parametrize(
     ("annotations", "defaults", "location", "zone"),
     [
@@ -203,7 +198,7 @@ def test_default(field: str) -> None:
 def test_location_and_zone(
     annotations: Mapping[str, str], defaults: Mapping[str, Any], location: Any, zone: Any
 ) -> None:
-    """ID-7: per key the annotation beats the environment, and of both the location remains."""
+    """Per key the annotation beats the environment, and of both the location remains."""
     found = parse_options({f"{PREFIX}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
 
     assert found == Options(location=location, network_zone=zone)
@@ -286,7 +281,6 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     assert origin_of(BY_FIELD[field], annotations, Defaults(**defaults)) is origin
 
 
-@balancer_covers("W-15")
 @pytest.mark.parametrize(
     ("text", "policy"),
     [
@@ -299,7 +293,7 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     ],
 )
 def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPolicy) -> None:
-    """W-15: the policy is known whatever else is wrong, and in doubt nothing is lost."""
+    """The policy is known whatever else is wrong, and in doubt nothing is lost."""
     wrong = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
     wrong.pop(key_of("deletion_policy"))
     annotations = wrong if text is None else {**wrong, key_of("deletion_policy"): text}
@@ -345,12 +339,11 @@ def test_what_can_be_read_is_read() -> None:
     assert (options, set(bad)) == (Options(type="lb21"), {"protocol"})
 
 
-@balancer_covers("PORT-6")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         pytest.param(Options(), False, id="nothing"),
-        pytest.param(Options(health_check_http_path="/x"), False, id="options-of-http-alone-PORT-7"),
+        pytest.param(Options(health_check_http_path="/x"), False, id="options-of-http-alone"),
         pytest.param(Options(health_check_protocol=Protocol.TCP), True, id="protocol"),
         pytest.param(Options(health_check_port=1), True, id="port"),
         pytest.param(Options(health_check_interval=3), True, id="interval"),
@@ -359,11 +352,10 @@ def test_what_can_be_read_is_read() -> None:
     ],
 )
 def test_checks_health(options: Options, expected: bool) -> None:
-    """PORT-6: five options configure health checks, the others only say how."""
+    """Five options configure health checks, the others only say how."""
     assert options.checks_health is expected
 
 
-@balancer_covers("W-20")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -379,5 +371,5 @@ def test_checks_health(options: Options, expected: bool) -> None:
     ],
 )
 def test_asks_kube_proxy(options: Options, expected: bool) -> None:
-    """W-20: a port of one's own, and a protocol that kube-proxy does not speak, win over it."""
+    """A port of one's own, and a protocol that kube-proxy does not speak, win over it."""
     assert options.asks_kube_proxy is expected

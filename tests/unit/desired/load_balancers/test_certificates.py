@@ -17,7 +17,6 @@ from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Section, Unknown
 from tests.balancers import SERVICE_UID, a_certificate, a_service, a_world
 from tests.builders import CLUSTER_UID, NOW
-from tests.support.balancer_rules import balancer_covers
 
 P = "load-balancer.hetzner.cloud/"
 SERVICE = a_service()
@@ -80,7 +79,6 @@ OTHERS_BROKEN: Mapping[str, Any] = {**BROKEN, "unreadable_names": {9: "b", 8: "a
 """The same, with their names."""
 
 
-@balancer_covers("PORT-9")
 @pytest.mark.parametrize("protocol", [Protocol.TCP, Protocol.HTTP])
 @pytest.mark.parametrize(
     "options",
@@ -91,7 +89,7 @@ OTHERS_BROKEN: Mapping[str, Any] = {**BROKEN, "unreadable_names": {9: "b", 8: "a
     ],
 )
 def test_only_https_has_certificates(options: Options, protocol: Protocol) -> None:
-    """PORT-9: with another protocol nothing is looked up, created or said."""
+    """With another protocol nothing is looked up, created or said."""
     assert wish(replace(options, protocol=protocol), [SHOP]) == CertificateWish(UNMANAGED)
 
 
@@ -241,7 +239,6 @@ def test_several_that_are_waited_for() -> None:
     assert wish(referring_to(5, 6, 7), [old, new, failed]).due_in_s is None
 
 
-@balancer_covers("CERT-1", "CERT-2")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -269,7 +266,7 @@ def test_several_that_are_waited_for() -> None:
     ],
 )
 def test_the_certificate_to_ask_for(options: Options, expected: ManagedCertificate) -> None:
-    """CERT-1, CERT-2: once, with the labels that find it again, when the list is whole and has none."""
+    """Once, with the labels that find it again, when the list is whole and has none."""
     strangers = [SHOP, managed(8, "another", labels={LABEL_SERVICE_UID: "another"})]
 
     assert wish(options, strangers) == CertificateWish(
@@ -277,14 +274,13 @@ def test_the_certificate_to_ask_for(options: Options, expected: ManagedCertifica
     )
 
 
-@balancer_covers("CERT-1")
 def test_nothing_to_ask_for_without_domains() -> None:
-    """CERT-1: that they are missing is said of the annotations."""
+    """That they are missing is said of the annotations."""
     assert wish(replace(MANAGED, http_managed_certificate_domains=UNMANAGED), []) == kept()
 
 
 def test_the_clusters_label_is_left_out_while_it_is_unknown() -> None:
-    """Design 5: nothing is written then, so the label is there before the certificate is."""
+    """Nothing is written then, so the label is there before the certificate is."""
     world = replace(a_world(certificates=[]), cluster_uid=Unknown("403"))
 
     assert wish(MANAGED, world).create == ManagedCertificate(
@@ -292,7 +288,6 @@ def test_the_clusters_label_is_left_out_while_it_is_unknown() -> None:
     )
 
 
-@balancer_covers("CERT-4")
 @pytest.mark.parametrize(
     ("world", "why"),
     [
@@ -308,13 +303,12 @@ def test_the_clusters_label_is_left_out_while_it_is_unknown() -> None:
     ],
 )
 def test_a_managed_certificate_in_doubt(world: Snapshot, why: str) -> None:
-    """CERT-4: the label may be on what was not read, so nothing is created and nothing changes."""
+    """The label may be on what was not read, so nothing is created and nothing changes."""
     text = f"the Service's managed certificate could not be looked up: {why}"
 
     assert wish(MANAGED, world) == kept((NoteKind.UNKNOWN, text))
 
 
-@balancer_covers("CERT-4")
 @pytest.mark.parametrize(
     "found",
     [
@@ -332,25 +326,24 @@ def test_a_managed_certificate_in_doubt(world: Snapshot, why: str) -> None:
     ],
 )
 def test_the_managed_certificate_that_is_there(found: Certificate, others: Mapping[str, Any]) -> None:
-    """CERT-4: by its label; a name is there once only, so no other can be meant."""
+    """By its label; a name is there once only, so no other can be meant."""
     assert wish(MANAGED, listed(found, BLOG, **others)) == CertificateWish((5,))
 
 
 def test_domains_that_cannot_be_read_are_no_difference() -> None:
-    """CERT-4: the annotation has its own problem, and the certificate stays."""
+    """The annotation has its own problem, and the certificate stays."""
     unread = replace(MANAGED, http_managed_certificate_domains=UNMANAGED)
 
     assert wish(unread, [managed()]) == CertificateWish((5,))
 
 
 def test_the_label_of_a_cluster_of_unknown_identity() -> None:
-    """Design 5: who cannot say who he is calls nobody a stranger."""
+    """Who cannot say who he is calls nobody a stranger."""
     world = replace(a_world(certificates=[managed()]), cluster_uid=Unknown("403"))
 
     assert wish(MANAGED, world) == CertificateWish((5,))
 
 
-@balancer_covers("CERT-3")
 @pytest.mark.parametrize(
     ("age", "since", "due_in_s"),
     [
@@ -365,7 +358,7 @@ def test_the_label_of_a_cluster_of_unknown_identity() -> None:
 )
 @pytest.mark.parametrize("issuance", [Issuance.PENDING, Issuance.OTHER, None])
 def test_waiting_for_the_issuance(issuance: Issuance | None, age: timedelta, since: str, due_in_s: float) -> None:
-    """CERT-3: never inside a pass; looked at again after a quarter of the time it has taken."""
+    """Never inside a pass; looked at again after a quarter of the time it has taken."""
     certificate = managed(issuance=issuance, created_at=NOW - age)
 
     assert wish(MANAGED, [certificate]) == CertificateWish(
@@ -375,7 +368,6 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age: timedelta, sin
     )
 
 
-@balancer_covers("CERT-5", "CERT-6", "W-7")
 @pytest.mark.parametrize(
     ("error", "why", "fix"),
     [
@@ -411,7 +403,7 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age: timedelta, sin
     ],
 )
 def test_a_failed_issuance(error: str | None, why: str, fix: str) -> None:
-    """CERT-5, CERT-6, W-7: shown with the authority's reason and what to do; never asked for again by itself."""
+    """Shown with the authority's reason and what to do; never asked for again by itself."""
     found = wish(MANAGED, [managed(issuance=Issuance.FAILED, error=error)])
 
     failed = f"certificate 5 {DEFAULT_NAME!r} was not issued: {why}"
@@ -419,9 +411,8 @@ def test_a_failed_issuance(error: str | None, why: str, fix: str) -> None:
     assert replace(found, notes=()) == CertificateWish(KNOWN_AFTER_APPLY, pending=failed)
 
 
-@balancer_covers("CERT-5")
 def test_a_failed_renewal() -> None:
-    """CERT-5: the certificate is used as long as it lasts."""
+    """The certificate is used as long as it lasts."""
     found = wish(MANAGED, [managed(error=REFUSED)])
 
     assert found.ids == (5,)
@@ -438,7 +429,6 @@ OTHER_DOMAINS = (
 UNLABEL = f"take the label {LABEL_SERVICE_UID} off this one, which serves until then; else set the annotations back"
 
 
-@balancer_covers("CERT-6", "W-7")
 @pytest.mark.parametrize(
     ("certificate", "text"),
     [
@@ -462,7 +452,7 @@ UNLABEL = f"take the label {LABEL_SERVICE_UID} off this one, which serves until 
     ],
 )
 def test_another_certificate_than_asked_for(certificate: Certificate, text: str) -> None:
-    """CERT-6, W-7: it is never replaced by itself."""
+    """It is never replaced by itself."""
     found = wish(
         replace(MANAGED, http_managed_certificate_domains=("www.example.com", "shop.example.com")), [certificate]
     )
@@ -471,9 +461,8 @@ def test_another_certificate_than_asked_for(certificate: Certificate, text: str)
     assert noted(found) == [text]
 
 
-@balancer_covers("CERT-6")
 def test_the_remedy_for_other_domains() -> None:
-    """CERT-6: without the label, and with another name, a new one is asked for."""
+    """Without the label, and with another name, a new one is asked for."""
     old = managed(domains=("a.example.com",), labels={})
 
     found = wish(replace(MANAGED, http_managed_certificate_name="new"), [old])
@@ -482,15 +471,14 @@ def test_the_remedy_for_other_domains() -> None:
 
 
 def test_another_one_that_is_still_being_issued() -> None:
-    """CERT-3, CERT-6: that it is another one is said at once, and it is waited for as for any."""
+    """That it is another one is said at once, and it is waited for as for any."""
     found = wish(MANAGED, [managed(name="old", issuance=Issuance.PENDING)])
 
     assert (found.ids, found.due_in_s, len(noted(found))) == (KNOWN_AFTER_APPLY, 10, 1)
 
 
-@balancer_covers("CERT-4", "CERT-6")
 def test_the_one_of_several_that_is_asked_for() -> None:
-    """CERT-4, CERT-6: after a new name HCCM leaves two with the label; the one that is asked for is clear."""
+    """After a new name HCCM leaves two with the label; the one that is asked for is clear."""
     old = managed(4, "old")
 
     assert wish(MANAGED, [old, managed(5)]) == CertificateWish((5,))
@@ -498,7 +486,7 @@ def test_the_one_of_several_that_is_asked_for() -> None:
 
 
 def test_several_of_which_none_is_asked_for() -> None:
-    """CERT-4: a person has to choose; the ports keep what they have."""
+    """A person has to choose; the ports keep what they have."""
     several = [managed(4, "old"), managed(5, domains=("a.example.com",)), managed(6, "older")]
 
     text = (
@@ -508,7 +496,6 @@ def test_several_of_which_none_is_asked_for() -> None:
     assert wish(MANAGED, several) == kept((NoteKind.AMBIGUOUS, text))
 
 
-@balancer_covers("CERT-6")
 @pytest.mark.parametrize(
     "taken",
     [
@@ -518,7 +505,7 @@ def test_several_of_which_none_is_asked_for() -> None:
     ],
 )
 def test_a_name_that_is_taken(taken: Certificate) -> None:
-    """CERT-6: as when a Service with a chosen name was created anew."""
+    """As when a Service with a chosen name was created anew."""
     text = (
         f"certificate 5 {DEFAULT_NAME!r} is not this Service's managed certificate, and has the name that one would"
         f" get; choose another in {P}http-managed-certificate-name; or, to use this one, remove {P}certificate-type and"
@@ -551,7 +538,7 @@ WRONG_TYPE = a_certificate(4, "old", labels=OURS)
     ],
 )
 def test_labels_that_mean_nothing(odd: Certificate, kind: NoteKind, text: str) -> None:
-    """Design 5: such a certificate is neither used nor in the way; a word is said of it."""
+    """Such a certificate is neither used nor in the way; a word is said of it."""
     note = Note("service/default/web", kind, text)
 
     assert wish(MANAGED, [odd, managed()]) == CertificateWish((5,), notes=(note,))
@@ -564,7 +551,7 @@ def test_labels_that_mean_nothing(odd: Certificate, kind: NoteKind, text: str) -
 
 
 def test_a_stranger_with_the_name() -> None:
-    """Design 5, CERT-6: it is another cluster's, and the name is taken."""
+    """It is another cluster's, and the name is taken."""
     found = wish(MANAGED, [replace(FOREIGN, name=DEFAULT_NAME)])
 
     assert (found.ids, found.create) == (UNMANAGED, None)

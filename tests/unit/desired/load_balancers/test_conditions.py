@@ -1,4 +1,4 @@
-"""The conditions of a Service: issue 5 item 7, design section 4."""
+"""The conditions of a Service."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -400,7 +400,7 @@ DOUBTFUL = (TRUE[0], ServiceCondition(IN_SYNC, "Unknown", "Unknown", "x"))
 def test_is_worth_a_write(
     present: tuple[ServiceCondition, ...], wanted: tuple[ServiceCondition, ...], worth: bool
 ) -> None:
-    """Design section 4: a condition's absence is never a difference unless something is wrong, nor is its message."""
+    """A condition's absence is never a difference unless something is wrong, nor is its message."""
     assert is_worth_a_write(replace(SERVED, conditions=present), wanted) is worth
 
 

@@ -1,4 +1,4 @@
-"""Which Nodes a load balancer leaves out: load-balancers 3, NODE-1 to NODE-4, W-4."""
+"""Which Nodes a load balancer leaves out."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ from desired.model.snapshot import Readiness, Taint
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import Selector, parse_selector
 from tests.builders import NOW, UNINITIALIZED, a_settled_node
-from tests.support.balancer_rules import balancer_covers
 
 EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
 LABELLED = f"it has the label {EXCLUDE}"
@@ -19,7 +18,6 @@ TAINTED = "it has the taint ToBeDeletedByClusterAutoscaler"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
-@balancer_covers("NODE-1", "NODE-3")
 @pytest.mark.parametrize(
     ("node", "why"),
     [
@@ -40,11 +38,10 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
     ],
 )
 def test_who_is_left_out(node: dict[str, Any], why: str | None) -> None:
-    """NODE-1 and NODE-3, and what has no say; a Node without a trace of these may get traffic."""
+    """What leaves a Node out, and what has no say; a Node without a trace of these may get traffic."""
     assert why_excluded(a_settled_node(**node), Options()) == why
 
 
-@balancer_covers("NODE-2")
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -57,11 +54,10 @@ def test_who_is_left_out(node: dict[str, Any], why: str | None) -> None:
     ],
 )
 def test_the_label(value: str, why: str | None) -> None:
-    """NODE-2: only what Go takes for false takes the label back."""
+    """Only what Go takes for false takes the label back."""
     assert why_excluded(a_settled_node(labels={EXCLUDE: value}), Options()) == why
 
 
-@balancer_covers("NODE-4", "W-4")
 @pytest.mark.parametrize(
     ("selector", "is_out"),
     [
@@ -74,7 +70,7 @@ def test_the_label(value: str, why: str | None) -> None:
     ],
 )
 def test_the_selector(selector: Selector | Unmanaged, is_out: bool) -> None:
-    """NODE-4, W-4: the labels that the Node has now decide, by the whole grammar."""
+    """The labels that the Node has now decide, by the whole grammar."""
     why = why_excluded(a_settled_node(labels={"pool": "web"}), Options(node_selector=selector))
     text = selector.text if isinstance(selector, Selector) else ""
     said = f"load-balancer.hetzner.cloud/node-selector is {text!r}, and its labels do not match"

@@ -10,7 +10,6 @@ from desired.load_balancers.listeners import api_defaults, filled
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from tests.balancers import a_listener, an_http_check, an_http_listener
-from tests.support.balancer_rules import balancer_covers
 
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 CHECK = HealthCheck(TCP, 30080)
@@ -36,7 +35,6 @@ SECURE = an_http_listener(
 )
 
 
-@balancer_covers("PORT-4", "PORT-5")
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize(
     "wanted",
@@ -47,11 +45,10 @@ SECURE = an_http_listener(
     ],
 )
 def test_a_new_listener_is_left_to_the_api(wanted: Listener, *, reset: bool) -> None:
-    """PORT-4, PORT-5: what is not there yet gets the API's defaults by not being spoken of."""
+    """What is not there yet gets the API's defaults by not being spoken of."""
     assert filled(wanted, None, reset=reset) == wanted
 
 
-@balancer_covers("PORT-4", "W-3")
 @pytest.mark.parametrize(
     ("wanted", "present"),
     [
@@ -68,7 +65,7 @@ def test_a_new_listener_is_left_to_the_api(wanted: Listener, *, reset: bool) -> 
     ],
 )
 def test_what_is_unset_keeps_its_value(wanted: Listener, present: Listener) -> None:
-    """W-3, PORT-4: without a wish there is no difference, whatever the value is."""
+    """Without a wish there is no difference, whatever the value is."""
     assert filled(wanted, present, reset=False) == present
 
 
@@ -99,10 +96,9 @@ def changed(whole: Any, path: str, value: Any) -> Any:
     return replace(whole, **{name: changed(getattr(whole, name), rest, value) if rest else value})
 
 
-@balancer_covers("PORT-4", "W-3")
 @pytest.mark.parametrize(("path", "value", "default"), MEMBERS)
 def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
-    """PORT-4, W-3: one that is asked for is a difference exactly when it differs; one that is not is kept or reset."""
+    """One that is asked for is a difference exactly when it differs; one that is not is kept or reset."""
     tuned = changed(DEFAULT, path, value)
     wish = changed(SPOKEN_OF, path, value)
     back = changed(SPOKEN_OF, path, default)
@@ -114,7 +110,6 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
     assert filled(SPOKEN_OF, tuned, reset=True) == DEFAULT
 
 
-@balancer_covers("PORT-4", "PORT-6")
 @pytest.mark.parametrize(
     ("wanted", "present"),
     [
@@ -130,11 +125,10 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
 )
 @pytest.mark.parametrize("reset", [False, True])
 def test_differences(wanted: Listener, present: Listener, *, reset: bool) -> None:
-    """PORT-4, PORT-6: ports, protocols and certificates that were asked for are compared as they are."""
+    """Ports, protocols and certificates that were asked for are compared as they are."""
     assert filled(wanted, present, reset=reset) != present
 
 
-@balancer_covers("PORT-7")
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize(
     ("codes", "is_same"),
@@ -145,16 +139,15 @@ def test_differences(wanted: Listener, present: Listener, *, reset: bool) -> Non
     ],
 )
 def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool, reset: bool) -> None:
-    """PORT-7: they are a set, which the API writes as a list."""
+    """They are a set, which the API writes as a list."""
     present = a_listener(health_check=an_http_check(status_codes=("200", "204")))
     wanted = asked(health_check=replace(HTTP_CHECK, http=HttpCheck(status_codes=codes)))
 
     assert (filled(wanted, present, reset=reset) == present) is is_same
 
 
-@balancer_covers("W-3")
 def test_a_reset_of_status_codes_in_another_order() -> None:
-    """W-3: the API's default is no difference either, in whatever order it comes."""
+    """The API's default is no difference either, in whatever order it comes."""
     present = a_listener(health_check=an_http_check(status_codes=("3??", "2??")))
 
     assert filled(asked(health_check=HTTP_CHECK), present, reset=True) == present
@@ -211,7 +204,7 @@ def test_a_reset_of_status_codes_in_another_order() -> None:
 def test_what_http_options_become(
     wanted: Listener, present: Listener, kept: HttpOptions | None, reset: HttpOptions | None
 ) -> None:
-    """W-3: another protocol keeps nothing where the listener had no such part, and nothing that only https has."""
+    """Another protocol keeps nothing where the listener had no such part, and nothing that only https has."""
     assert filled(wanted, present, reset=False).http == kept
     assert filled(wanted, present, reset=True).http == reset
 
@@ -241,12 +234,11 @@ def test_what_http_options_become(
 def test_what_health_checks_become(
     wanted: HealthCheck, present: Listener, kept: HealthCheck, reset: HealthCheck
 ) -> None:
-    """W-3, PORT-6, PORT-7: numbers outlive a change of protocol, and the options of HTTP do not."""
+    """Numbers outlive a change of protocol, and the options of HTTP do not."""
     assert filled(asked(health_check=wanted), present, reset=False).health_check == kept
     assert filled(asked(health_check=wanted), present, reset=True).health_check == reset
 
 
-@balancer_covers("PORT-4")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -257,7 +249,7 @@ def test_what_health_checks_become(
 )
 @pytest.mark.parametrize("reset", [False, True])
 def test_there_and_back(one: Listener, other: Listener, *, reset: bool) -> None:
-    """PORT-4: each way is a difference, and after it there is none."""
+    """Each way is a difference, and after it there is none."""
     here, there = answered(one), answered(other)
 
     assert filled(other, here, reset=reset) != here
@@ -272,7 +264,7 @@ def answered(wanted: Listener) -> Listener:
 
 
 def test_the_defaults_are_those_of_a_listener_that_nobody_tuned() -> None:
-    """hetzner-api 8: what the API fills in, for every protocol."""
+    """What the API fills in, for every protocol."""
     assert api_defaults(asked()) == a_listener()
     assert api_defaults(asked(HTTP)) == an_http_listener()
     assert api_defaults(asked(health_check=HTTP_CHECK)) == a_listener(health_check=an_http_check())

@@ -9,7 +9,6 @@ from desired.annotations.choices import Protocol
 from desired.annotations.options import Options
 from desired.load_balancers.listeners import desired_health_check
 from desired.model.load_balancer import HealthCheck, HttpCheck
-from tests.support.balancer_rules import balancer_covers
 
 KUBE_PROXY = Options(health_check_node_port=True)
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
@@ -17,7 +16,6 @@ PLAIN = HealthCheck(TCP, 30080)
 """A health check of which nothing was said."""
 
 
-@balancer_covers("PORT-6")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -49,11 +47,10 @@ PLAIN = HealthCheck(TCP, 30080)
     ],
 )
 def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
-    """PORT-6: without any setting they speak TCP; with one, what the listener speaks or what is asked for."""
+    """Without any setting they speak TCP; with one, what the listener speaks or what is asked for."""
     assert desired_health_check(options, 30080) == expected
 
 
-@balancer_covers("PORT-8", "W-13")
 @pytest.mark.parametrize(
     "options",
     [
@@ -70,13 +67,12 @@ def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
     ],
 )
 def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *, tls: bool) -> None:
-    """PORT-8, W-13: the API knows no https here, and TLS is what it means, unless somebody says otherwise."""
+    """The API knows no https here, and TLS is what it means, unless somebody says otherwise."""
     check = desired_health_check(Options(**options, **said), 30443)
 
     assert (check.protocol, check.port, check.http) == (HTTP, 30443, HttpCheck(tls=tls))
 
 
-@balancer_covers("PORT-7")
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -89,7 +85,7 @@ def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *
     ],
 )
 def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
-    """PORT-7: they count with HTTP and once health checks are spoken of; without that they say nothing."""
+    """They count with HTTP and once health checks are spoken of; without that they say nothing."""
     assert desired_health_check(Options(**said, health_check_protocol=HTTP), 30080).http == expected
     assert desired_health_check(Options(**said, protocol=HTTP), 30080) == PLAIN
     assert desired_health_check(Options(**said, health_check_protocol=TCP), 30080) == PLAIN
@@ -98,7 +94,6 @@ def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
 ASKED = HttpCheck(path="/healthz", tls=False)
 
 
-@balancer_covers("PORT-10", "W-20")
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -138,12 +133,11 @@ ASKED = HttpCheck(path="/healthz", tls=False)
     ],
 )
 def test_kube_proxy_is_asked(said: dict[str, Any], expected: HealthCheck) -> None:
-    """W-20: kube-proxy tells over HTTP whether the Node has a pod; what is said of health checks besides counts."""
+    """Kube-proxy tells over HTTP whether the Node has a pod; what is said of health checks besides counts."""
     assert desired_health_check(replace(KUBE_PROXY, **said), 30080, 32000) == expected
 
 
-@balancer_covers("PORT-10", "W-20")
 def test_kube_proxy_is_not_asked() -> None:
-    """W-20: not without a port of its own, and not unless somebody wants it."""
+    """Not without a port of its own, and not unless somebody wants it."""
     assert desired_health_check(KUBE_PROXY, 30080) == PLAIN
     assert desired_health_check(Options(), 30080, 32000) == PLAIN

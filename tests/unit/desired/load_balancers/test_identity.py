@@ -1,4 +1,4 @@
-"""Names and labels by which a load balancer is known: ID-1, design section 5."""
+"""Names and labels by which a load balancer is known."""
 
 import pytest
 
@@ -9,10 +9,8 @@ from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present, Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_service
 from tests.builders import CLUSTER_UID
-from tests.support.balancer_rules import balancer_covers
 
 
-@balancer_covers("ID-1")
 @pytest.mark.parametrize(
     ("uid", "name"),
     [
@@ -23,13 +21,12 @@ from tests.support.balancer_rules import balancer_covers
     ],
 )
 def test_default_name(uid: str, name: str) -> None:
-    """ID-1: what HCCM has named load balancers is what we look for."""
+    """What HCCM has named load balancers is what we look for."""
     assert default_name(uid) == name
 
 
-@balancer_covers("ID-1")
 def test_the_annotation_names_it() -> None:
-    """ID-1: verbatim, and the UID only without one."""
+    """Verbatim, and the UID only without one."""
     service = a_service()
 
     assert wanted_name(service, Options()) == DEFAULT_NAME

@@ -13,7 +13,6 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOpti
 from desired.model.service import Service
 from desired.section import UNMANAGED, Unmanaged
 from tests.balancers import a_claim, a_service
-from tests.support.balancer_rules import balancer_covers
 
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 COOKIES: dict[str, Any] = {
@@ -39,7 +38,6 @@ WEB = ClaimedPort(80, "TCP", 30080)
 TLS = ClaimedPort(443, "TCP", 30443)
 
 
-@balancer_covers("PORT-1", "PORT-2", "PORT-3", "PORT-10")
 @pytest.mark.parametrize(
     ("service", "expected"),
     [
@@ -67,7 +65,7 @@ TLS = ClaimedPort(443, "TCP", 30443)
     ],
 )
 def test_which_ports(service: Service, expected: list[Listener]) -> None:
-    """PORT-1, PORT-2, PORT-3, PORT-10: every TCP port that has a node port, and nothing else."""
+    """Every TCP port that has a node port, and nothing else."""
     listeners = desired_listeners(service, Options(), UNMANAGED)
 
     assert listeners == {listener.port: listener for listener in expected}
@@ -76,7 +74,6 @@ def test_which_ports(service: Service, expected: list[Listener]) -> None:
 LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_port": 32000}
 
 
-@balancer_covers("PORT-10", "W-20")
 @pytest.mark.parametrize(
     ("claim", "asks", "ports"),
     [
@@ -87,14 +84,13 @@ LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_
     ],
 )
 def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[int]) -> None:
-    """W-20: with ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
+    """With ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
     listeners = desired_listeners(with_ports(WEB, TLS, **claim), Options(health_check_node_port=asks), UNMANAGED)
 
     assert [listener.health_check.port for listener in listeners.values()] == ports
     assert [listener.destination_port for listener in listeners.values()] == [30080, 30443]
 
 
-@balancer_covers("PORT-3")
 @pytest.mark.parametrize(
     ("service", "expected"),
     [
@@ -106,11 +102,10 @@ def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[
     ],
 )
 def test_ports_that_lead_nowhere(service: Service, expected: tuple[int, ...]) -> None:
-    """PORT-3: TCP ports without a node port, whether they will get one or not."""
+    """TCP ports without a node port, whether they will get one or not."""
     assert ports_without_node_port(service) == expected
 
 
-@balancer_covers("PORT-5", "PORT-9")
 @pytest.mark.parametrize(
     ("options", "certificates", "expected"),
     [
@@ -140,26 +135,24 @@ def test_ports_that_lead_nowhere(service: Service, expected: tuple[int, ...]) ->
 def test_options_of_http(
     options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, expected: HttpOptions | None
 ) -> None:
-    """PORT-5, PORT-9: what the protocol knows of what is asked for; the rest is UNMANAGED."""
+    """What the protocol knows of what is asked for; the rest is UNMANAGED."""
     listeners = desired_listeners(with_ports(WEB), options, certificates)
 
     assert listeners == {80: Listener(80, 30080, options.protocol, HealthCheck(TCP, 30080), http=expected)}
 
 
-@balancer_covers("PORT-5", "W-3")
 @pytest.mark.parametrize(
     "said", [pytest.param(True, id="on"), pytest.param(False, id="off"), pytest.param(UNMANAGED, id="unset")]
 )
 def test_the_proxy_protocol(said: bool | Unmanaged) -> None:
-    """PORT-5, W-3: unset is not off."""
+    """Unset is not off."""
     listeners = desired_listeners(with_ports(WEB), Options(uses_proxyprotocol=said), UNMANAGED)
 
     assert [listener.proxyprotocol for listener in listeners.values()] == [said]
 
 
-@balancer_covers("PORT-1")
 def test_all_ports_are_alike() -> None:
-    """PORT-1: one set of options, and each port is probed at its own node port."""
+    """One set of options, and each port is probed at its own node port."""
     options = Options(protocol=HTTPS, uses_proxyprotocol=True, health_check_protocol=TCP, health_check_retries=2)
 
     listeners = desired_listeners(with_ports(WEB, TLS), options, (5,))

@@ -16,7 +16,6 @@ from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED
 from desired.section import Section, Unknown
 from tests.balancers import DEFAULT_NAME, LB11, LOCATED, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
-from tests.support.balancer_rules import balancer_covers
 
 DEAD = "00000000-dead-dead-dead-000000000000"
 LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
@@ -37,7 +36,6 @@ RELEASED = "it was let go on 20260601T120000Z, and no Service has asked for it b
 TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
 
 
-@balancer_covers("SVC-9")
 @pytest.mark.parametrize(
     ("services", "balancers", "expected"),
     [

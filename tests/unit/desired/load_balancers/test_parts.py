@@ -40,7 +40,6 @@ from tests.balancers import (
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node
 from tests.support.balancer_changes import BALANCER, a_part, a_wish
 from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private, public
-from tests.support.balancer_rules import balancer_covers
 
 OURS = dict(a_balancer().spec.labels)
 RESET = replace(LOCATED, reset_unset=True)
@@ -63,7 +62,6 @@ def parts(service: Service, balancer: CloudBalancer, **world: Any) -> tuple[Chan
     return tuple(change for change in plan.changes if change.key.startswith(f"{BALANCER}/"))
 
 
-@balancer_covers("PORT-4", "W-10")
 @pytest.mark.parametrize(
     ("service", "balancer", "world"),
     [
@@ -91,7 +89,6 @@ def test_nothing_for_what_is_equal(service: Service, balancer: CloudBalancer, wo
     assert parts(service, balancer, **world) == ()
 
 
-@balancer_covers("ID-9", "LB-1", "LB-2", "W-5")
 @pytest.mark.parametrize(
     ("options", "balancer", "change"),
     [
@@ -169,7 +166,7 @@ def test_nothing_for_what_is_equal(service: Service, balancer: CloudBalancer, wo
     ],
 )
 def test_the_whole(options: dict[str, str], balancer: dict[str, Any], change: Change) -> None:
-    """ID-9, LB-1, LB-2: name with labels, algorithm, type and reverse names, each by itself."""
+    """Name with labels, algorithm, type and reverse names, each by itself."""
     assert parts(asking(**options), a_balancer(**balancer)) == (change,)
 
 
@@ -185,7 +182,6 @@ def checked(listener: Listener, **fields: Any) -> Listener:
     return replace(listener, health_check=replace(listener.health_check, **fields))
 
 
-@balancer_covers("PORT-4", "PORT-5", "W-5")
 @pytest.mark.parametrize(
     ("service", "before", "after"),
     [
@@ -221,14 +217,13 @@ def checked(listener: Listener, **fields: Any) -> Listener:
     ],
 )
 def test_a_listener_that_differs(service: Service, before: Listener, after: Listener) -> None:
-    """PORT-4, PORT-5: one change for each port that differs, with all that it keeps; none for one that does not."""
+    """One change for each port that differs, with all that it keeps; none for one that does not."""
     why = "differs from what the Service asks of port 80"
     assert parts(service, a_balancer(listeners=[before])) == (a_part("listener/80", before, after, why),)
 
 
-@balancer_covers("PORT-1", "PORT-4")
 def test_listeners_come_and_go() -> None:
-    """PORT-1, PORT-4: a port that is asked for, one that is not, and one that is as it should be."""
+    """A port that is asked for, one that is not, and one that is as it should be."""
     service = asking(ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443))
     assert parts(service, a_balancer(listeners=[a_listener(), a_listener(22, 30022)])) == (
         a_part("listener/443", None, a_wish(443, 30443), "the Service has port 443", follows=()),
@@ -243,9 +238,8 @@ def test_listeners_come_and_go() -> None:
     )
 
 
-@balancer_covers("PORT-2")
 def test_a_number_of_two_protocols() -> None:
-    """PORT-2: another protocol on the number of a TCP port changes nothing, and alone it takes the listener away."""
+    """Another protocol on the number of a TCP port changes nothing, and alone it takes the listener away."""
     both = asking(ClaimedPort(80, "TCP", 30080), ClaimedPort(80, "UDP", 30081))
     assert parts(both, a_balancer()) == ()
     (gone,) = parts(asking(ClaimedPort(80, "UDP", 30080)), a_balancer())
@@ -265,7 +259,6 @@ TUNED = HttpOptions("mine", 600, 60, (5,), redirect_http=True, sticky_sessions=T
 CHECKED = replace(an_http_check(path="/up", tls=True), interval_s=5, timeout_s=4, retries=5)
 
 
-@balancer_covers("W-3")
 @pytest.mark.parametrize(
     ("options", "listener", "default"),
     [
@@ -292,7 +285,7 @@ CHECKED = replace(an_http_check(path="/up", tls=True), interval_s=5, timeout_s=4
     ],
 )
 def test_a_listener_of_which_less_is_asked(options: dict[str, str], listener: Listener, default: Listener) -> None:
-    """W-3: what annotations no longer say stays, or gets the API's default where the operator wants that."""
+    """What annotations no longer say stays, or gets the API's default where the operator wants that."""
     service = asking(ClaimedPort(listener.port, "TCP", listener.destination_port), **options)
     assert parts(service, a_balancer(listeners=[listener])) == ()
     why = f"differs from what the Service asks of port {listener.port}"
@@ -301,9 +294,8 @@ def test_a_listener_of_which_less_is_asked(options: dict[str, str], listener: Li
     assert parts(service, a_balancer(listeners=[default]), settings=RESET) == ()
 
 
-@balancer_covers("W-3", "W-10")
 def test_a_redirect_of_which_less_is_asked() -> None:
-    """W-3, W-10: it does not stay where the Service has port 80 itself, for it takes that port."""
+    """It does not stay where the Service has port 80 itself, for it takes that port."""
     redirects = replace(OVER_TLS, http=TUNED)
     ports = (ClaimedPort(443, "TCP", 30443), ClaimedPort(80, "TCP", 30080))
     there = a_balancer(listeners=[redirects])
@@ -313,9 +305,8 @@ def test_a_redirect_of_which_less_is_asked() -> None:
     assert found[1].after == replace(OVER_TLS, http=replace(TUNED, redirect_http=False))
 
 
-@balancer_covers("ID-9", "W-3")
 def test_a_load_balancer_of_which_less_is_asked() -> None:
-    """W-3, ID-9: name, type, reverse names and a private address have no default to go back to."""
+    """Name, type, reverse names and a private address have no default to go back to."""
     tuned = a_balancer(attachments=(HERE,), targets=private(1), type=LB21, spec=THERE)
     asks = asking(use_private_ip="true")
     assert parts(asks, tuned, **INSIDE | fleet(1)) == ()
@@ -337,7 +328,6 @@ LOSS = "its private address {} is lost"
 OUTAGE = "its private address {} is lost, and traffic to private targets stops meanwhile"
 
 
-@balancer_covers("LB-3", "LB-4")
 @pytest.mark.parametrize(
     ("options", "present", "world", "changes"),
     [
@@ -398,7 +388,7 @@ OUTAGE = "its private address {} is lost, and traffic to private targets stops m
 def test_the_place_in_a_network(
     options: dict[str, str], present: tuple[Attachment, ...], world: dict[str, Any], changes: list[Change]
 ) -> None:
-    """LB-3, LB-4: in the configured network and no other; what is not known changes nothing."""
+    """In the configured network and no other; what is not known changes nothing."""
     settings = world.get("settings", LOCATED)
     if "network" in world and not isinstance(world["network"], Present):
         settings = IN_NETWORK
@@ -410,7 +400,6 @@ OFF, ON = "the Service asks for no public interface", "the Service asks for a pu
 UNREACHABLE = "it cannot be reached by its public addresses any more"
 
 
-@balancer_covers("LB-6")
 @pytest.mark.parametrize(
     ("options", "balancer", "world", "changes"),
     [
@@ -455,7 +444,7 @@ UNREACHABLE = "it cannot be reached by its public addresses any more"
 def test_the_public_interface(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], changes: list[Change]
 ) -> None:
-    """LB-6: only who says something of it gets it changed, and never without a network to be reached by instead."""
+    """Only who says something of it gets it changed, and never without a network to be reached by instead."""
     assert parts(asking(**options), balancer, **fleet(1) | world) == tuple(changes)
 
 
@@ -464,7 +453,6 @@ NO_MORE = "server {} gets no traffic any more"
 LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
-@balancer_covers("TGT-1")
 @pytest.mark.parametrize(
     ("options", "present", "world", "change"),
     [
@@ -560,7 +548,7 @@ LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
     ],
 )
 def test_targets(options: dict[str, str], present: list[ServerTarget], world: dict[str, Any], change: Change) -> None:
-    """TGT-1: a Node more, a Node less, a Node by its other address; a warning only where a server lives."""
+    """A Node more, a Node less, a Node by its other address; a warning only where a server lives."""
     balancer = a_balancer(attachments=(HERE,) if "network" in world else (), targets=present)
     (found,) = parts(asking(**options), balancer, **world)
     assert found == change
@@ -573,9 +561,8 @@ def test_a_server_that_is_two_targets_and_left_alone() -> None:
         assert parts(asking(), a_balancer(attachments=(HERE,), targets=targets), **INSIDE | late) == ()
 
 
-@balancer_covers("TGT-2")
 def test_targets_of_a_network_that_cannot_be_read() -> None:
-    """TGT-2: by private address nobody comes and nobody goes then."""
+    """By private address nobody comes and nobody goes then."""
     world: dict[str, Any] = {"settings": IN_NETWORK, "network": Unknown("500")}
     balancer = a_balancer(attachments=(HERE,), targets=private(9))
     assert parts(asking(use_private_ip="true"), balancer, **world, **fleet(1)) == ()
@@ -590,9 +577,8 @@ def needs(service: Service, balancer: CloudBalancer, **world: Any) -> dict[str, 
     }
 
 
-@balancer_covers("W-1")
 def test_what_goes_private_needs_the_network() -> None:
-    """W-1: private targets wait for the network, and the public interface for all of them."""
+    """Private targets wait for the network, and the public interface for all of them."""
     service = asking(use_private_ip="true", disable_public_network="true")
     assert needs(service, a_balancer(targets=public(1, 3)), **INSIDE | fleet(1, 2)) == {
         "network/7": [],
@@ -603,9 +589,8 @@ def test_what_goes_private_needs_the_network() -> None:
     }
 
 
-@balancer_covers("LB-7", "W-1")
 def test_what_goes_public_needs_the_interface() -> None:
-    """W-1, LB-7: public targets wait for the interface, and who leaves the network leaves before the load balancer."""
+    """Public targets wait for the interface, and who leaves the network leaves before the load balancer."""
     service = asking(disable_public_network="false")
     internal = a_balancer(attachments=(HERE,), targets=private(1, 3), spec={"public_interface": False})
     assert needs(service, internal, **fleet(1, 2)) == {
@@ -617,7 +602,6 @@ def test_what_goes_public_needs_the_interface() -> None:
     }
 
 
-@balancer_covers("LB-7")
 @pytest.mark.parametrize(
     ("present", "network", "settings"),
     [
@@ -628,7 +612,7 @@ def test_what_goes_public_needs_the_interface() -> None:
 def test_who_is_lost_with_the_network_goes_first(
     present: Attachment, network: dict[str, Any], settings: Settings
 ) -> None:
-    """LB-7: what holds the removal of a target, holds the load balancer in the network by which it is reached."""
+    """What holds the removal of a target, holds the load balancer in the network by which it is reached."""
     balancer = a_balancer(attachments=(present,), targets=private(9))
     found = needs(
         asking(use_private_ip="true"), balancer, settings=settings, **network, nodes=[], servers=[a_server(9)]
@@ -641,7 +625,6 @@ def test_who_is_lost_with_the_network_goes_first(
     }
 
 
-@balancer_covers("LB-7")
 @pytest.mark.parametrize(
     ("options", "present", "world", "outage"),
     [
@@ -653,7 +636,7 @@ def test_who_is_lost_with_the_network_goes_first(
 def test_an_outage_is_announced(
     options: dict[str, str], present: Attachment, world: dict[str, Any], outage: bool
 ) -> None:
-    """LB-7: private targets are gone while the load balancer moves; where it only leaves they are reached otherwise."""
+    """Private targets are gone while the load balancer moves; where it only leaves they are reached otherwise."""
     inside = {"use_private_ip": "true"} if world else {}
     found = parts(
         asking(**options | inside), a_balancer(attachments=(present,), targets=private(1)), **world, **fleet(1)
@@ -674,7 +657,6 @@ def test_who_stays_comes_back_with_the_network() -> None:
     }
 
 
-@balancer_covers("LB-2")
 @pytest.mark.parametrize(
     ("targets", "ports", "expected"),
     [
@@ -684,23 +666,21 @@ def test_who_stays_comes_back_with_the_network() -> None:
     ],
 )
 def test_a_smaller_type_needs_what_makes_room(targets: int, ports: int, expected: set[str]) -> None:
-    """LB-2: a type that does not hold what is there would be refused until the removals are done."""
+    """A type that does not hold what is there would be refused until the removals are done."""
     listeners = [a_listener(80 + number, 30080 + number) for number in range(ports)]
     balancer = a_balancer(targets=public(*range(1, targets + 1)), listeners=listeners, type=LB21, spec={"type": "lb21"})
     assert set(needs(asking(type="lb11"), balancer, **fleet(*range(1, 6)))["type"]) == expected
 
 
-@balancer_covers("LB-2")
 def test_a_smaller_type_needs_no_addition() -> None:
-    """LB-2: what is added makes it fuller still, so that the removals are needed though it would have fitted before."""
+    """What is added makes it fuller still, so that the removals are needed though it would have fitted before."""
     balancer = a_balancer(targets=public(*range(1, 21)), type=LB21, spec={"type": "lb21"})
     found = needs(asking(type="lb11"), balancer, **fleet(*range(11, 31)))
     assert set(found["type"]) == {f"target/server:{number}" for number in range(1, 11)}
 
 
-@balancer_covers("LB-2")
 def test_a_larger_type_needs_nothing() -> None:
-    """LB-2: it makes room itself, so that nothing has to go before it."""
+    """It makes room itself, so that nothing has to go before it."""
     balancer = a_balancer(targets=public(*range(1, 26)))
     found = needs(asking(type="lb21"), balancer, **fleet(*range(1, 16), *range(30, 90)))
     assert found["type"] == []

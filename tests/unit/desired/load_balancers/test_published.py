@@ -1,4 +1,4 @@
-"""What a Service publishes of its load balancer: ST-1 to ST-5, W-3."""
+"""What a Service publishes of its load balancer."""
 
 from ipaddress import IPv4Address
 
@@ -10,7 +10,6 @@ from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Ingress
 from desired.section import UNMANAGED, Unmanaged
 from tests.balancers import a_balancer, a_listener, a_served_service
-from tests.support.balancer_rules import balancer_covers
 
 IPV4, IPV6 = Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP")
 INSIDE, ELSEWHERE = Ingress("10.0.0.9", ip_mode="VIP"), Ingress("10.1.0.9", ip_mode="VIP")
@@ -22,7 +21,6 @@ INTERNAL = a_balancer(attachments=IN_NETWORK, spec=NOT_PUBLIC)
 UNREACHABLE = a_balancer(spec=NOT_PUBLIC)
 
 
-@balancer_covers("ST-1", "ST-2", "ST-4")
 @pytest.mark.parametrize(
     ("options", "balancer", "expected"),
     [
@@ -47,11 +45,10 @@ UNREACHABLE = a_balancer(spec=NOT_PUBLIC)
     ],
 )
 def test_entries(options: Options, balancer: CloudBalancer, expected: tuple[Ingress, ...] | Unmanaged) -> None:
-    """ST-1, ST-2 and ST-4: what the load balancer has, in this order; and never an empty list."""
+    """What the load balancer has, in this order; and never an empty list."""
     assert desired_ingress(options, balancer) == expected
 
 
-@balancer_covers("ST-3", "W-3")
 @pytest.mark.parametrize(
     ("asked", "spoken", "mode"),
     [
@@ -67,7 +64,7 @@ def test_entries(options: Options, balancer: CloudBalancer, expected: tuple[Ingr
     ],
 )
 def test_mode(asked: bool | Unmanaged, spoken: list[bool], mode: str) -> None:
-    """ST-3, W-3: the mode is what the ports really do, alike for every address."""
+    """The mode is what the ports really do, alike for every address."""
     listeners = [a_listener(80 + index, proxyprotocol=on) for index, on in enumerate(spoken)]
     balancer = a_balancer(listeners=listeners, attachments=IN_NETWORK)
     ingress = desired_ingress(Options(uses_proxyprotocol=asked), balancer)
@@ -75,7 +72,6 @@ def test_mode(asked: bool | Unmanaged, spoken: list[bool], mode: str) -> None:
     assert [entry.ip_mode for entry in ingress] == [mode] * 3
 
 
-@balancer_covers("ST-5")
 @pytest.mark.parametrize(
     ("present", "wanted", "same"),
     [
@@ -105,7 +101,7 @@ def test_mode(asked: bool | Unmanaged, spoken: list[bool], mode: str) -> None:
     ],
 )
 def test_same(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...], same: bool) -> None:
-    """ST-5: entries are compared in their order, by what they mean."""
+    """Entries are compared in their order, by what they mean."""
     assert same_ingress(present, wanted) is same
 
 

@@ -19,7 +19,6 @@ from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_se
 from tests.builders import NOW, a_settled_node, a_snapshot, incomplete
 from tests.support.balancer_changes import SERVICE
 from tests.support.balancer_plans import HERE, INSIDE, fleet, new, plan_of, private, said
-from tests.support.balancer_rules import balancer_covers
 
 CLAIMED = (FINALIZER_BALANCER,)
 UNREADABLE: Section[str, Service] = Section(unreadable={"default/odd": "Service default/odd has no UID"})
@@ -35,7 +34,6 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
     return a_balancer(number, service_uid=f"uid-{name}", spec={"name": name} | fields.pop("spec", {}), **fields)
 
 
-@balancer_covers("SVC-1", "SVC-2", "SVC-3", "SVC-7", "W-12")
 @pytest.mark.parametrize(
     ("service", "kind"),
     [
@@ -51,7 +49,7 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
     ],
 )
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
-    """SVC-1 to SVC-3, SVC-7, W-12: each Service in its one way, or not at all."""
+    """Each Service in its one way, or not at all."""
     world = a_world([a_service(**service)], [])
     desired, _, _ = desired_load_balancers(world, LOCATED, desired_nodes(world, LOCATED)[0])
     assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])
@@ -103,7 +101,6 @@ def test_the_order_in_which_services_were_listed_says_nothing() -> None:
     assert plans[0].changes
 
 
-@balancer_covers("NODE-4")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -115,7 +112,7 @@ def test_the_order_in_which_services_were_listed_says_nothing() -> None:
     ],
 )
 def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: dict[str, list[int]]) -> None:
-    """NODE-4: answers that Services share are those to the same question."""
+    """Answers that Services share are those to the same question."""
     nodes = [a_settled_node("web-1", 1, labels={"pool": "x"}), a_settled_node("web-2", 2, labels={"pool": "y"})]
     services = [called(name, **asked) for name, asked in options.items()]
     balancers = [balancer_of(name, number, targets=()) for number, name in enumerate(options)]
@@ -127,9 +124,8 @@ def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: di
         assert found == [ServerTarget(number, use_private_ip=False) for number in ids]
 
 
-@balancer_covers("TGT-1")
 def test_by_which_address_whose_traffic_comes() -> None:
-    """TGT-1: the same Nodes by another address are another question."""
+    """The same Nodes by another address are another question."""
     services = [called("a"), called("b", use_private_ip="true")]
     balancers = [balancer_of(name, number, targets=(), attachments=(HERE,)) for number, name in enumerate("ab")]
     world = a_world(services, balancers, network=INSIDE["network"], **fleet(1))
@@ -137,9 +133,8 @@ def test_by_which_address_whose_traffic_comes() -> None:
     assert found == [ServerTarget(1, use_private_ip=False), *private(1)]
 
 
-@balancer_covers("W-2")
 def test_two_who_ask_for_one_private_address() -> None:
-    """W-2: neither of them gets it, and each is told of the other."""
+    """Neither of them gets it, and each is told of the other."""
     other = called("db", private_ipv4="10.0.0.9")
     plan = plan_of(new(private_ipv4="10.0.0.9"), others=[other], **INSIDE)
     assert plan.changes == ()
@@ -153,9 +148,8 @@ def test_two_who_ask_for_one_private_address() -> None:
     assert said(plan) == []
 
 
-@balancer_covers("SVC-9")
 def test_orphans_are_said_to_be_there() -> None:
-    """SVC-9: a load balancer whose Service is gone is for a person to delete; it may be one that was not read."""
+    """A load balancer whose Service is gone is for a person to delete; it may be one that was not read."""
     foreign = a_balancer(7, cluster_uid="another", spec={"name": "theirs"})
     plan = plan_of(new(), a_balancer(6, service_uid="gone", spec={"name": "old"}), foreign)
     orphans = [note for note in plan.notes if note.kind is NoteKind.ORPHAN]

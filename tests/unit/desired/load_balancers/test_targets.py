@@ -1,4 +1,4 @@
-"""Which Nodes become targets of a load balancer: load-balancers 3 and 10, TGT-1 to TGT-4, TGT-9, W-4, W-8, W-14."""
+"""Which Nodes become targets of a load balancer."""
 
 from collections.abc import Collection, Mapping
 from ipaddress import IPv4Address
@@ -37,7 +37,6 @@ from tests.builders import (
     nodes_of,
     servers_of,
 )
-from tests.support.balancer_rules import balancer_covers
 
 TARGET, EXCLUDED, UNUSABLE = Membership.TARGET, Membership.EXCLUDED, Membership.UNUSABLE
 SERVERLESS = Membership.SERVERLESS
@@ -82,16 +81,14 @@ def by_public(server_id: int = 1, *, joins: bool = False) -> NodeTarget:
     return NodeTarget("web-1", TARGET, why, ServerTarget(server_id, use_private_ip=False), server_id, joins)
 
 
-@balancer_covers("TGT-1")
 def test_a_settled_node_is_a_target() -> None:
-    """TGT-1: by its public IPv4, unless private addresses are asked for."""
+    """By its public IPv4, unless private addresses are asked for."""
     assert member(a_snapshot([a_settled_node()], [INSIDE])) == by_public()
     assert member(a_snapshot([a_settled_node()], [INSIDE]), PRIVATE) == NodeTarget(
         "web-1", TARGET, "server 1 by its private address 10.0.0.2", ServerTarget(1, use_private_ip=True), 1
     )
 
 
-@balancer_covers("NODE-5", "W-8")
 @pytest.mark.parametrize(
     ("node", "server", "expected"),
     [
@@ -151,11 +148,10 @@ def test_a_settled_node_is_a_target() -> None:
     ],
 )
 def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> None:
-    """NODE-5, W-8: each Node for itself, and one that cannot be a target is said to be none."""
+    """Each Node for itself, and one that cannot be a target is said to be none."""
     assert member(a_snapshot([node], [server])) == expected
 
 
-@balancer_covers("TGT-2")
 @pytest.mark.parametrize(
     ("server", "network_id", "network", "expected"),
     [
@@ -193,7 +189,7 @@ def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> 
 def test_by_private_address(
     server: Server, network_id: int | None, network: Present[Network | None] | Absent | Unknown, expected: NodeTarget
 ) -> None:
-    """TGT-2: nothing becomes a target by an address that it does not have, and what is not known stays."""
+    """Nothing becomes a target by an address that it does not have, and what is not known stays."""
     snapshot = a_snapshot([a_settled_node()], [server], network=network)
     assert member(snapshot, PRIVATE, network_id) == expected
 
@@ -279,7 +275,7 @@ def test_a_node_that_joins_with_a_provider_id() -> None:
 
 
 def test_an_excluded_node_that_joins() -> None:
-    """NODE-2: a rule is asked before anything else, and the server is known all the same."""
+    """A rule is asked before anything else, and the server is known all the same."""
     expected = is_(EXCLUDED, "it has the label node.kubernetes.io/exclude-from-external-load-balancers", joins=True)
     assert member(a_snapshot([a_joining_node(labels=OUT)], [a_server()])) == expected
 
@@ -352,7 +348,6 @@ def with_targets(*targets: Target) -> CloudBalancer:
     return a_balancer(targets=targets)
 
 
-@balancer_covers("TGT-1", "W-14")
 @pytest.mark.parametrize(
     ("members", "present", "expected"),
     [
@@ -409,13 +404,12 @@ def with_targets(*targets: Target) -> CloudBalancer:
     ],
 )
 def test_who_is_wanted(members: list[NodeTarget], present: CloudBalancer | None, expected: set[Target]) -> None:
-    """TGT-1, W-14: one target for each server that is wanted, and what is not known stays as it is."""
+    """One target for each server that is wanted, and what is not known stays as it is."""
     assert desired_targets(members, present, 25).targets == expected
 
 
-@balancer_covers("TGT-3", "TGT-4")
 def test_foreign_targets_stay() -> None:
-    """TGT-3, TGT-4: label selectors are never touched, nor addresses while no Robot server is read."""
+    """Label selectors are never touched, nor addresses while no Robot server is read."""
     present = with_targets(VSWITCH, public(2), OTHER, SELECTED)
     found = desired_targets([wanting("a", 1)], present, 25)
     assert found == DesiredTargets(
@@ -429,7 +423,6 @@ def test_foreign_targets_stay() -> None:
 ABC = (wanting("a", 1), wanting("b", 2), wanting("c", 3))
 
 
-@balancer_covers("TGT-9", "W-8")
 @pytest.mark.parametrize(
     ("members", "there", "limit", "targets", "left_out"),
     [
@@ -456,7 +449,7 @@ ABC = (wanting("a", 1), wanting("b", 2), wanting("c", 3))
 def test_the_limit(
     members: tuple[NodeTarget, ...], there: tuple[Target, ...], limit: int, targets: set[int], left_out: str
 ) -> None:
-    """TGT-9, W-8: who loses does not change from pass to pass, nor with the order of what was read."""
+    """Who loses does not change from pass to pass, nor with the order of what was read."""
     found = desired_targets(members, with_targets(*there), limit)
     assert {target.server_id for target in found.targets if isinstance(target, ServerTarget)} == targets
     over = [member for member in found.members if member.membership is OVER_LIMIT]
@@ -477,7 +470,6 @@ def test_the_limit(
     assert OVER_LIMIT not in {member.membership for member in everything.members}
 
 
-@balancer_covers("TGT-9", "W-8")
 def test_settled_at_the_limit() -> None:
     """What was chosen once is chosen again: no target changes places by itself."""
     first = desired_targets(ABC, with_targets(public(3)), 2)
@@ -547,9 +539,8 @@ def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, expect
     assert removal_reason(public(1), members, snapshot) == expected
 
 
-@balancer_covers("W-8")
 def test_one_bad_node_blocks_nobody() -> None:
-    """W-8: beside a malformed, a foreign and a lost Node the good one serves."""
+    """Beside a malformed, a foreign and a lost Node the good one serves."""
     nodes = (
         a_settled_node("good", 1),
         a_settled_node("malformed", provider_id="hcloud://x"),

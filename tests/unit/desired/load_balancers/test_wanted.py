@@ -11,7 +11,6 @@ from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER
 from tests.balancers import a_balancer, a_claim, a_service, annotated
 from tests.builders import NOW
-from tests.support.balancer_rules import balancer_covers
 
 CLAIMED = (FINALIZER_BALANCER,)
 FOREIGN = ("example.com/drain",)
@@ -20,7 +19,6 @@ WANTS, CLEANUP = (True, False), (False, True)
 NEITHER = (False, False)
 
 
-@balancer_covers("SVC-1", "SVC-2", "W-12")
 @pytest.mark.parametrize(
     ("service", "verdict"),
     [
@@ -43,7 +41,7 @@ NEITHER = (False, False)
     ],
 )
 def test_who_wants_and_who_lets_go(service: dict[str, Any], verdict: tuple[bool, bool]) -> None:
-    """SVC-1, SVC-2 and W-12: never both, and a Service of a class never."""
+    """Never both, and a Service of a class never."""
     found = a_service(**service)
 
     assert (wants_balancer(found), needs_cleanup(found)) == verdict

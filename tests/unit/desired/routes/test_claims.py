@@ -1,4 +1,4 @@
-"""Which route each pod CIDR needs, and what keeps it from having one: nodes-and-routes 6.3, 6.4, W-6, W-10, W-29."""
+"""Which route each pod CIDR needs, and what keeps it from having one."""
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -29,7 +29,6 @@ from tests.routes import (
     pods_of,
     routes_of,
 )
-from tests.support.reference_rules import covers
 from tests.support.route_decisions import claimed
 
 NOWHERE = "10.0.0.201"
@@ -52,7 +51,6 @@ def standings(snapshot: Snapshot, settings: Settings = ROUTING) -> dict[str, Rou
 SERVED = "the route leads to {}, an address of server 1"
 
 
-@covers("6.3", "W-6")
 @pytest.mark.parametrize(
     ("route", "parts", "standing", "why"),
     [
@@ -125,7 +123,6 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
     assert claim.after == ()
 
 
-@covers("W-9", "W-10")
 @pytest.mark.parametrize(
     ("route", "parts", "standing", "why"),
     [
@@ -230,7 +227,6 @@ BALANCERS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0
 ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
 
 
-@covers("6.4", "W-29")
 @pytest.mark.parametrize(
     ("node", "route", "parts", "standing", "why"),
     [
@@ -336,7 +332,6 @@ def test_what_cannot_be_routed(
     assert claim.standing in FAILING
 
 
-@covers("6.7")
 @pytest.mark.parametrize(
     ("destination", "why"),
     [
@@ -372,7 +367,7 @@ def test_what_cannot_be_routed(
     ],
 )
 def test_what_hetzner_never_takes(destination: str, why: str | None) -> None:
-    """Rules of the API that are known before it is asked (hetzner-api 6)."""
+    """Rules of the API that are known before it is asked."""
     subnets = Ranges(map(IPv4Network, ("10.0.0.0/24", "10.1.9.0/24")))
     assert why_impossible(IPv4Network(destination), subnets, 4) == why
 
@@ -381,7 +376,6 @@ TWINS = [a_pod_node(1), a_pod_node(2, pods_of(1))]
 CONTESTED = "pod CIDR 10.244.1.0/24 is Node web-2's as well: one of the two needs another"
 
 
-@covers("6.4")
 @pytest.mark.parametrize(
     ("nodes", "routes", "expected"),
     [
@@ -446,7 +440,6 @@ def test_rivals_are_named() -> None:
     }
 
 
-@covers("W-8")
 @pytest.mark.parametrize(
     ("pod_cidrs", "destinations"),
     [
@@ -479,7 +472,6 @@ def test_nodes_without_a_claim(overrides: dict[str, Any]) -> None:
     assert claimed(a_routed_world([a_pod_node(**overrides)], [a_pod_server()], []), SPARED) == {}
 
 
-@covers("W-11")
 @pytest.mark.parametrize(
     ("route", "standing"),
     [

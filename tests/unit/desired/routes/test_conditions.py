@@ -1,4 +1,4 @@
-"""What a Node's condition NetworkUnavailable should say: nodes-and-routes 6.6, W-8, W-9, W-32."""
+"""What a Node's condition NetworkUnavailable should say."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,6 @@ from tests.routes import (
     a_routed_world,
     pods_of,
 )
-from tests.support.reference_rules import covers
 from tests.support.route_decisions import routing
 
 CILIUM = NetworkCondition("False", "CiliumIsUp")
@@ -55,7 +54,6 @@ def test_what_it_says_now(node: Node, expected: NetworkCondition | None) -> None
     assert condition_of(node) == expected
 
 
-@covers("6.6", "W-9")
 @pytest.mark.parametrize(
     ("routes", "pod_cidrs", "after"),
     [
@@ -78,7 +76,6 @@ def test_routed(
     assert (found.condition, found.why, found.after) == (ROUTED, COMING if after else WHOLE, after)
 
 
-@covers("6.6")
 @pytest.mark.parametrize(
     ("node", "parts", "why"),
     [
@@ -142,7 +139,6 @@ def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCond
     assert wanted(world) == {"web-1": (UNROUTED, why)}
 
 
-@covers("W-9")
 @pytest.mark.parametrize(
     ("node", "parts"),
     [
@@ -173,7 +169,6 @@ def test_what_says_nothing_yet(node: Node, parts: dict[str, Any]) -> None:
     assert wanted(a_routed_world([node], **parts), SPARED) == {}
 
 
-@covers("W-9")
 def test_what_failed_and_is_there_is_no_failure() -> None:
     """An answer that was lost on its way is none: the route is what counts."""
     assert wanted(a_routed_world(failed=frozenset({KEY}))) == {"web-1": (ROUTED, WHOLE)}
@@ -186,7 +181,6 @@ def test_failures_of_other_routes_say_nothing() -> None:
     assert {name: condition for name, (condition, _) in found.items()} == {"web-1": UNROUTED, "web-2": ROUTED}
 
 
-@covers("W-8")
 @pytest.mark.parametrize(
     ("pod_cidrs", "says", "expected"),
     [
@@ -208,7 +202,6 @@ def test_ipv6_alone(pod_cidrs: tuple[str, ...], says: NetworkCondition | None, e
 OFF = replace(ROUTING, routes=False, ignore_nodes=parse_selector("example.com/spare"))
 
 
-@covers("W-32")
 @pytest.mark.parametrize(
     ("node", "settings", "expected"),
     [
@@ -227,7 +220,7 @@ OFF = replace(ROUTING, routes=False, ignore_nodes=parse_selector("example.com/sp
     ],
 )
 def test_routes_switched_off(node: Node, settings: Settings, expected: bool) -> None:
-    """W-32: what a route controller said of our Nodes goes when there are no routes any more; what others say stays."""
+    """What a route controller said of our Nodes goes when there are no routes any more; what others say stays."""
     found = wanted(a_routed_world([node], [a_pod_server()]), settings)
     assert found == ({"web-1": (None, "routes are switched off")} if expected else {})
 

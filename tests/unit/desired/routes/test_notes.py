@@ -25,7 +25,6 @@ from tests.routes import (
     pods_of,
     routes_of,
 )
-from tests.support.reference_rules import covers
 from tests.support.route_decisions import noted
 
 NETWORK, WEB_1 = "network/4", "node/web-1"
@@ -71,9 +70,8 @@ def test_nodes_that_nobody_reaches(node: Node, parts: dict[str, Any], kind: Note
     assert (WEB_1, kind, text) in noted(a_routed_world([node], **{"routes": []} | parts))
 
 
-@covers("W-29")
 def test_pods_outside_the_cluster_cidr() -> None:
-    """W-29: HCCM creates such a route and never cleans it up; here there is none, and both ends of it are told."""
+    """HCCM creates such a route and never cleans it up; here there is none, and both ends of it are told."""
     outside = "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16"
     mismatch = (
         "--cluster-cidr is 10.244.0.0/16, and Node web-1 (10.245.1.0/24) has its pods outside of it: no route is"
@@ -95,7 +93,6 @@ def test_two_nodes_with_the_same_pods() -> None:
     ]
 
 
-@covers("W-11")
 @pytest.mark.parametrize(
     ("route", "parts", "kind", "text"),
     [
@@ -212,7 +209,6 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
     assert NoteKind.NO_POD_CIDR not in {kind for _, kind, _ in of_none}
 
 
-@covers("W-8")
 @pytest.mark.parametrize(
     ("nodes", "who"),
     [
@@ -239,7 +235,6 @@ def used(present: int, wanted: int) -> str:
     return f"{present}/100 routes are used, and {wanted} more wanted: a network takes no more than that"
 
 
-@covers("W-7")
 @pytest.mark.parametrize(
     ("routes", "expected"),
     [

@@ -1,4 +1,4 @@
-"""What a Node's ``spec.podCIDRs`` mean: nodes-and-routes 6.3, W-8."""
+"""What a Node's ``spec.podCIDRs`` mean."""
 
 from ipaddress import IPv4Network, IPv6Network
 
@@ -7,12 +7,10 @@ import pytest
 from desired.routes.pod_cidrs import covering, destinations_of, ipv6_of, malformed_of, node_masks, parse_pod_cidr
 from tests.builders import a_node
 from tests.routes import a_pod_node
-from tests.support.reference_rules import covers
 
 V4, V6 = "10.244.1.0/24", "fd00:1::/64"
 
 
-@covers("W-8")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -38,7 +36,6 @@ def test_parsing(text: str, expected: IPv4Network | IPv6Network | None) -> None:
     assert parse_pod_cidr(text) == expected
 
 
-@covers("W-8")
 @pytest.mark.parametrize(
     ("pod_cidrs", "ipv4", "ipv6", "malformed"),
     [

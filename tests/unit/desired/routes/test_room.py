@@ -1,4 +1,4 @@
-"""Which pod CIDRs get what room a network has, and what has to go before: nodes-and-routes 6.7, W-7, W-10."""
+"""Which pod CIDRs get what room a network has, and what has to go before."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,6 @@ from desired.model.snapshot import Node, Snapshot
 from desired.routes.claims import FAILING, RouteStatus
 from tests.builders import NOW
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
-from tests.support.reference_rules import covers
 from tests.support.route_decisions import claimed
 
 NOWHERE = "10.0.0.201"
@@ -47,7 +46,6 @@ def after_of(snapshot: Snapshot) -> dict[str, list[str]]:
 TWO = [a_pod_node(1), a_pod_node(2)]
 
 
-@covers("6.7", "W-7")
 @pytest.mark.parametrize(
     ("routes", "expected"),
     [
@@ -124,7 +122,6 @@ def test_over_the_limit() -> None:
     assert claim.standing in FAILING
 
 
-@covers("W-10")
 def test_a_swap_needs_no_room() -> None:
     """A gateway is changed in a full network as in any other."""
     world = a_crowded_world([a_pod_node(1)], foreign(98), [a_route(1, NOWHERE)])

@@ -1,0 +1,198 @@
+"""What is odd about annotations and stops nothing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from desired.annotations.options import Defaults, Options
+from desired.annotations.parsing import parse_options
+from desired.annotations.table import BY_FIELD
+from desired.annotations.warnings import warnings_on
+from tests.balancers import annotated
+
+P = "load-balancer.hetzner.cloud/"
+TCP = f"has no effect: the protocol is tcp; {P}protocol decides"
+NO_HTTPS = f"has no effect: the protocol is not https; {P}protocol decides"
+NOT_MANAGED = f"has no effect: no managed certificate is asked for; {P}certificate-type decides"
+NO_CHECKS = (
+    f"has no effect: health checks speak tcp unless {P}health-check-protocol is set, or another option of health checks"
+    " beside protocol http or https"
+)
+MANAGED = {"certificate-type": "managed", "http-managed-certificate-domains": "example.com"}
+
+
+def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
+    """The remarks on annotations, which are given without their prefix."""
+    return [
+        remark.text.removeprefix(P)
+        for remark in warnings_on({f"{P}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "defaults", "said"),
+    [
+        pytest.param(
+            {"locaton": "x"}, {}, f"locaton is unknown, and ignored: did you mean {P}location?", id="misspelt"
+        ),
+        pytest.param(
+            {"firewall": "x"}, {}, "firewall is unknown, and ignored: no annotation has this name", id="unknown"
+        ),
+        pytest.param(
+            {"deletion-policy": "retain"},
+            {},
+            "deletion-policy is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?",
+            id="under-the-other-prefix",
+        ),
+        pytest.param({"ipv4": "1.2.3.4"}, {}, "ipv4 is reserved: it is neither read nor written", id="reserved"),
+        pytest.param(
+            {"certificate-type": "Managed"},
+            {},
+            "certificate-type is 'Managed', which counts as uploaded: write managed or uploaded",
+            id="managed-misspelt",
+        ),
+        pytest.param(
+            {**MANAGED, "protocol": "https", "http-managed-certificate-acme-staging": "yes"},
+            {},
+            "http-managed-certificate-acme-staging is 'yes', which counts as false: expect one of 1, t, T, TRUE, true,"
+            " True, 0, f, F, FALSE, false, False",
+            id="staging-misspelt",
+        ),
+        pytest.param(
+            {"hostname": ""},
+            {},
+            "hostname is empty: the Service's status will show neither an address nor a name",
+            id="no-hostname",
+        ),
+        pytest.param(
+            {"network-zone": "z"},
+            {"location": "nbg1"},
+            "network-zone has no effect: HCLOUD_LOAD_BALANCERS_LOCATION is nbg1, and a location wins; set"
+            f' {P}location to ""',
+            id="the-environments-location-wins",
+        ),
+        pytest.param(
+            {"network-zone": "z", "location": "fsn1"},
+            {"location": "nbg1"},
+            f"network-zone has no effect: {P}location is fsn1, and a location wins; remove one of the two",
+            id="location-wins",
+        ),
+        pytest.param({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}", id="cookie-name"),
+        pytest.param({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}", id="cookie-lifetime"),
+        pytest.param({"http-timeout-idle": "30s"}, {}, f"http-timeout-idle {TCP}", id="timeout-idle"),
+        pytest.param(
+            {"http-certificates": "1", "protocol": "http"}, {}, f"http-certificates {NO_HTTPS}", id="certificates"
+        ),
+        pytest.param(MANAGED, {}, f"certificate-type {NO_HTTPS}", id="managed-without-https"),
+        pytest.param(
+            {**MANAGED, "protocol": "https", "http-certificates": "1"},
+            {},
+            f"http-certificates has no effect: a managed certificate takes their place; {P}certificate-type decides",
+            id="both-kinds-of-certificates",
+        ),
+        pytest.param(
+            {"http-managed-certificate-name": "x"}, {}, f"http-managed-certificate-name {NOT_MANAGED}", id="name"
+        ),
+        pytest.param(
+            {"http-managed-certificate-domains": "example.com"},
+            {},
+            f"http-managed-certificate-domains {NOT_MANAGED}",
+            id="domains",
+        ),
+        pytest.param(
+            {"http-managed-certificate-acme-staging": "true"},
+            {},
+            f"http-managed-certificate-acme-staging {NOT_MANAGED}",
+            id="staging",
+        ),
+        pytest.param({"health-check-http-path": "/x"}, {}, f"health-check-http-path {NO_CHECKS}", id="only-a-path"),
+        pytest.param(
+            {"health-check-http-domain": "x", "protocol": "http"},
+            {},
+            f"health-check-http-domain {NO_CHECKS}",
+            id="http-alone-configures-no-check",
+        ),
+        pytest.param(
+            {"http-status-codes": "200"},
+            {"health_check_interval": 5},
+            f"http-status-codes {NO_CHECKS}",
+            id="checks-of-tcp",
+        ),
+        pytest.param(
+            {"health-check-http-validate-certificate": "true", "health-check-protocol": "tcp", "protocol": "http"},
+            {},
+            f"health-check-http-validate-certificate {NO_CHECKS}",
+            id="checks-of-tcp-with-http",
+        ),
+    ],
+)
+def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], said: str) -> None:
+    """One sentence each, and none of these stops a load balancer."""
+    assert said_of(annotations, **defaults) == [said]
+    whole = {f"{P}{key}": text for key, text in annotations.items()}
+    assert isinstance(parse_options(whole, Defaults(**defaults)), Options)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "defaults"),
+    [
+        pytest.param({}, {"location": "nbg1", "network_zone": "z"}, id="nothing"),
+        pytest.param({"network-zone": "z", "location": ""}, {"location": "nbg1"}, id="the-environments-was-cleared"),
+        pytest.param({"network-zone": ""}, {"location": "nbg1"}, id="zone-cleared"),
+        pytest.param({"location": "fsn1"}, {"network_zone": "z"}, id="a-location-over-a-default-zone"),
+        pytest.param({"http-cookie-name": "x", "protocol": "http"}, {}, id="cookies-with-http"),
+        pytest.param({"http-certificates": "1", "protocol": "https"}, {}, id="certificates-with-https"),
+        pytest.param({**MANAGED, "protocol": "https"}, {}, id="managed-with-https"),
+        pytest.param({"certificate-type": "uploaded"}, {}, id="uploaded"),
+        pytest.param({"health-check-http-path": "/x", "health-check-protocol": "http"}, {}, id="path-with-http-checks"),
+        pytest.param(
+            {"health-check-http-path": "/x", "protocol": "https"}, {"health_check_interval": 5}, id="checks-by-default"
+        ),
+        pytest.param({"hostname": "www.example.com"}, {}, id="hostname"),
+        pytest.param({"http-cookie-name": "x", "protocol": "htp"}, {}, id="a-protocol-that-cannot-be-read"),
+        pytest.param({"http-cookie-lifetime": "5"}, {}, id="a-value-that-cannot-be-read"),
+    ],
+)
+def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
+    """What has its effect, and what is an error anyway, is not remarked upon."""
+    assert said_of(annotations, **defaults) == []
+
+
+def test_own_and_foreign_keys() -> None:
+    """Keys below our own domain are known as well; others are none of our business."""
+    own = "hcloud-reconciler/deletion-polcy"
+    foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
+    (remark,) = warnings_on({own: "retain", **foreign}, Defaults())
+
+    assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
+    assert warnings_on({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
+
+
+KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
+
+
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        pytest.param({}, [], id="alone"),
+        pytest.param({"health_check_http_path": "/x", "http_status_codes": "200"}, [], id="http-options-count"),
+        pytest.param({"health_check_protocol": "http", "health_check_interval": "5s"}, [], id="http"),
+        pytest.param({"health_check_port": "8080"}, [KUBE_PROXY], id="another-port"),
+        pytest.param({"health_check_protocol": "tcp"}, [KUBE_PROXY], id="tcp"),
+        pytest.param({"health_check_protocol": "https"}, [KUBE_PROXY], id="https"),
+        pytest.param({"health_check_port": "0"}, [], id="a-port-that-cannot-be-read"),
+    ],
+)
+def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
+    """What is set besides may win over it."""
+    found = warnings_on({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
+
+    assert [remark.key for remark in found] == said
+    why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
+    assert all(remark.text == f"{KUBE_PROXY} has no effect: {why}" for remark in found)
+
+
+def test_kube_proxy_that_cannot_be_read() -> None:
+    """Nothing is concluded from it of the options of HTTP."""
+    assert warnings_on({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()

@@ -1,0 +1,152 @@
+"""The two rules about deletions of Nodes, one by one (``absence-proof``, ``node-blast-radius``)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from desired.guards.absence_proof import absence_proof
+from desired.guards.facts import Facts, GuardResult
+from desired.guards.nodes import NodeLosses, explain_easing, explain_losses, node_blast_radius
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.plan.change import Change, Plan, Verdict
+from desired.section import Absent, Section, Unknown
+from tests.builders import (
+    NOW,
+    a_change,
+    a_fleet,
+    a_loss,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    an_identity,
+)
+
+DELETE = a_change("node/old", "node.delete")
+INITIALISE = a_change("node/web-1", "node.initialise")
+WHOLE = a_snapshot()
+
+
+def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> Facts:
+    """What a guard sees."""
+    return Facts(Plan(tuple(changes)), snapshot, Settings())
+
+
+IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))
+
+
+@pytest.mark.parametrize(
+    ("change", "snapshot", "expected"),
+    [
+        pytest.param(DELETE, a_snapshot(confirmations={1: Absent()}), [], id="proven"),
+        pytest.param(DELETE, WHOLE, [("server 1 has not been asked for by its id yet", 5.0)], id="not-asked"),
+        pytest.param(
+            DELETE,
+            a_snapshot(confirmations={1: Unknown("500")}),
+            [("the list of servers lacks 1, and asking for it alone failed: 500", None)],
+            id="asked-in-vain",
+        ),
+        pytest.param(
+            a_change("node/old", "node.delete", before=a_loss(IN_TEN_SECONDS)),
+            a_snapshot(confirmations={1: Absent()}),
+            [("the Node has to be older than 120 s", 10.0)],
+            id="too-young",
+        ),
+        pytest.param(
+            a_change("node/old", "node.delete", before=an_identity()),
+            a_snapshot(confirmations={1: Absent()}),
+            [("nothing proves that its server is gone", None)],
+            id="no-proof-at-all",
+        ),
+        pytest.param(INITIALISE, WHOLE, [], id="no-deletion"),
+        pytest.param(a_change("load_balancer/ns/a", "lb.delete"), WHOLE, [], id="deletion-of-something-else"),
+    ],
+)
+def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[str, float | None]]) -> None:
+    """The deletion of a Node waits for its proof, and one without any proof for ever."""
+    assert list(absence_proof(facts([change], snapshot))) == [
+        GuardResult("absence-proof", Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
+    ]
+
+
+CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
+LAST = "no Node of the control plane would be left, and that is always for a person to approve"
+HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker", 2)
+READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
+
+
+def loss_of(*keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False) -> GuardResult:
+    """The finding that too many are lost, and whether the last of the control plane is among them."""
+    losses = NodeLosses(nodes, frozenset(lost), unreadable)
+    why = f"{explain_losses(losses)}; {LAST if last else explain_easing(Settings())}"
+    value = str(len(lost) + unreadable)
+    return GuardResult("node-blast-radius", Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
+
+
+def unreadable(*server_ids: int) -> Section[int, Server]:
+    """The servers of the Ready Nodes, but for these, which arrived and could not be read."""
+    readable = {server_id: a_server(server_id) for server_id in (3, 4, 5) if server_id not in server_ids}
+    return Section(readable, unreadable=dict.fromkeys(server_ids, "no name"))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            a_fleet(HEAD, WORKER, *READY, gone=[1, 2]),
+            [loss_of("node/head", "node/worker", nodes=5, lost={"node/head", "node/worker"}, last=True)],
+            id="too-many-and-the-last-one-in-one-hold",
+        ),
+        pytest.param(
+            a_fleet(replace(HEAD, unschedulable=True), WORKER, *READY, gone=[1, 2, 3]),
+            [loss_of("node/head", "node/worker", nodes=5, lost={"node/worker", "node/n-3"}, last=True)],
+            id="too-many-and-the-last-one-announced",
+        ),
+        pytest.param(
+            a_fleet(HEAD, WORKER, *READY, a_settled_node("head-2", 9, labels=CONTROL_PLANE), gone=[2, 3]),
+            [loss_of("node/worker", nodes=6, lost={"node/worker", "node/n-3"})],
+            id="too-many-and-one-of-them-is-not-to-be-deleted",
+        ),
+        pytest.param(
+            a_fleet(WORKER, *READY, servers_section=unreadable(3)),
+            [loss_of("node/worker", nodes=4, lost={"node/worker"}, unreadable=1)],
+            id="too-many-at-worst",
+        ),
+        pytest.param(
+            a_fleet(HEAD, *READY, gone=[1]),
+            [GuardResult("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "0")],
+            id="the-last-one-alone",
+        ),
+        pytest.param(
+            a_fleet(
+                HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
+            ),
+            [GuardResult("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "1")],
+            id="the-last-two-of-which-one-is-to-be-deleted-here",
+        ),
+    ],
+)
+def test_node_blast_radius(snapshot: Snapshot, expected: list[GuardResult]) -> None:
+    """What is lost beyond the limit is held as one, and the last Node of the control plane with it or on its own."""
+    gone = [node.key for node in (HEAD, WORKER) if isinstance(snapshot.servers.find(server_of(node)), Absent)]
+    changes = [a_change(key, "node.delete") for key in gone]
+    assert list(node_blast_radius(facts([*changes, INITIALISE], snapshot))) == expected
+
+
+def test_few_enough_losses_hold_nothing() -> None:
+    """A loss within the limit withholds no deletion."""
+    delete = a_change("node/worker", "node.delete")
+    assert list(node_blast_radius(facts([delete], a_fleet(WORKER, *READY, gone=[2])))) == []
+
+
+def server_of(node: Node) -> int:
+    """The id of the server behind a Node of the cloud."""
+    return int((node.provider_id or "").removeprefix("hcloud://"))
+
+
+def test_losses_without_a_deletion_hold_nothing() -> None:
+    """Where no Node is to be deleted there is nothing to hold, however many are lost."""
+    assert list(node_blast_radius(facts([INITIALISE], a_fleet(HEAD, WORKER, *READY, gone=[1, 2])))) == []

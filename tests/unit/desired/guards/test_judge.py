@@ -1,0 +1,627 @@
+"""Verdicts, holds and approvals: how the guards' findings combine."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.guards.anchor import Anchor
+from desired.guards.facts import Facts
+from desired.guards.judge import conditions_of, hold_hash, judge, restrict
+from desired.guards.project import explain_violation
+from desired.model.service import Service
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Server, Snapshot
+from desired.names import LABEL_SERVICE_UID
+from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
+from desired.section import Present, Section, Unknown
+from tests.balancers import (
+    LOCATED,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import (
+    NOW,
+    UNINITIALIZED,
+    a_change,
+    a_fleet,
+    a_loss,
+    a_lost_node,
+    a_settled_node,
+    a_snapshot,
+    an_identity,
+    incomplete,
+    nodes_of,
+)
+
+OLD = a_lost_node("old", 9, unschedulable=True)
+ANCHORED = a_fleet(a_settled_node("n-1", 1), OLD, gone=[9])
+ASTRAY = a_fleet(a_settled_node("n-1", 1), OLD, gone=[1, 9])
+MISSING: Section[int, Server] = Section.missing("401")
+
+INITIALISE = a_change("node/web-1")
+DELETE = a_change("node/old", "node.delete", before=a_loss(OLD, 9))
+BOTH = Plan((INITIALISE, DELETE))
+ASTRAY_WHY = explain_violation(Anchor(1, 0, 0))
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Key → verdict and rule."""
+    return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
+
+
+def test_nothing_in_the_way() -> None:
+    """A plan that no rule objects to is allowed as it is."""
+    assert judge(BOTH, ANCHORED, Settings()) == BOTH
+
+
+def test_hold() -> None:
+    """A held plan names rule, numbers, keys and the hash that lets it pass; the finding is also a note."""
+    note = Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY)
+    decision = GuardDecision(Verdict.HELD, "project-anchor", ASTRAY_WHY)
+    hold = Hold(
+        hold_hash("project-anchor", BOTH.changes, ASTRAY),
+        "project-anchor",
+        "0",
+        "1",
+        ("node/old", "node/web-1"),
+        ASTRAY_WHY,
+    )
+    assert judge(BOTH, ASTRAY, Settings()) == Plan(
+        (INITIALISE.ruled(decision), DELETE.ruled(decision)), (note,), (hold,)
+    )
+
+
+def test_violated_anchor_without_changes() -> None:
+    """A violated anchor that holds nothing is a note and no hold."""
+    assert judge(Plan(), ASTRAY, Settings()) == Plan(notes=(Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY),))
+
+
+def test_approved_hold_lets_its_changes_pass() -> None:
+    """An approved hold is still shown and withholds nothing."""
+    (hold,) = judge(BOTH, ASTRAY, Settings()).holds
+    judged = judge(BOTH, ASTRAY, Settings(), {hold.hash})
+    assert (judged.allowed, judged.holds) == (BOTH.changes, (replace(hold, approved=True),))
+
+
+def test_approval_of_something_else() -> None:
+    """A hash that is no hold's lets nothing pass."""
+    assert judge(BOTH, ASTRAY, Settings(), {"sha256:0000000000000000"}) == judge(BOTH, ASTRAY, Settings())
+
+
+def test_other_rules_still_withhold_what_was_approved() -> None:
+    """An approval speaks for its rule alone."""
+    upsert = Settings(policy=Policy.UPSERT)
+    (hold,) = judge(BOTH, ASTRAY, upsert).holds
+    assert verdicts(judge(BOTH, ASTRAY, upsert, {hold.hash})) == {
+        "node/web-1": (Verdict.ALLOWED, None),
+        "node/old": (Verdict.WAITING, "policy"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "expected"),
+    [
+        pytest.param(
+            ASTRAY, Settings(policy=Policy.OBSERVE), (Verdict.HELD, "project-anchor"), id="held-beats-waiting"
+        ),
+        pytest.param(
+            a_snapshot(nodes_section=incomplete(nodes_of(a_settled_node("n-1", 1), OLD))),
+            Settings(),
+            (Verdict.HELD, "project-anchor"),
+            id="held-beats-waiting-that-came-first",
+        ),
+        pytest.param(
+            a_snapshot([a_settled_node(), OLD], servers_section=MISSING),
+            Settings(policy=Policy.OBSERVE),
+            (Verdict.WAITING, "incomplete-snapshot"),
+            id="the-earlier-rule-is-named-among-equals",
+        ),
+        pytest.param(ANCHORED, Settings(policy=Policy.UPSERT), (Verdict.WAITING, "policy"), id="waiting-beats-allowed"),
+    ],
+)
+def test_the_heavier_verdict_wins(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
+    """Where rules overlap the heavier verdict stands, and of equal ones the first."""
+    assert verdicts(judge(Plan((DELETE,)), snapshot, settings)) == {"node/old": expected}
+
+
+def test_withheld_change_blocks_no_independent_one() -> None:
+    """What is not held goes on."""
+    assert verdicts(judge(BOTH, ANCHORED, Settings(policy=Policy.UPSERT))) == {
+        "node/web-1": (Verdict.ALLOWED, None),
+        "node/old": (Verdict.WAITING, "policy"),
+    }
+
+
+def chain(*depends_on: tuple[str, ...]) -> Plan:
+    """A removal at ``node/a`` and label corrections ``node/b/labels``, ``c``, ``d`` with these dependencies."""
+    removal = a_change("node/a", "node.delete", before=a_loss(OLD, 9))
+    others = (
+        a_change(f"node/{name}/labels", "node.labels", depends_on=keys)
+        for name, keys in zip("bcd", depends_on, strict=False)
+    )
+    return Plan((removal, *others))
+
+
+UPSERT_WHY = "policy upsert does not apply it"
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        pytest.param(chain(("node/a",)), {"b": "comes after node/a, which is waiting"}, id="directly"),
+        pytest.param(
+            chain(("node/a",), ("node/b/labels",), ("node/c/labels",)),
+            {
+                "b": "comes after node/a, which is waiting",
+                "c": "comes after node/b/labels, which is waiting",
+                "d": "comes after node/c/labels, which is waiting",
+            },
+            id="through-others",
+        ),
+        pytest.param(
+            chain(("node/c/labels",), ("node/a",)),
+            {
+                "b": "comes after node/c/labels, which is waiting",
+                "c": "comes after node/a, which is waiting",
+            },
+            id="against-the-order-of-keys",
+        ),
+        pytest.param(
+            chain((), ("node/b/labels", "node/a")), {"c": "comes after node/a, which is waiting"}, id="one-of-several"
+        ),
+        pytest.param(chain((), ("node/b/labels", "node/elsewhere")), {}, id="dependency-allowed-or-not-planned"),
+        pytest.param(
+            chain(("node/c/labels", "node/a"), ("node/b/labels",)),
+            {
+                "b": "comes after node/a, which is waiting",
+                "c": "comes after node/b/labels, which is waiting",
+            },
+            id="circle",
+        ),
+    ],
+)
+def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
+    """Whatever comes after a withheld change, directly or not, waits for it under the same rule."""
+    judged = judge(plan, ANCHORED, Settings(policy=Policy.UPSERT))
+    assert {change.key: change.decision for change in judged.changes if change.decision != ALLOWED} == {
+        "node/a": GuardDecision(Verdict.WAITING, "policy", UPSERT_WHY),
+        **{f"node/{name}/labels": GuardDecision(Verdict.WAITING, "policy", why) for name, why in expected.items()},
+    }
+
+
+def test_dependent_of_a_held_change_waits() -> None:
+    """Nobody approves a dependent: it waits for the held change, under that change's rule."""
+    held = a_change("node/web-1")
+    after = a_change("node/robot", before=an_identity("hrobot://1"), after=an_identity("hrobot://7"))
+    after = replace(after, depends_on=("node/web-1",))
+    judged = judge(Plan((held, after)), ASTRAY, Settings())
+    assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
+    assert judged.by_key[after.key].decision == GuardDecision(
+        Verdict.WAITING, "project-anchor", "comes after node/web-1, which is held"
+    )
+
+
+LABELS = {"topology.kubernetes.io/region": "fsn1", "topology.kubernetes.io/zone": "fsn1-dc14"}
+HELD = (
+    a_change("node/old", "node.delete", before=a_loss(replace(OLD, labels=LABELS), 9)),
+    a_change("node/older", "node.delete"),
+)
+
+
+def loss_of(server_id: int = 9, **overrides: Any) -> Change:
+    """The first of the held deletions, of a Node that has these fields instead."""
+    return replace(HELD[0], before=a_loss(replace(OLD, **{"labels": LABELS} | overrides), server_id))
+
+
+def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "project-anchor") -> str:
+    """The hash of a hold."""
+    return hold_hash(rule, changes, snapshot)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda: hash_of(*reversed(HELD)), id="order"),
+        pytest.param(lambda: hash_of(replace(HELD[0], reason="other words"), HELD[1]), id="reason"),
+        pytest.param(lambda: hash_of(replace(HELD[0], consequences=("a", "b")), HELD[1]), id="consequences"),
+        pytest.param(lambda: hash_of(HELD[0].ruled(GuardDecision(Verdict.HELD, "x")), HELD[1]), id="ruling"),
+        pytest.param(lambda: hash_of(*HELD, snapshot=ASTRAY), id="rest-of-the-world"),
+        pytest.param(
+            lambda: hash_of(loss_of(labels=dict(reversed(LABELS.items()))), HELD[1]),
+            id="order-of-labels",
+        ),
+    ],
+)
+def test_hash_stays(other: Callable[[], str]) -> None:
+    """The hash of a hold depends on nothing but cluster, rule and the held changes' kinds, keys and sides."""
+    assert other() == hash_of(*HELD)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda: hash_of(*HELD, rule="node-blast-radius"), id="rule"),
+        pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Present("other"))), id="cluster"),
+        pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Unknown("403"))), id="unknown-cluster"),
+        pytest.param(lambda: hash_of(HELD[0]), id="one-fewer"),
+        pytest.param(lambda: hash_of(*HELD, INITIALISE), id="one-more"),
+        pytest.param(lambda: hash_of(replace(HELD[0], key="node/x"), HELD[1]), id="key"),
+        pytest.param(lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://9")), HELD[1]), id="no-proof"),
+        pytest.param(lambda: hash_of(loss_of(taints=(UNINITIALIZED,)), HELD[1]), id="identity-before"),
+        pytest.param(lambda: hash_of(loss_of(8), HELD[1]), id="server-in-the-proof"),
+        pytest.param(lambda: hash_of(loss_of(uid="anew"), HELD[1]), id="uid-in-the-proof"),
+        pytest.param(lambda: hash_of(loss_of(created_at=NOW), HELD[1]), id="age-in-the-proof"),
+        pytest.param(lambda: hash_of(loss_of(conditions=()), HELD[1]), id="silence-in-the-proof"),
+        pytest.param(lambda: hash_of(replace(HELD[0], kind="node.initialise", verb=Verb.ADD), HELD[1]), id="kind"),
+        pytest.param(lambda: hash_of(replace(HELD[0], after=an_identity("hcloud://3")), HELD[1]), id="after"),
+    ],
+)
+def test_hash_differs(other: Callable[[], str]) -> None:
+    """Any other cluster, rule, kind, key or side is another hold."""
+    assert other() != hash_of(*HELD)
+
+
+def test_unrelated_changes_leave_an_approval_valid() -> None:
+    """What comes and goes beside a hold does not touch its hash."""
+    robot = a_change("node/robot", "node.delete", before=an_identity("hrobot://7"))
+    (alone,) = judge(BOTH, ASTRAY, Settings()).holds
+    (beside,) = judge(Plan((*BOTH.changes, robot)), ASTRAY, Settings()).holds
+    assert alone == beside
+
+
+A, B = a_change("node/a"), a_change("node/ab")
+A_LABELS = a_change("node/a/labels", "node.labels")
+NOTES = (Note("node/a", NoteKind.KEPT, "x"), Note("node/ab", NoteKind.FOREIGN, "x"))
+ANCHOR_NOTE = Note("project/cloud", NoteKind.ANCHOR, "x")
+HOLDS = (Hold("1", "r", "1", "0", ("node/a", "node/ab"), ""), Hold("2", "r", "1", "0", ("node/ab",), ""))
+WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
+
+
+def partial(only: str, left_out: int) -> Note:
+    """What is said of a restricted plan."""
+    rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
+    return Note("plan", NoteKind.PARTIAL, f"only {only} is looked at; {rest} left out")
+
+
+def strange(key: str, *nearest: str) -> Note:
+    """What is said of a key that nobody knows."""
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    return Note("plan", NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        pytest.param((), WHOLE, id="everything"),
+        pytest.param(
+            ("node/a",),
+            Plan((A, A_LABELS), (NOTES[0], ANCHOR_NOTE, partial("node/a", 1)), HOLDS[:1]),
+            id="a-key-and-below-but-no-longer-name",
+        ),
+        pytest.param(
+            ("node/a/labels",), Plan((A_LABELS,), (ANCHOR_NOTE, partial("node/a/labels", 2))), id="only-a-part"
+        ),
+        pytest.param(("node",), Plan(WHOLE.changes, (*WHOLE.notes, partial("node", 0)), HOLDS), id="a-whole-kind"),
+        pytest.param(
+            ("node/a/labels", "node/ab"),
+            Plan((A_LABELS, B), (NOTES[1], ANCHOR_NOTE, partial("node/a/labels, node/ab", 1)), HOLDS),
+            id="several",
+        ),
+        pytest.param(
+            ("node/z",),
+            Plan(notes=(ANCHOR_NOTE, partial("node/z", 3), strange("node/z", "node/a", "node/ab"))),
+            id="nothing-there",
+        ),
+        pytest.param(
+            ("node/a/label",),
+            Plan(notes=(ANCHOR_NOTE, partial("node/a/label", 3))),
+            id="something-below-a-key-that-is-there",
+        ),
+        pytest.param(
+            ("node/ab", "volume/77"),
+            Plan((B,), (NOTES[1], ANCHOR_NOTE, partial("node/ab, volume/77", 2), strange("volume/77")), HOLDS),
+            id="one-of-several-is-strange-and-nothing-is-near",
+        ),
+    ],
+)
+def test_restrict(only: tuple[str, ...], expected: Plan) -> None:
+    """A restricted plan has what concerns the keys, every hold on it, the anchor's finding, and says what it omits."""
+    assert restrict(WHOLE, only) == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "notes"),
+    [
+        pytest.param("node/web-1", (), id="observed-and-in-no-need-of-a-change"),
+        pytest.param("node/web-1/labels", (), id="below-what-was-observed"),
+        pytest.param("node", (), id="above-what-was-observed"),
+        pytest.param("node/web-11", (strange("node/web-11", "node/web-1", "node/web-2"),), id="a-longer-name"),
+        pytest.param("node/wbe-1", (strange("node/wbe-1", "node/web-1", "node/web-2"),), id="a-typing-error"),
+    ],
+)
+def test_keys_of_what_was_observed(only: str, notes: tuple[Note, ...]) -> None:
+    """A key of something that was observed is no typing error, though nothing is planned for it."""
+    expected = Plan(notes=(partial(only, 0), *notes))
+    assert restrict(Plan(), (only,), ("node/web-2", "node/web-1")) == expected
+
+
+def test_without_only_no_key_is_strange() -> None:
+    """A plan that nobody restricts is as it was."""
+    assert restrict(WHOLE, (), ("node/web-1",)) == WHOLE
+
+
+def test_a_part_keeps_what_is_said_of_approvals() -> None:
+    """Why an approval does not count is said of the whole plan, and is not lost in a part of it."""
+    note = Note("plan", NoteKind.APPROVAL, "the approval of 1 has expired")
+    assert restrict(replace(WHOLE, notes=(note,)), ("node/a",)).notes == (note, partial("node/a", 1))
+
+
+def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
+    """Restricting a plan never lets a change be applied before what has to come first."""
+    first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
+    (change,) = restrict(Plan((first, then)), ("node/b",)).changes
+    assert change.decision == GuardDecision(Verdict.WAITING, "only", "comes after node/a, which is left out")
+
+
+SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
+SERVICE, LB, CERTIFICATE = "service/default/web", "load_balancer/default/web", "certificate/default/web"
+CLAIM, STATUS = f"{SERVICE}/finalizer", f"{SERVICE}/status"
+NEW, NEW_SECURE = a_service(), a_service(claim=a_claim(annotations=SECURE))
+FOREIGN = a_balancer(cluster_uid="another")
+TO_ADOPT = a_balancer(service_uid=None, cluster_uid=None, listeners=(a_listener(), a_listener(81, 30081)))
+
+
+def of_world(snapshot: Snapshot, settings: Settings = LOCATED) -> Plan:
+    """The plan that the rules make of it, judged."""
+    return judge(compute_plan(snapshot, settings), snapshot, settings)
+
+
+OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
+GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "verdict", "rule", "why"),
+    [
+        pytest.param(a_world([NEW]), LOCATED, Verdict.ALLOWED, None, "", id="nothing in the way"),
+        pytest.param(
+            a_world([NEW]), OBSERVE, Verdict.WAITING, "policy", "policy observe does not apply it", id="policy"
+        ),
+        pytest.param(
+            a_world([NEW], servers=[]), LOCATED, Verdict.HELD, "project-anchor", ASTRAY_WHY, id="another project"
+        ),
+        pytest.param(
+            a_world([NEW], [FOREIGN]),
+            LOCATED,
+            Verdict.REFUSED,
+            "foreign-owner",
+            "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another",
+            id="refused",
+        ),
+        pytest.param(
+            replace(a_world(), services=GAP),
+            LOCATED,
+            Verdict.WAITING,
+            "incomplete-snapshot",
+            f"only prepares {LB}, which is waiting",
+            id="Services with a gap",
+        ),
+        pytest.param(
+            a_world([NEW], cluster_uid=Unknown("403")),
+            LOCATED,
+            Verdict.WAITING,
+            "incomplete-snapshot",
+            f"only prepares {LB}, which is waiting",
+            id="identity unknown",
+        ),
+        pytest.param(
+            a_world([NEW], [TO_ADOPT]),
+            LOCATED,
+            Verdict.WAITING,
+            "adoption",
+            f"only prepares {LB}, which is held",
+            id="adoption held",
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], [TO_ADOPT], certificates=[]),
+            LOCATED,
+            Verdict.WAITING,
+            "adoption",
+            f"only prepares {LB}, which is held",
+            id="adoption held beside a certificate to come",
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], certificates=[a_certificate(is_managed=True, labels={LABEL_SERVICE_UID: NEW.uid})]),
+            LOCATED,
+            Verdict.ALLOWED,
+            None,
+            "",
+            id="only a port waits for its certificate",
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], [a_balancer()], certificates=[], cluster_uid=Unknown("403")),
+            LOCATED,
+            Verdict.ALLOWED,
+            None,
+            "",
+            id="it keeps the load balancer that is there, whatever waits besides",
+        ),
+        pytest.param(
+            a_world([NEW], [a_balancer(listeners=(a_listener(), a_listener(81, 30081)))]),
+            replace(LOCATED, policy=Policy.UPSERT),
+            Verdict.ALLOWED,
+            None,
+            "",
+            id="nothing that waits hangs on it",
+        ),
+    ],
+)
+def test_claims(snapshot: Snapshot, settings: Settings, verdict: Verdict, rule: str | None, why: str) -> None:
+    """No finalizer is claimed for a load balancer that may not be created, or not be taken over."""
+    assert of_world(snapshot, settings).by_key[CLAIM].decision == GuardDecision(verdict, rule, why)
+
+
+def test_load_balancers_with_a_gap() -> None:
+    """Where it is not known whether there is one, not even a claim is planned."""
+    snapshot = replace(a_world([NEW]), load_balancers=incomplete(Section({})))
+    assert of_world(snapshot).changes == ()
+
+
+def test_certificate_that_no_port_may_use() -> None:
+    """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
+    decision = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].decision
+    why = f"only prepares {LB}/listener/80, which is waiting"
+    assert decision == GuardDecision(Verdict.WAITING, "adoption", why)
+
+
+def test_certificate_that_a_port_may_use() -> None:
+    """It is asked for when nothing but itself keeps the port."""
+    judged = of_world(a_world([NEW_SECURE], [a_balancer()], certificates=[]))
+    assert judged.by_key[CERTIFICATE].decision == ALLOWED
+
+
+def by_hand(key: str, kind: str, *depends_on: str) -> Change:
+    """A change for Service web that no rule has planned."""
+    return a_change(key, kind, owner=SERVICE, depends_on=depends_on)
+
+
+OTHER_LB = "load_balancer/default/other"
+CLAIMED = (by_hand(CLAIM, "service.claim"), by_hand(LB, "lb.create", CLAIM))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(CLAIMED, {CLAIM, LB}, id="what it prepares"),
+        pytest.param((by_hand(CLAIM, "service.claim"),), set(), id="for nothing"),
+        pytest.param((CLAIMED[0], by_hand(LB, "lb.create")), {LB}, id="for something else"),
+        pytest.param((*CLAIMED, by_hand(OTHER_LB, "lb.adopt", CLAIM)), {LB}, id="for two, one of which goes on"),
+        pytest.param(
+            (*CLAIMED, by_hand(OTHER_LB, "lb.create", CLAIM)), {LB, OTHER_LB, CLAIM}, id="for two, both of which wait"
+        ),
+        pytest.param(
+            (*CLAIMED, by_hand(CERTIFICATE, "certificate.create", CLAIM)),
+            {LB, CLAIM, CERTIFICATE},
+            id="what depends on a preparation waits with it",
+        ),
+        pytest.param(
+            (*CLAIMED, by_hand(f"{LB}/type", "lb.type", CLAIM), by_hand(f"{LB}/algorithm", "lb.algorithm", LB)),
+            {LB, CLAIM, f"{LB}/type", f"{LB}/algorithm"},
+            id="what else depends on it is no reason to claim",
+        ),
+        pytest.param(
+            (by_hand(LB, "lb.create"), by_hand(f"{LB}/type", "lb.type", LB), by_hand(STATUS, "service.status", LB)),
+            {LB, f"{LB}/type", STATUS},
+            id="only what depends",
+        ),
+        pytest.param(
+            (by_hand(LB, "lb.create", f"{LB}/type"), by_hand(f"{LB}/type", "lb.type")),
+            {LB},
+            id="other kinds prepare nothing",
+        ),
+        pytest.param(
+            (
+                by_hand(LB, "lb.create"),
+                by_hand(CERTIFICATE, "certificate.create"),
+                by_hand(f"{LB}/listener/80", "lb.listener", LB, CERTIFICATE),
+                by_hand(f"{LB}/listener/81", "lb.listener", CERTIFICATE),
+            ),
+            {LB, f"{LB}/listener/80"},
+            id="a certificate for two ports, one of which goes on",
+        ),
+    ],
+)
+def test_preparations(changes: tuple[Change, ...], expected: set[str]) -> None:
+    """A preparation waits when all that it prepares is withheld; here every creation of a load balancer is."""
+    snapshot = replace(a_world(certificates=[]), load_balancers=incomplete(Section({})))
+    judged = judge(Plan(changes), snapshot, LOCATED)
+    assert {change.key for change in judged.changes} - {change.key for change in judged.allowed} == expected
+
+
+def test_a_preparation_that_is_held_itself_stays_held() -> None:
+    """A heavier verdict of its own is not covered up."""
+    judged = judge(Plan(CLAIMED), replace(a_world(servers=[]), load_balancers=None), OBSERVE)
+    assert verdicts(judged)[CLAIM] == (Verdict.HELD, "project-anchor")
+
+
+def conditions(judged: Plan) -> dict[str, tuple[str, str]]:
+    """Type → status and reason of what rides on the write of the Service's status."""
+    return {condition.type: (condition.status, condition.reason) for condition in judged.by_key[STATUS].rides}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "ready", "in_sync"),
+    [
+        pytest.param(
+            a_world([NEW], [a_balancer()]), LOCATED, ("True", "AddressPublished"), ("True", "InSync"), id="all is well"
+        ),
+        pytest.param(
+            a_world([NEW], [a_balancer()]), OBSERVE, ("False", "NoAddress"), ("False", "Waiting"), id="withheld"
+        ),
+        pytest.param(
+            a_world([NEW], [a_balancer()], servers=[]), LOCATED, ("False", "NoAddress"), ("False", "Held"), id="held"
+        ),
+        pytest.param(
+            a_world([NEW_SECURE], [a_balancer()], certificates=[]),
+            LOCATED,
+            ("True", "AddressPublished"),
+            ("False", "Waiting"),
+            id="something waits for the next round",
+        ),
+        pytest.param(
+            a_world(
+                [NEW, a_service("bad", uid="bad", claim=a_claim(annotations=annotated(type="lb99")))], [a_balancer()]
+            ),
+            LOCATED,
+            ("True", "AddressPublished"),
+            ("True", "InSync"),
+            id="another Service is in trouble",
+        ),
+        pytest.param(
+            a_world([a_service(claim=a_claim(annotations=annotated(type="lb99")))], [a_balancer()]),
+            LOCATED,
+            ("True", "AddressPublished"),
+            ("False", "InvalidAnnotation"),
+            id="it is in trouble itself",
+        ),
+    ],
+)
+def test_rides(snapshot: Snapshot, settings: Settings, ready: tuple[str, str], in_sync: tuple[str, str]) -> None:
+    """The write of a status takes the conditions along, as they are once what is allowed is done."""
+    judged = of_world(snapshot, settings)
+    assert conditions(judged) == {"LoadBalancerReady": ready, "LoadBalancerInSync": in_sync}
+    assert {change.kind for change in judged.changes if change.rides} == {"service.status"}
+
+
+def test_rides_are_no_difference() -> None:
+    """Conditions alone change neither a plan nor a hash; without a status to write there are none."""
+    snapshot = a_world([NEW], [a_balancer()])
+    plan = compute_plan(snapshot, LOCATED)
+    assert of_world(snapshot) == plan
+    assert hold_hash("x", plan.changes, snapshot) == hold_hash("x", of_world(snapshot).changes, snapshot)
+    assert of_world(a_world([a_served_service()], [a_balancer()])).changes == ()
+
+
+@pytest.mark.parametrize("key", ["service/default/shop", "node/web-1", LB])
+def test_conditions_of_what_is_no_service(key: str) -> None:
+    """Only a Service that was read has conditions."""
+    snapshot = a_world([NEW], [a_balancer()])
+    assert conditions_of(key, (), Facts(Plan(), snapshot, LOCATED)) == ()
+    assert conditions_of(key, (), Facts(Plan(), replace(snapshot, services=None), LOCATED)) == ()
+
+
+def test_status_of_what_is_no_service() -> None:
+    """A status that no rule planned has nothing to take along."""
+    change = by_hand(STATUS, "service.status")
+    (judged,) = judge(Plan((change,)), a_world(), LOCATED).changes
+    assert judged.rides == ()

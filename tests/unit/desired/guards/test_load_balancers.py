@@ -1,0 +1,428 @@
+"""The rules between a plan and the load balancers, through whole plans."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.guards.facts import Guard, GuardResult
+from desired.guards.judge import judge
+from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss, target_floor
+from desired.guards.project import project_anchor
+from desired.guards.table import GUARDS
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    CloudBalancer,
+    HttpOptions,
+    Issuance,
+)
+from desired.model.remembered import Remembered
+from desired.model.service import Ingress, Service
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Snapshot
+from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.plan.change import Change, GuardDecision, NoteKind, Plan, Verdict
+from desired.plan.kinds import KINDS, Verb
+from desired.section import Present, Unknown
+from tests.balancers import (
+    IN_NETWORK,
+    LOCATED,
+    NETWORK,
+    SERVICE_UID,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_served_service,
+    a_service,
+    a_world,
+    an_http_listener,
+    annotated,
+)
+from tests.builders import (
+    CLUSTER_UID,
+    NOW,
+    a_change,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+)
+from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
+
+ELSEWHERE = "99999999-8888-7777-6666-555555555555"
+DEAD = "dddddddd-0000-0000-0000-000000000000"
+LB, SERVICE = "load_balancer/default/web", "service/default/web"
+CLAIM, STATUS = f"{SERVICE}/finalizer", f"{SERVICE}/status"
+
+
+REFUSED = (Verdict.REFUSED, "foreign-owner")
+SHARED = a_service(claim=a_claim(annotations=annotated(name="shared")))
+OTHER = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shared")))
+NOBODYS = a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shared"})
+
+
+def owned_by(service_uid: str | None, cluster_uid: str | None = None, **overrides: Any) -> CloudBalancer:
+    """The load balancer that Service web asks for by name, with these owners."""
+    spec = {"name": "shared", **overrides.pop("spec", {})}
+    return a_balancer(service_uid=service_uid, cluster_uid=cluster_uid, spec=spec, **overrides)
+
+
+@pytest.mark.parametrize(
+    ("services", "balancers", "why"),
+    [
+        pytest.param(
+            [SHARED],
+            [owned_by(DEAD, ELSEWHERE)],
+            f"load balancer 42 'shared' belongs to cluster {ELSEWHERE}",
+            id="another cluster's",
+        ),
+        pytest.param(
+            [SHARED],
+            [owned_by(SERVICE_UID, ELSEWHERE)],
+            f"load balancer 42 'shared' belongs to cluster {ELSEWHERE}",
+            id="another cluster's with our Service's UID",
+        ),
+        pytest.param(
+            [SHARED, a_service("shop", uid="uid-shop", type="ClusterIP")],
+            [owned_by("uid-shop", CLUSTER_UID)],
+            "load balancer 42 'shared' belongs to Service default/shop",
+            id="another Service's that lives",
+        ),
+        pytest.param(
+            [SHARED, OTHER],
+            [NOBODYS],
+            "Service default/shop asks for a load balancer named 'shared' as well: give each a name of its own",
+            id="what several ask for",
+        ),
+    ],
+)
+def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], why: str) -> None:
+    """Not even the finalizer is written for what is another's, and the owner is printed."""
+    found = judged(a_world(services, balancers))
+
+    mine = {change.key: change.decision for change in found.changes if change.owner == SERVICE}
+    assert mine == dict.fromkeys((CLAIM, LB), GuardDecision(Verdict.REFUSED, "foreign-owner", why))
+    assert found.holds == ()
+    assert why in {note.text for note in found.notes}
+
+
+@pytest.mark.parametrize(
+    ("balancers", "keys"),
+    [
+        pytest.param([], {CLAIM, LB, STATUS}, id="none there"),
+        pytest.param([NOBODYS], {CLAIM, LB}, id="nobody's"),
+        pytest.param([owned_by(SERVICE_UID)], {CLAIM, LB}, id="its own, without the cluster's label"),
+        pytest.param([owned_by(SERVICE_UID, CLUSTER_UID)], set(), id="its own"),
+        pytest.param([owned_by(SERVICE_UID, CLUSTER_UID, targets=())], set(), id="its own, out of step"),
+    ],
+)
+def test_two_services_that_ask_for_one_name(balancers: list[CloudBalancer], keys: set[str]) -> None:
+    """D8: both are refused, neither is created nor changed, whoever has it; and both are told."""
+    found = judged(a_world([SHARED, OTHER], balancers))
+
+    assert {change.key for change in found.changes if change.owner == SERVICE} == keys
+    assert {change.kind for change in found.changes if change.owner == OTHER.key} >= {"service.claim"}
+    assert {*verdicts(found).values()} == {REFUSED}
+    assert {note.key for note in found.notes if note.kind is NoteKind.AMBIGUOUS} == {SERVICE, OTHER.key}
+
+
+def test_three_services_that_ask_for_one_name() -> None:
+    """All of them are refused, and another goes on."""
+    third = replace(OTHER, name="zoo", uid="uid-zoo")
+    other = a_service("alone", uid="uid-alone")
+
+    found = judged(a_world([SHARED, OTHER, third, other]))
+
+    refused = {change.owner for change in found.with_verdict(Verdict.REFUSED)}
+    assert refused == {"service/default/web", "service/default/shop", "service/default/zoo"}
+    assert {change.owner for change in found.allowed} == {"service/default/alone"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [by_hand(f"{LB}/x", name) for name, kind in KINDS.items() if name.startswith(("lb.", "service.", "certificate."))],
+    ids=lambda change: change.kind,
+)
+def test_nothing_at_all_is_done_to_what_is_foreign(change: Change) -> None:
+    """Whatever a rule might plan on it, the guard refuses."""
+    snapshot = a_world([SHARED], [owned_by(DEAD, ELSEWHERE)])
+
+    (finding,) = foreign_owner(facts([change], snapshot))
+    assert (finding.verdict, finding.keys) == (Verdict.REFUSED, (change.key,))
+
+
+@pytest.mark.parametrize("approved", [{"sha256:0000000000000000"}, set()])
+@pytest.mark.parametrize("policy", Policy)
+def test_what_is_foreign_is_never_approvable(approved: set[str], policy: Policy) -> None:
+    """There is no hold, so no hash lets it pass; and no other rule's verdict hides it."""
+    astray = a_settled_node("gone", 9)
+    snapshot = a_world(
+        [SHARED], [owned_by(DEAD, ELSEWHERE)], nodes=[astray], servers=[], cluster_uid=Present(CLUSTER_UID)
+    )
+    settings = replace(LOCATED, policy=policy)
+
+    held = {hold.hash for hold in judged(snapshot, settings).holds}
+    found = judged(snapshot, settings, approved | held)
+
+    assert {change.decision.verdict for change in found.changes if change.owner == SERVICE} == {Verdict.REFUSED}
+    assert {hold.rule for hold in found.holds} == {"project-anchor"}
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        pytest.param(a_world([SHARED], [NOBODYS]), id="adoptable"),
+        pytest.param(a_world([a_service()], [a_balancer()]), id="its own"),
+        pytest.param(a_world([a_service()]), id="none"),
+        pytest.param(a_world([a_service(deleted_at=NOW, finalizers=(FINALIZER_BALANCER,))]), id="leaving"),
+        pytest.param(a_world(), id="no such Service"),
+    ],
+)
+def test_what_is_not_foreign(snapshot: Snapshot) -> None:
+    """The rule has no word on a Service's own."""
+    assert list(foreign_owner(facts([by_hand(LB, "lb.adopt")], snapshot))) == []
+
+
+LEAVING = a_served_service(deleted_at=NOW)
+ADOPTED = a_balancer(service_uid=None, cluster_uid=None)
+"""What has the Service's default name, and everything that the Service asks for."""
+DELETE = by_hand(LB, "lb.delete", before=a_balancer().spec)
+
+
+@pytest.mark.parametrize(
+    ("service", "is_held"),
+    [
+        pytest.param(a_service(), True, id="wants it"),
+        pytest.param(a_served_service(), True, id="wants it and is served"),
+        pytest.param(LEAVING, False, id="is being deleted"),
+        pytest.param(a_service(type="ClusterIP", finalizers=(FINALIZER_BALANCER,)), False, id="is of another type"),
+        pytest.param(a_service(load_balancer_class="other"), False, id="is of another class"),
+        pytest.param(a_service("shop"), False, id="is another one"),
+    ],
+)
+def test_ip_loss(service: Service, is_held: bool) -> None:
+    """No deletion of what a Service still wants, whoever plans it, without a person's word."""
+    snapshot = a_world([service], [a_balancer()])
+    why = "Service default/web still wants a load balancer, and the addresses of this one would be lost"
+    finding = GuardResult("ip-loss", Verdict.HELD, (LB,), why, "1", "0")
+
+    assert list(ip_loss(facts([DELETE], snapshot))) == ([finding] if is_held else [])
+
+
+def test_ip_loss_can_be_approved() -> None:
+    """A person may want other addresses."""
+    snapshot, plan = a_world([a_service()], [a_balancer()]), Plan((DELETE,))
+    (hold,) = judge(plan, snapshot, LOCATED).holds
+
+    assert judge(plan, snapshot, LOCATED).allowed == ()
+    assert judge(plan, snapshot, LOCATED, {hold.hash}).allowed == (DELETE,)
+
+
+def test_ip_loss_is_of_load_balancers_alone() -> None:
+    """Other changes of a Service that wants one are none of this rule's business."""
+    others = [by_hand(f"{LB}/x", name) for name in KINDS if name.startswith("lb.") and name != "lb.delete"]
+    for change in others:
+        assert list(ip_loss(facts([change], a_world([a_service()], [a_balancer()])))) == []
+
+
+HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
+SECURE = a_service(claim=a_claim(annotations=HTTPS))
+LISTENER, CERTIFICATE = f"{LB}/listener/80", "certificate/default/web"
+
+
+def managed(issuance: Issuance, **overrides: Any) -> Any:
+    """The Service's managed certificate, asked for four minutes ago."""
+    return a_certificate(
+        name=f"ccm-managed-certificate-{SERVICE_UID}",
+        is_managed=True,
+        issuance=issuance,
+        labels={LABEL_SERVICE_UID: SERVICE_UID},
+        created_at=NOW - timedelta(minutes=4),
+        **overrides,
+    )
+
+
+@pytest.mark.parametrize(
+    ("issuance", "error", "due_in_s"),
+    [
+        pytest.param(Issuance.PENDING, None, 60.0, id="on its way"),
+        pytest.param(Issuance.OTHER, None, 60.0, id="in a state that nobody knows"),
+        pytest.param(Issuance.FAILED, "dns_zone_not_found: no", None, id="failed"),
+    ],
+)
+def test_certificate_issuance(issuance: Issuance, error: str | None, due_in_s: float | None) -> None:
+    """The https port alone waits: the load balancer is created, with its finalizer, and published."""
+    snapshot = a_world([SECURE], certificates=[managed(issuance, error=error)])
+
+    found = judged(snapshot)
+
+    decision = found.by_key[LISTENER].decision
+    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, "certificate-issuance", due_in_s)
+    assert {change.kind for change in found.allowed} == {"service.claim", "lb.create", "service.status"}
+    assert found.by_key[LB].decision.verdict is Verdict.ALLOWED
+
+
+def test_port_that_becomes_https() -> None:
+    """A port of a load balancer that is there waits in the same way, and its targets do not."""
+    snapshot = a_world([SECURE], [a_balancer(targets=())], certificates=[managed(Issuance.PENDING)])
+
+    assert verdicts(judged(snapshot)) | {STATUS: None} == {
+        CLAIM: (Verdict.ALLOWED, None),
+        LISTENER: (Verdict.WAITING, "certificate-issuance"),
+        f"{LB}/target/server:1": (Verdict.ALLOWED, None),
+        STATUS: None,
+    }
+
+
+def test_certificate_that_is_still_to_be_created() -> None:
+    """It is not waited for in the round that asks for it: the next one knows it."""
+    found = judged(a_world([SECURE], certificates=[]))
+
+    assert {*verdicts(found).values()} == {(Verdict.ALLOWED, None)}
+    assert CERTIFICATE in found.by_key
+    assert not found.by_key[LISTENER].is_known
+
+
+def test_certificate_that_is_issued() -> None:
+    """Nothing waits."""
+    found = judged(a_world([SECURE], certificates=[managed(Issuance.COMPLETED)]))
+
+    assert {*verdicts(found).values()} == {(Verdict.ALLOWED, None)}
+    assert LISTENER not in found.by_key
+
+
+def test_other_ports_do_not_wait() -> None:
+    """Only a listener whose certificate is not known is withheld."""
+    snapshot = a_world([SECURE], [a_balancer()], certificates=[managed(Issuance.PENDING)])
+    http = HttpOptions(certificates=KNOWN_AFTER_APPLY)
+    waits = by_hand(
+        f"{LB}/listener/443",
+        "lb.listener",
+        after=an_http_listener(443, protocol=Protocol.HTTPS, http=http),
+    )
+    known = by_hand(f"{LB}/listener/81", "lb.listener", after=an_http_listener(81))
+    gone = by_hand(f"{LB}/listener/82", "lb.listener", verb=Verb.REMOVE, before=an_http_listener(82), after=None)
+
+    (finding,) = certificate_issuance(facts([waits, known, gone], snapshot))
+    assert finding.keys == (waits.key,)
+    assert list(certificate_issuance(facts([waits], a_world([a_service()], [a_balancer()])))) == []
+
+
+ASTRAY = a_settled_node("gone", 9)
+"""A Ready Node whose server is in no project that the token sees."""
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if not name.startswith("node.")])
+def test_everything_of_a_service_or_a_route_derives_from_the_cloud(kind: str) -> None:
+    """With a token of another project neither finalizer nor status is written, nor anything sent to Hetzner."""
+    snapshot = a_world([a_service()], [a_balancer()], nodes=[ASTRAY], servers=[])
+    before, after = (None, "a") if Verb.ADD in KINDS[kind].verbs else ("a", None)
+    after = "b" if Verb.MODIFY in KINDS[kind].verbs else after
+    change = a_change("x/default/web", kind, owner="x/default/web", before=before, after=after)
+
+    (finding,) = project_anchor(facts([change], snapshot))
+    assert (finding.verdict, finding.keys) == (Verdict.HELD, ("x/default/web",))
+
+
+@pytest.mark.parametrize(
+    ("services", "balancers"),
+    [
+        pytest.param([a_service()], [], id="creation"),
+        pytest.param([a_served_service()], [], id="creation of what has vanished with the project"),
+        pytest.param([a_service()], [ADOPTED], id="adoption"),
+        pytest.param([a_service()], [a_balancer(targets=(), listeners=())], id="changes"),
+        pytest.param([LEAVING], [a_balancer()], id="deletion"),
+        pytest.param([LEAVING], [], id="release"),
+    ],
+)
+def test_with_the_token_of_another_project(services: list[Service], balancers: list[CloudBalancer]) -> None:
+    """One hold covers every change of every Service, whatever other rules hold."""
+    found = judged(a_world(services, balancers, nodes=[ASTRAY], servers=[]))
+
+    assert found.allowed == ()
+    assert {hold.rule: hold.keys for hold in found.holds}["project-anchor"] == tuple(sorted(found.by_key))
+
+
+DOWN = a_lost_node("web-1", 1)
+NO_NODES: dict[str, Any] = {"nodes": [DOWN], "servers": []}
+
+
+@pytest.mark.parametrize(
+    ("balancers", "world", "settings", "is_held"),
+    [
+        pytest.param([a_balancer()], {}, LOCATED, False, id="the load balancer itself, labelled as ours"),
+        pytest.param([a_balancer(cluster_uid=None)], {}, LOCATED, False, id="the load balancer itself, by its Service"),
+        pytest.param([], {}, LOCATED, True, id="nothing"),
+        pytest.param([a_balancer(43, service_uid=None)], {}, LOCATED, True, id="another one, labelled as ours"),
+        pytest.param(
+            [a_balancer(43, service_uid=None)],
+            {"remembered": Remembered(None, (43,))},
+            LOCATED,
+            False,
+            id="another one, that is remembered",
+        ),
+        pytest.param([a_balancer(43, service_uid=DEAD, cluster_uid=None)], {}, LOCATED, True, id="a dead Service's"),
+        pytest.param(
+            [a_balancer(43, cluster_uid=ELSEWHERE)], {}, LOCATED, True, id="another cluster's with our Service's UID"
+        ),
+        pytest.param([], {"servers": [a_server()]}, LOCATED, False, id="a server"),
+        pytest.param([], {"servers": [a_server(9, "stray")]}, LOCATED, True, id="a stranger's server"),
+        pytest.param([], {"network": Present(NETWORK)}, IN_NETWORK, False, id="the network, by id"),
+        pytest.param(
+            [], {"network": Present(NETWORK)}, replace(LOCATED, network="private"), True, id="the network, by name"
+        ),
+        pytest.param([], {"network": Unknown("429")}, IN_NETWORK, True, id="a network that was not read"),
+    ],
+)
+def test_deletion_while_no_node_is_ready(
+    balancers: list[CloudBalancer], world: dict[str, Any], settings: Settings, is_held: bool
+) -> None:
+    """Each witness lets removals pass, and without one nothing is deleted or released: the project may be another."""
+    found = judged(a_world([LEAVING], balancers, **{**NO_NODES, **world}), settings)
+
+    mine = [change for change in found.changes if change.owner == SERVICE]
+    assert mine
+    assert {(change.decision.verdict, change.decision.rule) for change in mine} == {
+        (Verdict.HELD, "project-anchor") if is_held else (Verdict.ALLOWED, None)
+    }
+
+
+def test_creation_while_no_node_is_ready() -> None:
+    """A cluster that is being born gets its load balancer without a witness, one whose Nodes were not found gets
+    nothing, and nothing is published for it."""
+    found = judged(a_world([a_service()], nodes=[], servers=[]))
+    unfound = judged(a_world([a_service()], **NO_NODES))
+
+    assert {change.kind for change in found.allowed} >= {"service.claim", "lb.create", "service.status"}
+    assert unfound.allowed == ()
+    assert "project-anchor" in {hold.rule for hold in unfound.holds}
+
+
+def test_a_load_balancer_of_the_round_before_is_no_witness() -> None:
+    """What was made in a project that no witness spoke for does not speak for it: not before it is published, and it is
+    not published."""
+    made = judged(a_world([a_served_service(ingress=(Ingress("198.51.100.7"),))], [a_balancer()], **NO_NODES))
+
+    assert made.allowed == ()
+    assert "service/default/web/status" in made.by_key
+
+
+@pytest.mark.parametrize("guard", [foreign_owner, adoption, ip_loss, target_floor, certificate_issuance])
+def test_a_plan_of_nodes_alone(guard: Guard) -> None:
+    """The rules say nothing of it, and cost nothing: what Services should have is not computed for it."""
+    found = facts([a_change(), a_change("node/old", "node.delete")], a_world([SHARED], [NOBODYS]))
+
+    assert list(guard(found)) == []
+    assert "desired" not in vars(found)
+
+
+def test_every_rule_of_load_balancers_is_a_guard() -> None:
+    """None of the functions here is left out of judging."""
+    assert {
+        "foreign-owner": foreign_owner,
+        "adoption": adoption,
+        "ip-loss": ip_loss,
+        "target-floor": target_floor,
+        "certificate-issuance": certificate_issuance,
+    }.items() <= GUARDS.items()

@@ -1,0 +1,339 @@
+"""The rules between a plan and the routes, through whole plans."""
+
+from dataclasses import replace
+from ipaddress import IPv4Network
+from typing import Any
+
+import pytest
+
+from desired.guards.facts import Facts
+from desired.guards.routes import cluster_cidr, route_blast_radius
+from desired.model.route import UNROUTED, Route
+from desired.model.settings import Policy
+from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
+from desired.plan.change import GuardDecision, Plan, Verdict
+from desired.section import Absent, Unknown
+from tests.builders import a_change, a_lost_node, incomplete
+from tests.routes import (
+    CREATING,
+    ROUTING,
+    a_pod_node,
+    a_pod_server,
+    a_route,
+    a_routed_world,
+    gateway_of,
+    members_of,
+    pods_of,
+)
+from tests.support.route_decisions import judged
+
+NOWHERE = "10.0.0.201"
+RADIUS, MISMATCH = "route-blast-radius", "cluster-cidr"
+ALLOWED, HELD, WAITING = (Verdict.ALLOWED, None), (Verdict.HELD, RADIUS), (Verdict.WAITING, MISMATCH)
+
+
+def key_of(number: int) -> str:
+    """The key of the route to the pods of a Node."""
+    return f"route/4/{pods_of(number)}"
+
+
+def a_cluster(nodes: int, *routes: Route, **parts: Any) -> Snapshot:
+    """So many Nodes with their routes, a server 90 that is no Node, and further routes."""
+    population = [a_pod_node(number) for number in range(1, nodes + 1)]
+    servers = [a_pod_server(number) for number in (*range(1, nodes + 1), 90)]
+    own = [a_route(number) for number in range(1, nodes + 1)]
+    return a_routed_world(population, servers, [*own, *routes], **{"members": []} | parts)
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Key → verdict and rule."""
+    return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
+
+
+def superfluous(count: int) -> list[Route]:
+    """So many routes to web-1 to pods that no Node has."""
+    return [a_route(200 + number, 1) for number in range(count)]
+
+
+def why_held(count: int, total: int) -> str:
+    """The sentence of a hold of several."""
+    return (
+        f"{count} of {total} routes within 10.244.0.0/16 lead to servers that live, and no Node has their pods: check"
+        " --cluster-cidr and the Nodes' pod CIDRs, and approve this if it was meant"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "going", "limit", "is_held"),
+    [
+        pytest.param(1, 1, 1, False, id="one-of-two"),
+        pytest.param(1, 2, 1, True, id="two-of-three"),
+        pytest.param(5, 2, 1, True, id="two-of-seven"),
+        pytest.param(6, 2, 2, False, id="two-of-eight"),
+        pytest.param(8, 3, 2, True, id="three-of-eleven"),
+        pytest.param(9, 3, 3, False, id="three-of-twelve"),
+        pytest.param(30, 10, 10, False, id="a-quarter-of-forty"),
+        pytest.param(29, 10, 9, True, id="more-than-a-quarter-of-39"),
+    ],
+)
+def test_how_many_may_go_at_once(nodes: int, going: int, limit: int, is_held: bool) -> None:
+    """More than a quarter of the routes within the cluster CIDR go by a person's word, all or none; one goes always."""
+    plan = judged(a_cluster(nodes, *superfluous(going)))
+    keys = [key_of(200 + number) for number in range(going)]
+
+    assert verdicts(plan) == dict.fromkeys(keys, HELD if is_held else ALLOWED)
+    measured = [(hold.rule, hold.value, hold.limit, hold.keys, hold.why) for hold in plan.holds]
+    why = why_held(going, nodes + going)
+    assert measured == ([(RADIUS, str(going), str(limit), tuple(sorted(keys)), why)] if is_held else [])
+
+
+@pytest.mark.parametrize(
+    ("further", "is_held"),
+    [
+        pytest.param([], True, id="three-of-eleven"),
+        pytest.param([a_route("192.168.0.0/24", NOWHERE)], True, id="what-is-outside-does-not-count"),
+        pytest.param([a_route("0.0.0.0/0", 90), a_route("10.0.0.0/8", 90)], True, id="nor-what-is-around"),
+        pytest.param([a_route(240, NOWHERE)], False, id="a-black-hole-counts-among-all"),
+        pytest.param([a_route("10.244.240.0/28", 90)], False, id="as-does-a-persons"),
+    ],
+)
+def test_of_how_many(further: list[Route], is_held: bool) -> None:
+    """The routes within the cluster CIDR are the measure, whoever has made them."""
+    plan = judged(a_cluster(8, *superfluous(3), *further))
+    assert verdicts(plan)[key_of(200)] == (HELD if is_held else ALLOWED)
+
+
+def test_a_living_server_that_is_no_node() -> None:
+    """Its route is held by itself, however many there are, and others go on."""
+    plan = judged(a_cluster(6, a_route(210, 90), a_route(200, 1)))
+
+    assert verdicts(plan) == {key_of(210): HELD, key_of(200): ALLOWED}
+    (hold,) = plan.holds
+    why = "it leads to server 90, which is no Node of this cluster, and no Node has the pod CIDR 10.244.210.0/24"
+    assert (hold.keys, hold.value, hold.limit) == ((key_of(210),), "1", "0")
+    assert hold.why == f"{why}: approve this if nobody uses the route"
+
+
+def test_each_stranger_has_a_hold_of_its_own() -> None:
+    """A person lets one go without the other."""
+    world = a_cluster(6, a_route(210, 90), a_route(211, 90))
+    first, second = judged(world).holds
+    assert {first.keys, second.keys} == {(key_of(210),), (key_of(211),)}
+
+    plan = judged(world, approved={first.hash})
+    assert {plan.by_key[key].decision.verdict for key in first.keys} == {Verdict.ALLOWED}
+    assert {plan.by_key[key].decision.verdict for key in second.keys} == {Verdict.HELD}
+
+
+def test_strangers_among_too_many() -> None:
+    """Over the limit all that live are one hold, so that nobody approves them piece by piece."""
+    plan = judged(a_cluster(1, *superfluous(2), a_route(210, 90)))
+    (hold,) = plan.holds
+    assert hold.keys == (key_of(200), key_of(201), key_of(210))
+    assert (hold.value, hold.limit) == ("3", "1")
+
+    assert set(verdicts(judged(a_cluster(1, *superfluous(2), a_route(210, 90)), approved={hold.hash})).values()) == {
+        ALLOWED
+    }
+
+
+def test_black_holes_are_free() -> None:
+    """What leads nowhere goes, be it all of them."""
+    plan = judged(a_cluster(1, *(a_route(number, NOWHERE) for number in range(100, 190))))
+    assert set(verdicts(plan).values()) == {ALLOWED}
+    assert len(plan.changes) == 90
+
+
+def test_replacements_are_free() -> None:
+    """Every route of a cluster may get another gateway while it leads to its Nodes, or nowhere: they ask for it."""
+    nodes = [a_pod_node(number) for number in range(1, 9)]
+    servers = [a_pod_server(number) for number in range(1, 9)]
+    routes = [a_route(number, NOWHERE if number == 8 else number + 1) for number in range(1, 9)]
+    plan = judged(a_routed_world(nodes, servers, routes, members=[]))
+    assert verdicts(plan) == {key_of(number): ALLOWED for number in range(1, 9)}
+    assert {change.kind for change in plan.changes} == {"route.replace"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "parts", "held"),
+    [
+        pytest.param([1], {}, [1], id="one-though-a-quarter-may-go"),
+        pytest.param([1, 2, 3], {}, [1, 2, 3], id="each-by-itself"),
+        pytest.param([1], {"members": None}, [1], id="nobody-asked-for-members"),
+        pytest.param([], {}, [], id="none"),
+    ],
+)
+def test_a_strangers_route_to_the_pods_of_a_node(numbers: list[int], parts: dict[str, Any], held: list[int]) -> None:
+    """Somebody's server gets the traffic today: it is taken away from it by a person's word alone, and what the Nodes
+    ask for besides goes on."""
+    nodes = [a_pod_node(number) for number in range(1, 9)]
+    servers = [a_pod_server(number) for number in (*range(1, 9), 90)]
+    routes = [a_route(number, 90 if number in numbers else 8) for number in range(1, 8)] + [a_route(8)]
+
+    plan = judged(a_routed_world(nodes, servers, routes, **{"members": []} | parts))
+
+    assert verdicts(plan) == {key_of(number): HELD if number in held else ALLOWED for number in range(1, 8)}
+    assert [(hold.keys, hold.value, hold.limit) for hold in sorted(plan.holds, key=lambda hold: hold.keys)] == [
+        ((key_of(number),), "1", "0") for number in held
+    ]
+    why = "it leads to server 90, which is no Node of this cluster, and Node web-1 has the pods"
+    assert all(hold.why.startswith(why) for hold in plan.holds if hold.keys == (key_of(1),))
+
+
+def test_a_swap_from_a_stranger_that_was_approved() -> None:
+    """It passes, and the approval is of that route by that gateway."""
+    nodes, servers = [a_pod_node(1)], [a_pod_server(1), a_pod_server(90), a_pod_server(91)]
+    (hold,) = judged(a_routed_world(nodes, servers, [a_route(1, 90)])).holds
+
+    approved = [judged(a_routed_world(nodes, servers, [a_route(1, by)]), approved={hold.hash}) for by in (90, 91)]
+
+    assert [verdicts(plan) for plan in approved] == [{key_of(1): ALLOWED}, {key_of(1): HELD}]
+
+
+def test_routes_of_lost_nodes_are_free() -> None:
+    """Where the servers are gone their routes are black holes; the Nodes themselves have a rule of their own."""
+    nodes = [a_pod_node(1), *(a_lost_node(f"web-{n}", n, pod_cidrs=(pods_of(n),)) for n in (2, 3, 4))]
+    world = a_routed_world(nodes, [a_pod_server(1)], [a_route(n) for n in (1, 2, 3, 4)], members=[])
+    found = verdicts(judged(replace(world, confirmations=dict.fromkeys((2, 3, 4), Absent()))))
+    assert {key: found[key] for key in found if key.startswith("route/")} == {
+        key_of(number): ALLOWED for number in (2, 3, 4)
+    }
+
+
+def test_what_waits_for_a_held_removal_is_withheld() -> None:
+    """A creation that needs the place waits, and so does the Node's condition."""
+    foreign = [a_route(f"192.168.{number}.0/24", NOWHERE) for number in range(99)]
+    world = a_routed_world(
+        [a_pod_node(says=UNROUTED)], [a_pod_server(), a_pod_server(90)], [*foreign, a_route(210, 90)]
+    )
+    assert verdicts(judged(world)) == {
+        key_of(210): HELD,
+        key_of(1): (Verdict.WAITING, RADIUS),
+        "node/web-1/network": (Verdict.WAITING, RADIUS),
+    }
+
+
+WRONG = replace(ROUTING, cluster_cidr=IPv4Network("10.244.128.0/17"))
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        pytest.param(a_route(200, NOWHERE), id="a-black-hole"),
+        pytest.param(a_route(200, 1), id="by-a-node"),
+    ],
+)
+def test_a_cluster_cidr_that_cannot_be_right(route: Route) -> None:
+    """D15: nothing is removed on the word of a range that some Node's pods are not in, and that cannot be approved."""
+    plan = judged(a_cluster(1, route), WRONG)
+    why = (
+        "--cluster-cidr is 10.244.128.0/17, and Node web-1 (10.244.1.0/24) has its pods outside of it: no route is"
+        " removed until one of the two is corrected"
+    )
+    assert plan.by_key[key_of(200)].decision == GuardDecision(Verdict.WAITING, MISMATCH, why)
+    assert plan.holds == ()
+
+
+def test_a_mismatch_withholds_removals_alone() -> None:
+    """What Nodes inside the range need is done."""
+    nodes = [a_pod_node(1), a_pod_node(200), a_pod_node(201)]
+    routes = [a_route(1), a_route(201, NOWHERE), a_route(210, NOWHERE)]
+    plan = judged(a_routed_world(nodes, routes=routes, members=[]), WRONG)
+    assert verdicts(plan) == {key_of(200): ALLOWED, key_of(201): ALLOWED, key_of(210): WAITING}
+
+
+def test_held_outweighs_waiting() -> None:
+    """Of both rules the one that a person can decide on is named, and an approval leaves the other."""
+    world = a_cluster(1, *superfluous(2))
+    plan = judged(world, WRONG)
+    assert set(verdicts(plan).values()) == {HELD}
+
+    approved = judged(world, WRONG, {hold.hash for hold in plan.holds})
+    assert set(verdicts(approved).values()) == {WAITING}
+
+
+@pytest.mark.parametrize("gateway", [NOWHERE, gateway_of(1)], ids=["nobody", "a-node"])
+@pytest.mark.parametrize("part", ["nodes", "servers", "routes"])
+def test_gaps(part: str, gateway: str) -> None:
+    """No route is created or removed while a list that decides on it has a gap; a swap needs what it read, and a
+    route that leads to a server may be of a Node that was not read."""
+    nodes = [a_pod_node(1), a_pod_node(2), a_pod_node(3)]
+    whole = a_routed_world(nodes, routes=[a_route(1), a_route(2, 1), a_route(200, gateway)], members=[])
+    gap: Any = {part: incomplete(getattr(whole, part))}
+    plan = judged(replace(whole, **gap))
+
+    why = f"the list of {part} is incomplete: page 2 timed out"
+    waiting = GuardDecision(Verdict.WAITING, "incomplete-snapshot", why)
+    swap = {} if part == "nodes" else {key_of(2): GuardDecision(Verdict.ALLOWED)}
+    assert {change.key: change.decision for change in plan.changes} == swap | {
+        key_of(3): waiting,
+        key_of(200): waiting,
+    }
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param(None, id="not-asked"),
+        pytest.param(incomplete(members_of()), id="a-gap"),
+        pytest.param(replace(members_of(), unreadable={1: "no type"}), id="an-unreadable-one"),
+    ],
+)
+def test_no_black_hole_without_proof(members: Any) -> None:
+    """Who has an address is asked before a route is taken for a left-over."""
+    world = a_cluster(1, a_route(200, NOWHERE), a_route(201, NOWHERE), members=members)
+    assert judged(world).changes == ()
+
+
+def test_the_cluster_uid() -> None:
+    """No route is written for a cluster that does not know which one it is."""
+    plan = judged(replace(a_cluster(1, a_route(200, NOWHERE)), cluster_uid=Unknown("403")))
+    assert verdicts(plan) == {key_of(200): (Verdict.WAITING, "incomplete-snapshot")}
+
+
+def test_the_anchor_holds_routes() -> None:
+    """In another project no route is written, though a network has the name."""
+    nodes = [a_pod_node(number) for number in (1, 2, 3)]
+    world = a_routed_world(nodes, [a_pod_server(3)], [a_route(200, NOWHERE)], members=[])
+    assert verdicts(judged(world)) == dict.fromkeys((key_of(3), key_of(200)), (Verdict.HELD, "project-anchor"))
+
+
+@pytest.mark.parametrize(
+    ("routes", "verdict"),
+    [
+        pytest.param([a_route(1), a_route(200, NOWHERE)], ALLOWED, id="a-route-to-our-pods"),
+        pytest.param([a_route(200, NOWHERE)], (Verdict.HELD, "project-anchor"), id="no-witness"),
+    ],
+)
+def test_a_cluster_that_is_down(routes: list[Route], verdict: tuple[Verdict, str | None]) -> None:
+    """With no Ready Node a removal needs something of this cluster in the project: a route to its pods by its own
+    address is that."""
+    down = a_lost_node(pod_cidrs=(pods_of(),), addresses=(NodeAddress(AddressType.INTERNAL_IP, gateway_of(1)),))
+    world = a_routed_world([down], [a_pod_server(7)], routes, members=[])
+    assert down.ready is not Readiness.TRUE
+    assert verdicts(judged(world))[key_of(200)] == verdict
+
+
+def test_policies() -> None:
+    """``upsert`` leaves left-overs alone, and makes what is missing."""
+    nodes = [a_pod_node(1), a_pod_node(2), a_pod_node(3)]
+    world = a_routed_world(nodes, routes=[a_route(1), a_route(2, 1), a_route(200, NOWHERE)], members=[])
+    plan = judged(world, replace(ROUTING, policy=Policy.UPSERT))
+    assert verdicts(plan) == {key_of(2): ALLOWED, key_of(3): ALLOWED, key_of(200): (Verdict.WAITING, "policy")}
+
+
+@pytest.mark.parametrize("guard", [route_blast_radius, cluster_cidr])
+def test_nothing_to_say(guard: Any) -> None:
+    """Without a cluster CIDR nothing goes, and other changes are none of these rules' business."""
+    other = a_change("node/web-1/labels", "node.labels")
+    stranger = a_change("route/4/10.244.99.0/24", "route.delete")
+    for settings in (ROUTING, CREATING):
+        assert list(guard(Facts(Plan((other,)), a_cluster(1, *superfluous(3)), settings))) == []
+    assert list(guard(Facts(Plan((stranger,)), a_cluster(1), CREATING))) == []
+
+
+def test_approvals_are_of_exactly_these() -> None:
+    """A hold that was approved says nothing of one more route."""
+    (hold,) = judged(a_cluster(1, *superfluous(2))).holds
+    plan = judged(a_cluster(1, *superfluous(3)), approved={hold.hash})
+    assert set(verdicts(plan).values()) == {HELD}

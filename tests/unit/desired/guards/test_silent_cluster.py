@@ -1,0 +1,332 @@
+"""Nobody speaks for a cluster whose servers run though no Node is Ready: it may be a copy."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from desired.guards.clocks import CLOCK_SKEW
+from desired.guards.facts import Facts, GuardResult
+from desired.guards.judge import judge
+from desired.guards.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
+from desired.model.clocks import Clocks
+from desired.model.load_balancer import IpTarget, ServerTarget, Target
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Condition, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.kinds import KINDS, Verb
+from desired.section import Absent
+from desired.syntax.selector import parse_selector
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
+from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a_server, a_settled_node, a_snapshot
+from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world
+from tests.support.route_decisions import judged
+
+SPARE = {"example.com/spare": ""}
+SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
+BORN = a_settled_node("web-1", 1, ready=Readiness.MISSING)
+DOWN = a_settled_node("web-1", 1, ready=Readiness.FALSE)
+MUTE = a_lost_node("web-1", 1)
+MUTE_TOO = a_lost_node("web-2", 2)
+OFF = a_server(status=ServerStatus.OFF)
+DOWN_TOO = a_settled_node("web-2", 2, ready=Readiness.FALSE)
+SPEAKS = a_settled_node("web-3", 3)
+TWO_HOURS_AGO, IN_TIME = NOW - timedelta(hours=2), NOW - timedelta(minutes=90)
+STALE = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=TWO_HOURS_AGO)
+HOURLY = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=IN_TIME)
+NEW = a_node("drill-1")
+ROBOT = a_node("robot", provider_id="hrobot://7")
+ALL = [a_server(number) for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "servers", "expected"),
+    [
+        pytest.param([], [a_server()], None, id="no-node"),
+        pytest.param([a_settled_node()], [a_server()], None, id="ready"),
+        pytest.param([a_settled_node(unschedulable=True), MUTE_TOO], [a_server()], None, id="ready-and-cordoned"),
+        pytest.param([MUTE], [], None, id="no-server"),
+        pytest.param([MUTE], [OFF], None, id="switched-off"),
+        pytest.param([a_joining_node(), a_lost_node("old", 9)], [a_server()], None, id="a-server-of-no-node-yet"),
+        pytest.param([a_lost_node(labels=SPARE)], [a_server()], None, id="ignored"),
+        pytest.param(
+            [MUTE, a_settled_node("b", 2, labels=SPARE)],
+            [a_server()],
+            Silence(1, 1, True),
+            id="an-ignored-one-does-not-speak",
+        ),
+        pytest.param([MUTE], [a_server()], Silence(1, 1, True), id="silent"),
+        pytest.param([MUTE, MUTE_TOO], [a_server()], Silence(2, 1, True), id="one-of-two-runs"),
+        pytest.param([MUTE, MUTE_TOO], [a_server(), a_server(2)], Silence(2, 2, True), id="both-run"),
+        pytest.param(
+            [DOWN, MUTE_TOO],
+            [a_server()],
+            Silence(2, 1, False, speaks=True),
+            id="one-kubelet-says-that-it-is-not-ready",
+        ),
+        pytest.param([BORN], [a_server()], Silence(1, 1, False, speaks=True), id="being-born"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS], ALL, Silence(3, 3, False, 2, 3), id="one-of-three-is-ready"),
+        pytest.param([MUTE, MUTE_TOO, NEW], ALL, Silence(2, 2, False, 2, 3), id="a-machine-of-a-copys-own"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS], ALL[1:], None, id="half-of-those-that-run"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS], [OFF, ALL[2]], None, id="machines-that-sleep"),
+        pytest.param([MUTE, SPEAKS], ALL, None, id="one-of-two-is-ready"),
+        pytest.param([DOWN, DOWN_TOO, SPEAKS], ALL, None, id="a-network-of-pods-that-is-broken"),
+        pytest.param([MUTE, MUTE_TOO, SPEAKS, ROBOT], ALL, None, id="a-ready-robot-server-speaks"),
+        pytest.param([MUTE, ROBOT, replace(ROBOT, name="on-prem", provider_id=None)], ALL, None, id="on-premises-too"),
+        pytest.param([MUTE, MUTE_TOO, STALE], ALL, Silence(3, 3, False, stale=1), id="ready-by-a-stale-heartbeat"),
+        pytest.param([HOURLY], ALL, None, id="a-kubelet-that-reports-once-an-hour"),
+        pytest.param([MUTE, STALE, NEW], ALL, Silence(2, 2, False, 2, 3, stale=1), id="a-stale-one-among-the-mute"),
+        pytest.param([STALE, NEW], [], None, id="a-stale-one-without-a-server"),
+        pytest.param(
+            [MUTE, MUTE_TOO, replace(ROBOT, labels=SPARE)], ALL, Silence(2, 2, True), id="an-ignored-robot-server"
+        ),
+    ],
+)
+def test_silence_of(nodes: list[Node], servers: list[Server], expected: Silence | None) -> None:
+    """The server of one at least is found and runs, and no Node is Ready, or most of those that count are silent."""
+    assert silence_of(a_snapshot(nodes, servers), SPARED) == expected
+
+
+def led(*targets: Target, nodes: list[Node]) -> Snapshot:
+    """A world in which the load balancer of a Service leads to these, and the servers 1 to 3 run."""
+    return a_world([a_served_service()], [a_balancer(targets=targets)], nodes=nodes, servers=ALL)
+
+
+TWO = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
+RACKED = replace(ROBOT, addresses=(NodeAddress(AddressType.INTERNAL_IP, "10.1.0.5"),))
+RACKED_TOO = replace(RACKED, name="robot-2", addresses=(NodeAddress(AddressType.INTERNAL_IP, "10.1.0.6"),))
+BY_IP = (IpTarget("10.1.0.5"), IpTarget("10.1.0.6"))
+
+
+def mute(node: Node) -> Node:
+    """The Node, of which nothing is heard."""
+    return replace(node, conditions=(Condition("Ready", "Unknown"),))
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param(led(*TWO, nodes=[NEW]), Silence(0, 0, False, 2, 3, strangers=2), id="one-new-machine"),
+        pytest.param(
+            led(*TWO, nodes=[NEW, replace(NEW, name="b")]), Silence(0, 0, False, 2, 4, strangers=2), id="as-many"
+        ),
+        pytest.param(led(*TWO, nodes=[SPEAKS]), Silence(1, 1, False, 2, 3, strangers=2), id="initialised"),
+        pytest.param(
+            led(*TWO, nodes=[MUTE, SPEAKS, NEW]), Silence(2, 2, False, 2, 4, strangers=1), id="one-of-them-is-a-node"
+        ),
+        pytest.param(led(*TWO, nodes=[DOWN]), Silence(1, 1, False, strangers=1), id="and-none-is-ready"),
+        pytest.param(
+            led(*TWO, nodes=[a_settled_node("web-9", 9, ready=Readiness.FALSE)]),
+            Silence(1, 0, False, strangers=2),
+            id="and-no-nodes-server-runs",
+        ),
+        pytest.param(
+            led(*TWO, nodes=[a_lost_node("web-9", 9)]), Silence(1, 0, False, strangers=2), id="nodes-that-are-gone"
+        ),
+        pytest.param(led(*TWO, nodes=[SPEAKS, NEW, replace(NEW, name="b")]), None, id="few-against-many"),
+        pytest.param(
+            led(*TWO, nodes=[NEW, *(a_settled_node(f"web-{i}", i, labels=SPARE) for i in (1, 2))]),
+            None,
+            id="of-ignored-nodes",
+        ),
+        pytest.param(led(*BY_IP, nodes=[SPEAKS]), None, id="addresses-of-nobody"),
+        pytest.param(led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO)]), Silence(2, 2, True), id="robot-servers"),
+        pytest.param(
+            led(*BY_IP, nodes=[mute(RACKED), mute(RACKED_TOO), NEW]),
+            Silence(2, 2, False, 2, 3),
+            id="robot-servers-and-a-new-machine",
+        ),
+        pytest.param(led(*BY_IP, nodes=[mute(RACKED), RACKED_TOO]), None, id="one-of-two-robot-servers"),
+        pytest.param(led(*BY_IP[1:], nodes=[mute(RACKED)]), None, id="a-robot-server-that-gets-no-traffic"),
+    ],
+)
+def test_who_is_led_to(world: Snapshot, expected: Silence | None) -> None:
+    """Running servers that are no Nodes count as silent, and half is enough where such are among them; so do Nodes of
+    other providers to whose addresses load balancers lead."""
+    assert silence_of(world, SPARED) == expected
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[]), Silence(0, 0, False, strangers=1), id="no-node"
+        ),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[], servers=[OFF]), None, id="and-no-server-runs"
+        ),
+        pytest.param(a_world([], [a_balancer()], nodes=[]), None, id="of-nobody-here"),
+        pytest.param(
+            a_world([a_served_service()], [a_balancer()], nodes=[ROBOT, replace(ROBOT, name="robot-2")]),
+            None,
+            id="robot-servers-speak",
+        ),
+    ],
+)
+def test_a_cluster_without_nodes(world: Snapshot, expected: Silence | None) -> None:
+    """A copy's list of Nodes may be empty: what its load balancers lead to says that somebody lives."""
+    assert silence_of(world, SPARED) == expected
+
+
+ADDING = {"certificate.create", "lb.create", "lb.listener", "lb.network", "lb.target", "route.create"}
+"""Kinds that may add: a listener, a target and a network as well as take them away."""
+CHANGES = [
+    a_change("x", kind, verb=verb)
+    for kind, row in KINDS.items()
+    for verb in Verb
+    if row.writes_cloud and verb in row.verbs
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}-{change.verb}")
+@pytest.mark.parametrize("node", [MUTE, DOWN, BORN], ids=["silent", "not-ready", "being-born"])
+def test_what_is_written_to_the_cloud(change: Change, node: Node) -> None:
+    """What goes is held whoever speaks; what changes is held, and what adds waits, while nobody does."""
+    found = list(silent_cluster(Facts(Plan((change,)), a_snapshot([node], [a_server()]), Settings())))
+    verdicts = {finding.verdict for finding in found if finding.keys}
+
+    if change.verb is Verb.ADD and change.kind in ADDING:
+        assert verdicts == ({Verdict.WAITING} if node is MUTE else set())
+    elif change.verb is Verb.REMOVE or node is MUTE:
+        assert verdicts == {Verdict.HELD}
+    else:
+        assert verdicts == set()
+
+
+AHEAD, BEHIND = Clocks(hetzner=-timedelta(hours=1)), Clocks(hetzner=timedelta(hours=1))
+LATE = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=NOW - timedelta(minutes=45))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "clocks", "expected"),
+    [
+        pytest.param([STALE], AHEAD, CLOCK_SKEW, id="stale-by-kubernetes-clock-alone"),
+        pytest.param([LATE], BEHIND, CLOCK_SKEW, id="stale-by-hetzners-clock-alone"),
+        pytest.param([LATE], Clocks(jump=timedelta(hours=1)), CLOCK_SKEW, id="stale-by-another-api-servers"),
+        pytest.param([LATE], AHEAD, None, id="stale-by-none"),
+        pytest.param([replace(LATE, name="web-1", provider_id="hcloud://1"), STALE], AHEAD, None, id="half-are-not"),
+        pytest.param([a_settled_node("web-3", 3)], AHEAD, None, id="no-heartbeat-is-told"),
+        pytest.param([a_lost_node("web-3", 3)], AHEAD, RULE, id="silent-by-its-own-word"),
+        pytest.param([LATE], Clocks(), None, id="clocks-agree"),
+    ],
+)
+def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expected: str | None) -> None:
+    """What a silence would hold waits where heartbeats are too old by any clock, and nobody can approve it."""
+    delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
+    snapshot = replace(a_snapshot(nodes, ALL), clocks=clocks)
+
+    found = [each for each in silent_cluster(Facts(Plan((delete, create)), snapshot, Settings())) if each.keys]
+
+    assert next(((each.rule, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
+    assert all(each.verdict is Verdict.WAITING for each in found if each.rule == CLOCK_SKEW)
+
+
+def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
+    """An outage needs new machines; what is not removed costs little."""
+    delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
+    snapshot = a_snapshot([MUTE, MUTE_TOO, SPEAKS], ALL)
+
+    assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
+        GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
+    ]
+
+
+@pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if not row.writes_cloud])
+def test_what_is_written_to_the_cluster(kind: str) -> None:
+    """That is the copy's own: other rules decide."""
+    changes = tuple(a_change("x", kind, verb=verb) for verb in KINDS[kind].verbs)
+    assert list(silent_cluster(Facts(Plan(changes), a_snapshot([MUTE], [a_server()]), Settings()))) == []
+
+
+def test_the_words() -> None:
+    """A hold says what it may be and when to approve it, a wait what it waits for."""
+    delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
+    snapshot = a_snapshot([MUTE], [a_server()])
+    why = "no kubelet reports to this cluster while its server runs: it may be a copy (a restored backup)"
+
+    assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
+        GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"),
+        GuardResult(RULE, Verdict.WAITING, (create.key,), why),
+    ]
+
+
+def test_half_is_not_enough_to_speak_beside_strangers() -> None:
+    """The numbers of the finding say so, and so does the text."""
+    world = led(*TWO, nodes=[NEW, replace(NEW, name="b")])
+    delete = a_change("load_balancer/ns/a", "lb.delete")
+
+    (finding,) = silent_cluster(Facts(Plan((delete,)), world, Settings()))
+
+    assert (finding.value, finding.limit) == ("2", "3")
+
+
+@pytest.mark.parametrize(
+    ("silence", "text"),
+    [
+        (Silence(1, 1, True), "while its server runs"),
+        (Silence(2, 1, True), "while the server of one of them runs"),
+        (Silence(3, 2, True), "while 2 of their servers run"),
+        (Silence(4, 3, False, 3, 5), "nothing is heard of 3 of 5 Nodes while their servers run. This"),
+        (
+            Silence(4, 3, False, 3, 5, stale=2),
+            "while their servers run (2 say Ready, and for 100 minutes no kubelet has",
+        ),
+        (Silence(1, 1, False, stale=1), "for 100 minutes nothing was heard of 1 Node that says Ready, and no other"),
+        (
+            Silence(3, 2, False, stale=3),
+            "of 3 Nodes that say Ready, and no other Node is while 2 of their servers run.",
+        ),
+        (Silence(3, 2, False, stale=3), "or kubelets report less often than that (nodeStatusReportFrequency). Approve"),
+        (Silence(0, 0, False, strangers=1), "no Node is Ready, and 1 running server to which load balancers of this"),
+        (Silence(1, 0, False, strangers=2), "no Node is Ready, and 2 running servers to which load balancers of this"),
+        (Silence(1, 1, False, strangers=1), "no Node is Ready while its server runs, and 1 running server to which"),
+        (Silence(1, 1, False, 2, 3, strangers=2), "nothing is heard of 2 of 3 machines, and 2 running servers to"),
+        (Silence(1, 1, False, 2, 3, strangers=2), " of this cluster's Services lead are no Nodes. This"),
+    ],
+)
+def test_explain_silence(silence: Silence, text: str) -> None:
+    """In numbers."""
+    assert text in explain_silence(silence)
+
+
+def dead_target(server_id: int) -> Change:
+    """The removal of a target."""
+    key = f"load_balancer/ns/a/target/server:{server_id}"
+    target = ServerTarget(server_id, use_private_ip=False)
+    return a_change(key, "lb.target", verb=Verb.REMOVE, before=target, after=None)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"), [(DOWN, Verdict.ALLOWED), (MUTE, Verdict.WAITING)], ids=["not-ready", "silent"]
+)
+def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
+    """Nobody living loses it: it goes as soon as anybody speaks."""
+    plan = judge(Plan((dead_target(1), dead_target(9))), _read(node), Settings())
+
+    living, gone = (plan.by_key[dead_target(number).key].decision for number in (1, 9))
+    assert (living.verdict, living.rule) == (Verdict.HELD, RULE)
+    assert gone.verdict is expected
+
+
+def _read(node: Node) -> Snapshot:
+    return a_world(nodes=[node], servers=[a_server()], confirmations={9: Absent()})
+
+
+def test_a_route_that_leads_nowhere() -> None:
+    """It goes, and one that leads to a living Node stays."""
+    nodes = [a_pod_node(number, conditions=(Condition("Ready", "False"),)) for number in (1, 2)]
+    routes = [a_route(1), a_route(2), a_route(3, 1), a_route(200, "10.0.0.201")]
+    plan = judged(a_routed_world(nodes, [a_pod_server(1), a_pod_server(2)], routes, members=[]))
+
+    assert {change.key: change.decision.verdict for change in plan.changes if change.row.writes_cloud} == {
+        "route/4/10.244.3.0/24": Verdict.HELD,
+        "route/4/10.244.200.0/24": Verdict.ALLOWED,
+    }
+
+
+def test_a_service_of_a_copy_is_not_released_before_its_load_balancer() -> None:
+    """The finalizer stays while the deletion is held."""
+    plan = judged(a_world([a_served_service(deleted_at=NOW)], [a_balancer()], nodes=[MUTE]), LOCATED)
+
+    assert plan.allowed == ()
+    assert {hold.rule for hold in plan.holds} == {RULE}

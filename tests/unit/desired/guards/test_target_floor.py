@@ -1,0 +1,382 @@
+"""The rule ``target-floor``, through whole plans."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from desired.guards.load_balancers import target_floor
+from desired.model.load_balancer import (
+    Attachment,
+    CloudBalancer,
+    IpTarget,
+    SelectorTarget,
+    ServerTarget,
+)
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Snapshot, Taint
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
+from desired.plan.change import Verdict
+from desired.plan.kinds import Verb
+from desired.section import Absent, Present, Section
+from desired.syntax.selector import parse_selector
+from tests.balancers import (
+    DEFAULT_NAME,
+    IN_NETWORK,
+    LOCATED,
+    NETWORK,
+    a_balancer,
+    a_claim,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import (
+    NOW,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+    incomplete,
+    servers_of,
+)
+from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
+
+LB, SERVICE = "load_balancer/default/web", "service/default/web"
+
+
+def a_fleet(count: int) -> tuple[Node, ...]:
+    """Nodes n-1 to n-COUNT on the servers of these numbers, all Ready."""
+    return tuple(a_settled_node(f"n-{number}", number) for number in range(1, count + 1))
+
+
+def out(node: Node, how: str = "label") -> Node:
+    """The Node, which a rule keeps traffic from."""
+    ways: dict[str, Any] = {
+        "label": {"labels": {**node.labels, LABEL_EXCLUDE_FROM_BALANCERS: ""}},
+        "taint": {"taints": (Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule"),)},
+        "deletion": {"deleted_at": NOW},
+        "selector": {"labels": {**node.labels, "pool": "old"}},
+    }
+    return replace(node, **ways[how])
+
+
+def balancing(count: int, *more: Any, **overrides: Any) -> CloudBalancer:
+    """The Service's load balancer, which leads to the servers 1 to COUNT, and to ``more``."""
+    members = (*(ServerTarget(number, use_private_ip=False) for number in range(1, count + 1)), *more)
+    return a_balancer(targets=members, **overrides)
+
+
+SELECTING = a_served_service(claim=a_claim(annotations=annotated(node_selector="pool!=old")))
+
+
+def world_of(nodes: Iterable[Node], balancer: CloudBalancer, servers: Iterable[int] = range(1, 11)) -> Snapshot:
+    """These Nodes, servers n-1 to n-10 or those of these numbers, and one Service."""
+    there = [a_server(number, f"n-{number}") for number in servers]
+    return a_world([SELECTING], [balancer], nodes=nodes, servers=there)
+
+
+def removals(*numbers: int) -> tuple[str, ...]:
+    """Keys of the removals of these servers."""
+    return tuple(sorted(f"{LB}/target/server:{number}" for number in numbers))
+
+
+def floor_of(snapshot: Snapshot, settings: Settings = LOCATED) -> tuple[tuple[str, ...], str, str] | None:
+    """What the rule holds, with value and limit; None when it holds nothing. No other rule holds anything of the load
+    balancer, but for that on targets that live without their Nodes."""
+    plan = judged(snapshot, settings)
+    hold = next((hold for hold in plan.holds if hold.rule == "target-floor"), None)
+    others = {key for each in plan.holds if each.rule not in ("target-floor", "silent-cluster") for key in each.keys}
+    assert not any(plan.by_key[key].owner == SERVICE for key in others)
+    return (hold.keys, hold.value, hold.limit) if hold else None
+
+
+@pytest.mark.parametrize(
+    ("count", "gone", "limit"),
+    [
+        pytest.param(1, 1, "1", id="the only one"),
+        pytest.param(2, 1, None, id="exactly half stays"),
+        pytest.param(2, 2, "1", id="both"),
+        pytest.param(3, 1, None, id="more than half of an odd number stays"),
+        pytest.param(3, 2, "2", id="less than half of an odd number stays"),
+        pytest.param(5, 2, None, id="three of five stay"),
+        pytest.param(5, 3, "3", id="two of five stay"),
+        pytest.param(10, 5, None, id="five of ten stay"),
+        pytest.param(10, 6, "5", id="four of ten stay"),
+        pytest.param(10, 10, "1", id="none of ten stays"),
+    ],
+)
+def test_targets_that_nobody_explains(count: int, gone: int, limit: str | None) -> None:
+    """Servers that live without their Nodes go as long as half of the targets stay."""
+    spare = out(a_settled_node("spare", 10))
+    found = floor_of(world_of([*a_fleet(count)[gone:], spare], balancing(count)))
+
+    assert found == ((removals(*range(1, gone + 1)), str(count - gone), limit) if limit else None)
+
+
+@pytest.mark.parametrize("how", ["label", "taint", "deletion", "selector"])
+@pytest.mark.parametrize(
+    ("count", "gone", "is_held"),
+    [
+        pytest.param(1, 1, True, id="the only one"),
+        pytest.param(3, 2, False, id="two of three"),
+        pytest.param(10, 9, False, id="all but one"),
+        pytest.param(10, 10, True, id="all"),
+    ],
+)
+def test_targets_whose_going_is_explained(how: str, count: int, gone: int, is_held: bool) -> None:
+    """Whoever takes Nodes out by a label, a taint, a deletion or the selector means it; none at all is never meant."""
+    nodes = [out(node, how) if number < gone else node for number, node in enumerate(a_fleet(count))]
+
+    found = floor_of(world_of(nodes, balancing(count)))
+    assert found == ((removals(*range(1, count + 1)), "0", "1") if is_held else None)
+
+
+def test_why_of_the_floor() -> None:
+    """A person reads how many stay and what is behind it."""
+    (zero,) = judged(world_of([out(a_fleet(1)[0])], balancing(1))).holds
+    few = next(hold for hold in judged(world_of(a_fleet(1), balancing(3))).holds if hold.rule == "target-floor")
+
+    named = f"load balancer 42 {DEFAULT_NAME}"
+    label = f"Node n-1 is no target: it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
+    assert zero.why == f"{named} would be left without any target, though servers of it live: {label}"
+    assert few.why == f"{named} would keep 1 of 3 targets, and nothing explains why: no Node is server 2"
+
+
+def test_the_floor_can_be_approved() -> None:
+    """A person may empty a load balancer, and one more target is another hold."""
+    snapshot = world_of([out(node) for node in a_fleet(3)], balancing(3))
+    more = world_of([out(node) for node in a_fleet(4)], balancing(4))
+    (hold,) = judged(snapshot).holds
+
+    assert {change.key for change in judged(snapshot, approved={hold.hash}).allowed} == {*removals(1, 2, 3)}
+    assert judged(more, approved={hold.hash}).allowed == ()
+
+
+UNUSABLE = [a_server(number, f"n-{number}", ipv4=None) for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "balancer", "overrides", "expected"),
+    [
+        pytest.param(
+            a_fleet(4),
+            balancing(4),
+            {"servers": servers_of(*UNUSABLE, a_server(4, "n-4"))},
+            (removals(1, 2, 3), "1", "2"),
+            id="unusable servers explain nothing",
+        ),
+        pytest.param(
+            [a_settled_node(f"new-{number}", number) for number in (5, 6, 7, 8)],
+            balancing(4),
+            {},
+            None,
+            id="replaced one for one",
+        ),
+        pytest.param(
+            [a_settled_node(f"new-{number}", number) for number in (5, 6)],
+            balancing(4),
+            {},
+            None,
+            id="replaced by half as many",
+        ),
+        pytest.param(
+            [a_settled_node("new-5", 5)], balancing(4), {}, (removals(1, 2, 3, 4), "1", "2"), id="replaced by too few"
+        ),
+        pytest.param(
+            [*map(out, a_fleet(6)), *a_fleet(9)[6:]], balancing(10), {}, None, id="six explained, one of four not"
+        ),
+        pytest.param(
+            [*map(out, a_fleet(6)), *a_fleet(8)[6:]], balancing(10), {}, None, id="six explained, two of four not"
+        ),
+        pytest.param(
+            [*map(out, a_fleet(6)), a_fleet(7)[6]],
+            balancing(10),
+            {},
+            (removals(8, 9, 10), "1", "2"),
+            id="six explained, three of four not",
+        ),
+        pytest.param(
+            [a_fleet(1)[0]],
+            balancing(3, SelectorTarget("a=b", False)),
+            {},
+            (removals(2, 3), "1", "2"),
+            id="a selector and one of three stay",
+        ),
+        pytest.param(
+            [out(node) for node in a_fleet(3)],
+            balancing(3, SelectorTarget("a=b", False)),
+            {},
+            (removals(1, 2, 3), "0", "1"),
+            id="a selector stays when all go for a reason",
+        ),
+        pytest.param(
+            [out(node) for node in a_fleet(3)],
+            balancing(3, IpTarget("198.51.100.7")),
+            {},
+            (removals(1, 2, 3), "0", "1"),
+            id="an address stays when all go for a reason",
+        ),
+        pytest.param(
+            [out(a_settled_node("spare", 10))],
+            balancing(3, IpTarget("198.51.100.7")),
+            {},
+            (removals(1, 2, 3), "0", "1"),
+            id="an address stays when all go for none",
+        ),
+        pytest.param(
+            a_fleet(1),
+            balancing(2, *(ServerTarget(number, use_private_ip=True) for number in (1, 2))),
+            {},
+            None,
+            id="a server by two addresses is one target",
+        ),
+        pytest.param(
+            [*a_fleet(4)[:2], a_settled_node("n-11", 11), a_settled_node("n-12", 12)],
+            balancing(6, *(ServerTarget(number, use_private_ip=False) for number in (11, 12))),
+            {},
+            None,
+            id="kept while in doubt, four of eight stay",
+        ),
+        pytest.param(
+            [*a_fleet(1), a_settled_node("n-11", 11)],
+            balancing(4, ServerTarget(11, use_private_ip=False)),
+            {},
+            (removals(2, 3, 4), "2", "3"),
+            id="kept while in doubt, two of five stay",
+        ),
+    ],
+)
+def test_floor(
+    nodes: list[Node],
+    balancer: CloudBalancer,
+    overrides: dict[str, Any],
+    expected: tuple[tuple[str, ...], str, str] | None,
+) -> None:
+    """Judged on what the load balancer ends up with, server by server."""
+    assert floor_of(replace(world_of(nodes, balancer), **overrides)) == expected
+
+
+GONE = [a_lost_node(f"n-{number}", number) for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "servers", "expected"),
+    [
+        pytest.param([], range(4, 4), None, id="all dead and no Node left"),
+        pytest.param(GONE, range(4, 4), None, id="all dead"),
+        pytest.param([*GONE, a_settled_node("n-4", 4)], range(4, 5), None, id="one lives and stays"),
+        pytest.param(GONE, range(4, 5), (removals(4), "0", "1"), id="the only one that lives"),
+        pytest.param(
+            [*GONE, *a_fleet(5)[3:]], range(4, 10), (removals(6, 7, 8, 9), "2", "3"), id="dead ones count for nothing"
+        ),
+    ],
+)
+def test_dead_targets_are_never_held(
+    nodes: list[Node], servers: range, expected: tuple[tuple[str, ...], str, str] | None
+) -> None:
+    """What leads to no server goes once that is proven, were it all of them."""
+    gone: Mapping[int, Absent] = dict.fromkeys((1, 2, 3), Absent())
+    snapshot = replace(world_of(nodes, balancing(max(servers, default=3)), servers), confirmations=gone)
+
+    assert floor_of(snapshot) == expected
+    assert set(removals(1, 2, 3)) <= {change.key for change in judged(snapshot).allowed}
+
+
+def test_an_ignored_target_that_is_dead_keeps_nothing_up() -> None:
+    """A target that stays and leads nowhere is none."""
+    nodes = [out(a_settled_node("n-1", 1)), a_lost_node("n-2", 2, labels={"spare": ""})]
+    settings = replace(LOCATED, ignore_nodes=parse_selector("spare"))
+
+    assert floor_of(world_of(nodes, balancing(2), [1]), settings) == (removals(1), "0", "1")
+
+
+def test_switching_to_private_addresses_removes_nothing() -> None:
+    """A target that gets another address stays a target."""
+    service = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
+    place = Attachment(7, IPv4Address("10.0.0.9"))
+    inside = a_server(private_ips=((7, IPv4Address("10.0.0.2")),))
+    snapshot = a_world([service], [a_balancer(attachments=(place,))], servers=[inside], network=Present(NETWORK))
+
+    found = judged(snapshot, IN_NETWORK)
+    assert found.holds == ()
+    assert verdicts(found)[f"{LB}/target/server:1"] == (Verdict.ALLOWED, None)
+
+
+def test_what_gets_another_address_stays_beside_what_goes() -> None:
+    """Two of six targets are switched, and four have no Node any more: two of six stay."""
+    service = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
+    place = Attachment(7, IPv4Address("10.0.0.9"))
+    inside = [
+        a_server(number, f"n-{number}", private_ips=((7, IPv4Address(f"10.0.0.{number + 9}")),))
+        for number in range(1, 7)
+    ]
+    balancer = balancing(6, attachments=(place,))
+    snapshot = a_world([service], [balancer], nodes=a_fleet(2), servers=inside, network=Present(NETWORK))
+
+    assert floor_of(snapshot, IN_NETWORK) == (removals(3, 4, 5, 6), "2", "3")
+
+
+def test_each_load_balancer_has_its_own_floor() -> None:
+    """One that keeps enough goes on beside one that does not."""
+    shop = a_served_service("shop", uid="uid-shop")
+    balancers = [
+        balancing(2),
+        a_balancer(43, service_uid="uid-shop", spec={"name": "shop"}, targets=balancing(3).targets),
+    ]
+    nodes = [*a_fleet(1), *(out(a_settled_node(f"spare-{number}", number)) for number in (9, 10))]
+    snapshot = replace(world_of(nodes, balancing(2)), services=a_world([SELECTING, shop]).services)
+    snapshot = replace(snapshot, load_balancers=Section({balancer.id: balancer for balancer in balancers}))
+
+    found = judged(snapshot)
+    assert [hold.keys for hold in found.holds] == [
+        ("load_balancer/default/shop/target/server:2", "load_balancer/default/shop/target/server:3")
+    ]
+    assert set(removals(2)) <= {change.key for change in found.allowed}
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        pytest.param(incomplete(servers_of(a_server(9, "n-9"))), id="a gap"),
+        pytest.param(Section.missing("401"), id="not read"),
+    ],
+)
+def test_the_floor_on_servers_that_were_not_all_read(servers: Section[int, Any]) -> None:
+    """What may live is taken for alive; and no approval lets a removal pass on a list with a gap."""
+    spare = out(a_lost_node("spare", 9, ready=Readiness.FALSE))
+    snapshot = replace(world_of([spare], balancing(3)), servers=servers)
+    holds = {hold.rule: hold for hold in judged(snapshot).holds}
+
+    assert holds["target-floor"].keys == removals(1, 2, 3)
+    found = judged(snapshot, approved={hold.hash for hold in holds.values()})
+    assert {verdicts(found)[key] for key in removals(1, 2, 3)} == {(Verdict.WAITING, "incomplete-snapshot")}
+
+
+LEAVING = a_served_service(deleted_at=NOW)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        pytest.param(a_world([LEAVING], [balancing(3)], nodes=[]), id="its Service is being deleted"),
+        pytest.param(a_world([a_service()], []), id="there is none"),
+        pytest.param(a_world([], [balancing(3)]), id="there is no such Service"),
+    ],
+)
+def test_a_load_balancer_without_a_floor(snapshot: Snapshot) -> None:
+    """One that is being deleted may lose its targets, and so may one that is nobody's."""
+    target = ServerTarget(1, use_private_ip=False)
+    change = by_hand(f"{LB}/target/server:1", "lb.target", verb=Verb.REMOVE, before=target, after=None)
+
+    assert list(target_floor(facts([change], snapshot))) == []
+    assert all(change.kind != "lb.target" for change in judged(snapshot).changes)
+
+
+def test_deletion_takes_all_targets_along() -> None:
+    """Nothing holds the deletion of a load balancer that leads to living servers."""
+    snapshot = replace(world_of(a_fleet(3), balancing(3)), services=a_world([LEAVING]).services)
+
+    assert {change.kind for change in judged(snapshot).allowed} == {"lb.delete", "service.release"}

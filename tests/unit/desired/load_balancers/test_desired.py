@@ -1,0 +1,485 @@
+"""What a Service is given of what it asks for, and what a person is told of the rest."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.annotations.claims import ClaimedPort
+from desired.annotations.options import Defaults
+from desired.model.load_balancer import (
+    CloudBalancer,
+    IpTarget,
+    LoadBalancer,
+    SelectorTarget,
+    Target,
+)
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Readiness
+from desired.plan.change import NoteKind
+from desired.planner import compute_desired
+from desired.section import Section, Unknown
+from desired.syntax.selector import parse_selector
+from tests.balancers import (
+    IN_NETWORK,
+    LB21,
+    a_balancer,
+    a_claim,
+    a_listener,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import a_lost_node, a_server, a_settled_node, incomplete
+from tests.support.balancer_changes import BALANCER, SERVICE
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, new, plan_of, private, public, said
+
+MALFORMED, LIMIT, KEPT = NoteKind.MALFORMED, NoteKind.LIMIT, NoteKind.KEPT
+P = "load-balancer.hetzner.cloud/"
+DRIFTED = a_balancer(
+    targets=public(9),
+    listeners=[a_listener(22, 30022)],
+    spec={"name": "shop", "ipv4_rdns": "x.example.com"},
+)
+"""Everything about it differs from what a Service asks for that names algorithm, type and reverse name."""
+WISHES = {"algorithm_type": "least_connections", "type": "lb21", "ipv4_rdns": "a.example.com", "name": "web"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"health_check_interval": "10"}, id="malformed"),
+        pytest.param({"health_check_retries": "6"}, id="out-of-range"),
+        pytest.param({"http_redirect_http": "true"}, id="contradiction"),
+        pytest.param({"private_ipv4": ""} | {"private_subnet_ip_range": "x"}, id="of-the-network"),
+        pytest.param({"hostname": "not a name"}, id="of-the-status"),
+    ],
+)
+def test_a_bad_annotation_freezes_all_but_the_targets(wrong: dict[str, str]) -> None:
+    """Nodes come and go all the same, and nothing else is touched until it is corrected."""
+    service = asking(**WISHES | wrong)
+    world = fleet(1, 2) | {"servers": [a_server(), a_server(2, "web-2"), a_server(9, "x")]}
+    plan = plan_of(service, DRIFTED, **world)
+    assert in_turn(plan) == ["target/server:1", "target/server:2", "target/server:9"]
+    assert len(said(plan, MALFORMED)) == 1
+    assert "algorithm" in in_turn(plan_of(asking(**WISHES), DRIFTED, **world))
+
+
+def test_a_bad_default_of_the_environment_freezes_as_well() -> None:
+    """It is a problem of every Service that would get it, and of none that overrules it."""
+    settings = Settings(balancer_defaults=Defaults(location="fsn1", health_check_interval=1))
+    assert in_turn(plan_of(asking(), DRIFTED, settings=settings)) == ["target/server:1", "target/server:9"]
+    (text,) = said(plan_of(asking(), DRIFTED, settings=settings), MALFORMED)
+    assert text.startswith("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL is 1: ")
+    own = asking(health_check_interval="5s")
+    assert "listener/80" in in_turn(plan_of(own, DRIFTED, settings=settings))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"node_selector": "a in"}, id="selector"),
+        pytest.param({"use_private_ip": "yes"}, id="which-address"),
+        pytest.param({"disable_public_network": "yes"}, id="which-interface"),
+    ],
+)
+def test_a_bad_annotation_that_decides_on_targets_freezes_them_too(wrong: dict[str, str]) -> None:
+    """Who is a target, and by which address, has to be clear before one comes or goes."""
+    assert in_turn(plan_of(asking(**wrong), DRIFTED, **fleet(1, 2))) == []
+
+
+BAD = {"health_check_port": "0"}
+NO_NETWORK = {"use_private_ip": "true"}
+
+
+@pytest.mark.parametrize(
+    ("options", "balancer", "world", "order"),
+    [
+        pytest.param(NO_NETWORK | BAD, a_balancer(), {}, [], id="private-without-a-network"),
+        pytest.param(NO_NETWORK | BAD, a_balancer(targets=()), INSIDE, [], id="private-and-not-attached"),
+        pytest.param(
+            NO_NETWORK | BAD, a_balancer(attachments=(HERE,), targets=()), INSIDE, ["target/server:1"], id="private"
+        ),
+        pytest.param(
+            BAD | {"disable_public_network": "false"},
+            a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False}),
+            INSIDE,
+            [],
+            id="public-and-switched-off",
+        ),
+        pytest.param(BAD, a_balancer(attachments=(HERE,), targets=()), INSIDE, ["target/server:1"], id="public"),
+        pytest.param(
+            NO_NETWORK | BAD,
+            a_balancer(attachments=(HERE,), targets=()),
+            {"settings": IN_NETWORK, "network": Unknown("500")},
+            [],
+            id="private-in-a-network-that-cannot-be-read",
+        ),
+    ],
+)
+def test_frozen_targets_are_reached_as_the_load_balancer_is(
+    options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]
+) -> None:
+    """Its network and interface stay as they are, so that no target is planned that the API would refuse."""
+    assert in_turn(plan_of(asking(**options), balancer, **fleet(1) | world)) == order
+
+
+def test_frozen_targets_keep_to_the_type_that_is_there() -> None:
+    """The larger type that is asked for does not come, and so does nobody for whom only that has room."""
+    service = asking(type="lb21", **BAD)
+    balancer = a_balancer(targets=public(*range(1, 25)))
+    plan = plan_of(service, balancer, **fleet(*range(1, 28)))
+    assert in_turn(plan) == ["target/server:25"]
+    assert said(plan, LIMIT) == ["Nodes web-26, web-27 are no target: the type takes 25 targets, all taken"]
+
+
+MANY = {"health_check_interval": "10", "algorithm_type": "fastest", "use_private_ip": "true", "http_cookie_name": "x"}
+
+
+def test_everything_that_is_wrong_at_once() -> None:
+    """Nothing is created, nothing is claimed, and each problem is said once, before anything is done."""
+    plan = plan_of(new(**MANY), settings=Settings())
+    assert plan.changes == ()
+    assert [text.split(" ")[0].removeprefix(P) for text in said(plan, MALFORMED)] == [
+        "algorithm-type",
+        "health-check-interval",
+        "location",
+        "use-private-ip",
+    ]
+    assert [text.split(" ")[0].removeprefix(P) for text in said(plan, NoteKind.UNSUPPORTED)] == ["http-cookie-name"]
+
+
+def test_nothing_wrong_is_adopted() -> None:
+    """What somebody else set up is not touched for a Service that nobody can understand."""
+    stranger = a_balancer(service_uid=None, cluster_uid=None, targets=())
+    assert plan_of(new(**BAD), stranger).changes == ()
+    assert in_turn(plan_of(new(), stranger)) == ["lb.adopt", "target/server:1"]
+
+
+@pytest.mark.parametrize(
+    ("defaults", "options", "place"),
+    [
+        pytest.param(Defaults(), {}, None, id="neither"),
+        pytest.param(Defaults(), {"location": "nbg1"}, ("nbg1", None), id="location"),
+        pytest.param(Defaults(), {"network_zone": "us-east"}, (None, "us-east"), id="zone"),
+        pytest.param(Defaults(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None), id="both"),
+        pytest.param(Defaults(location="fsn1"), {}, ("fsn1", None), id="location-of-the-environment"),
+        pytest.param(Defaults(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None), id="of-both"),
+        pytest.param(
+            Defaults(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east"), id="cleared"
+        ),
+        pytest.param(Defaults(network_zone="us-east"), {"network_zone": ""}, None, id="zone-cleared"),
+    ],
+)
+def test_where_it_is_created(
+    defaults: Defaults, options: dict[str, str], place: tuple[str | None, str | None] | None
+) -> None:
+    """A location wins over a zone, an empty annotation clears the environment, and one of both there must be."""
+    plan = plan_of(new(**options), settings=Settings(balancer_defaults=defaults))
+    if place is None:
+        assert plan.changes == ()
+        assert len(said(plan, MALFORMED)) == 1
+    else:
+        after = plan.by_key[BALANCER].after
+        assert isinstance(after, LoadBalancer)
+        assert (after.location, after.zone) == place
+        assert said(plan, MALFORMED) == []
+
+
+def test_what_is_there_needs_no_place() -> None:
+    """Nor a certificate: it keeps what it has."""
+    for service, balancer in ((asking(), a_balancer()), (new(), a_balancer(service_uid=None))):
+        plan = plan_of(service, balancer, settings=Settings())
+        assert said(plan) == []
+    https = plan_of(asking(protocol="https"), a_balancer(), settings=Settings())
+    (text,) = said(https)
+    assert text.startswith("port 80 waits for a certificate: ")
+
+
+@pytest.mark.parametrize(
+    "balancers",
+    [
+        pytest.param({"load_balancers": incomplete(Section({1: a_balancer(1, service_uid="x")}))}, id="part-of-it"),
+        pytest.param({"load_balancers": None}, id="nothing"),
+    ],
+)
+def test_what_may_be_there_is_not_said_to_lack_a_place(balancers: dict[str, Any]) -> None:
+    """While the load balancers cannot be read nobody knows whether one has to be created."""
+    plan = plan_of(asking(), settings=Settings(), **balancers)
+    assert plan.changes == ()
+    assert [note.kind for note in plan.notes if note.key == SERVICE] == [NoteKind.UNKNOWN]
+    assert said(plan_of(asking(**BAD), settings=Settings(), **balancers), MALFORMED) != []
+
+
+def test_another_place() -> None:
+    """It stays where it is, and a person is told what moving would cost."""
+    plan = plan_of(asking(location="nbg1"), a_balancer())
+    assert plan.changes == ()
+    (text,) = said(plan, KEPT)
+    assert text.startswith(f"{P}location (or HCLOUD_LOAD_BALANCERS_LOCATION) is nbg1, and load balancer 42 is in fsn1:")
+    (zone,) = said(plan_of(asking(location="", network_zone="us-east"), a_balancer()), KEPT)
+    assert "is us-east, and load balancer 42 is in eu-central: it stays there" in zone
+    assert said(plan_of(asking(), a_balancer(spec={"location": None}))) == []
+
+
+SELECTOR, STRANGER = SelectorTarget("pool=web", use_private_ip=False), IpTarget("1.1.1.1")
+SELECTOR_INSIDE = SelectorTarget("pool=web", use_private_ip=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "targets", "nodes", "type_after"),
+    [
+        pytest.param({"type": "lb11"}, public(*range(1, 31)), range(1, 26), "lb11", id="it-fits-then"),
+        pytest.param({"type": "lb11"}, public(*range(1, 27)), range(1, 27), None, id="too-many-nodes"),
+        pytest.param({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR], range(1, 25), "lb11", id="with-a-stranger"),
+        pytest.param(
+            {"type": "lb11"}, [*public(*range(1, 25)), SELECTOR, STRANGER], range(1, 25), None, id="with-two-strangers"
+        ),
+    ],
+)
+def test_a_smaller_type(options: dict[str, str], targets: list[Target], nodes: range, type_after: str | None) -> None:
+    """No Node that has traffic loses it to a smaller type; what is not ours needs its place as well."""
+    balancer = a_balancer(targets=targets, type=LB21, spec={"type": "lb21"})
+    plan = plan_of(asking(**options), balancer, **fleet(*nodes))
+    change = plan.by_key.get(f"{BALANCER}/type")
+    assert (change.after if change else None) == type_after
+    assert len(said(plan, LIMIT)) == (0 if type_after else 1)
+    assert type_after or plan.changes == ()
+
+
+def test_a_type_with_too_few_ports() -> None:
+    """A new one is not begun with a part of its ports; one that is there keeps those it has."""
+    six = [ClaimedPort(port, "TCP", 30000 + port) for port in range(81, 87)]
+    plan = plan_of(new(*six))
+    assert (plan.changes, len(said(plan, LIMIT))) == ((), 1)
+    there = a_balancer(listeners=[a_listener(port, 30000 + port) for port in range(82, 87)])
+    plan = plan_of(asking(*six), there)
+    assert plan.changes == ()
+    assert said(plan, LIMIT) == ["port 81 is left out: the load balancer's type takes 5 ports; choose a larger type"]
+    assert in_turn(plan_of(asking(*six, type="lb21"), there)) == ["type", "listener/81"]
+
+
+def test_a_type_that_cannot_be_had() -> None:
+    """A wrong type stops a creation, and nothing else of what is there."""
+    plan = plan_of(new(type="lb99"), nodes=[])
+    assert (plan.changes, len(said(plan, MALFORMED)), len(said(plan))) == ((), 1, 1)
+    there = plan_of(asking(type="lb99", algorithm_type="least_connections"), a_balancer())
+    assert in_turn(there) == ["algorithm"]
+    late = plan_of(new(), balancer_types=Unknown("500"))
+    assert (late.changes, len(said(late, NoteKind.UNKNOWN))) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("service", "listeners", "notes"),
+    [
+        pytest.param(
+            new(ClaimedPort(53, "UDP", 30053)),
+            set(),
+            [
+                "spec.ports has no TCP port: the load balancer will listen on nothing",
+                "spec.ports[0].protocol is UDP: Hetzner balances TCP only, so port 53 is left out",
+            ],
+            id="udp-alone",
+        ),
+        pytest.param(
+            new(ClaimedPort(53, "UDP", 30053), ClaimedPort(53, "TCP", 30054), ClaimedPort(99, "SCTP", 30099)),
+            {53},
+            [
+                "spec.ports[0].protocol is UDP: Hetzner balances TCP only, so port 53 is left out",
+                "spec.ports[2].protocol is SCTP: Hetzner balances TCP only, so port 99 is left out",
+            ],
+            id="among-others",
+        ),
+        pytest.param(new(ClaimedPort(80), ClaimedPort(81, "TCP", 30081)), {81}, [], id="a-node-port-to-come"),
+    ],
+)
+def test_ports_that_cannot_be(service: Service, listeners: set[int], notes: list[str]) -> None:
+    """What Hetzner cannot balance is said and left out; what the API server has yet to say, waits."""
+    plan = plan_of(service)
+    after = plan.by_key[BALANCER].after
+    assert isinstance(after, LoadBalancer)
+    assert after.listeners.keys() == listeners
+    assert said(plan) == notes
+
+
+def test_a_node_port_that_never_comes() -> None:
+    """The API would refuse a port that leads nowhere."""
+    claim = a_claim(ClaimedPort(80), allocates_node_ports=False)
+    plan = plan_of(a_service(claim=claim))
+    assert (plan.changes, len(said(plan, MALFORMED))) == ((), 1)
+
+
+def test_no_nodes() -> None:
+    """A load balancer is created, or stays, though nobody gets its traffic; that is worth a word."""
+    for service, balancers, order in ((new(), [], ["lb.create"]), (asking(), [a_balancer()], ["target/server:1"])):
+        plan = plan_of(service, *balancers, nodes=[], servers=[a_server()])
+        assert (said(plan), in_turn(plan)) == (["no Node may get traffic"], order)
+
+
+LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+def test_nodes_that_cannot_be_targets() -> None:
+    """One sentence for each kind of trouble, whoever has it, and no word of those that are left out, nor of
+    what the Nodes' own notes say: that one has no server."""
+    nodes = [
+        *(a_settled_node(f"web-{n}", n) for n in (1, 3)),
+        *(a_settled_node(f"far-{n}", 10 + n) for n in range(1, 8)),
+        a_settled_node("robot", provider_id="hrobot://1"),
+        a_settled_node("odd", provider_id="hcloud://x"),
+        a_settled_node("out", 3, labels={LABEL: ""}),
+        a_lost_node("lost", 9),
+        a_settled_node("late", 8),
+    ]
+    servers = [
+        *(a_server(10 + n, f"far-{n}", ipv4=None) for n in range(1, 8)),
+        a_server(1, "web-1"),
+        a_server(3, "web-3", missing={"public_net.ipv4"}),
+    ]
+    plan = plan_of(asking(), a_balancer(), nodes=nodes, servers=servers)
+    assert said(plan, NoteKind.UNUSABLE_TARGET) == [
+        "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more are no target: the server has no public IPv4 address",
+    ]
+    assert said(plan, KEPT) == [
+        "Node late is left as it is: the list of servers lacks it, and its kubelet reports Ready",
+        "Node web-3 is left as it is: the API did not say which public IPv4 address the server has",
+    ]
+    assert said(plan, NoteKind.NO_TARGETS, LIMIT) == []
+    assert in_turn(plan) == []
+
+
+def test_nodes_for_whom_there_is_no_room() -> None:
+    """Those who are there stay, then names decide; who is left out is said."""
+    names = {f"web-{number:02}": number for number in range(1, 29)}
+    world: dict[str, Any] = {
+        "nodes": [a_settled_node(name, number) for name, number in names.items()],
+        "servers": [a_server(number, name) for name, number in names.items()],
+    }
+    plan = plan_of(asking(), a_balancer(targets=public(28, *range(2, 24))), **world)
+    assert in_turn(plan) == ["target/server:1", "target/server:24"]
+    assert said(plan) == ["Nodes web-25, web-26, web-27 are no target: the type takes 25 targets, all taken"]
+    plan = plan_of(new(), **world)
+    after = plan.by_key[BALANCER].after
+    assert isinstance(after, LoadBalancer)
+    assert after.targets == frozenset(public(*range(1, 26)))
+    assert said(plan) == ["Nodes web-26, web-27, web-28 are no target: the type takes 25 targets, all taken"]
+
+
+def test_targets_that_are_not_ours() -> None:
+    """They are left alone, and said to be."""
+    plan = plan_of(asking(), a_balancer(targets=[*public(1), SELECTOR, STRANGER]))
+    assert plan.changes == ()
+    assert said(plan) == ["ip:1.1.1.1 is left as it is", "selector:pool=web is left as it is"]
+
+
+GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
+SPARE = {"example.com/spare": ""}
+
+
+@pytest.mark.parametrize(
+    ("targets", "who", "order"),
+    [
+        pytest.param([SELECTOR], "selector:pool=web, which somebody added,", ["target/server:1"], id="selector"),
+        pytest.param([STRANGER], "ip:1.1.1.1, which somebody added,", ["target/server:1"], id="address"),
+        pytest.param(public(2), "server:2", ["target/server:1"], id="of-a-node-that-is-ignored"),
+        pytest.param([IpTarget("10.0.0.77")], None, ["target/server:1", "public"], id="private-address"),
+        pytest.param([SELECTOR_INSIDE], None, ["target/server:1", "public"], id="private-selector"),
+        pytest.param(public(1), None, ["target/server:1", "public"], id="one-that-changes"),
+        pytest.param(public(9), None, ["target/server:1", "target/server:9", "public"], id="one-that-goes"),
+    ],
+)
+def test_who_keeps_the_public_interface_on(targets: list[Target], who: str | None, order: list[str]) -> None:
+    """It is not switched off, only to be refused, while a target that stays needs it."""
+    settings = replace(IN_NETWORK, ignore_nodes=parse_selector("example.com/spare"))
+    world = INSIDE | fleet(1, 2) | {"settings": settings}
+    world["nodes"] = [a_settled_node(), a_settled_node("web-2", 2, labels=SPARE)]
+    plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,), targets=targets), **world)
+    assert in_turn(plan) == order
+    row = f"{P}disable-public-network (or HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK)"
+    text = f"{row} is true: the public interface stays while {who} needs it; remove that target"
+    assert said(plan, KEPT) == ([text] if who else [])
+
+
+def test_the_public_interface_stays_for_public_targets() -> None:
+    """What contradicts itself is not carried out half way."""
+    for targets in (public(1), ()):
+        plan = plan_of(
+            asking(disable_public_network="true"), a_balancer(attachments=(HERE,), targets=targets), **INSIDE
+        )
+        assert "public" not in in_turn(plan)
+        (text,) = said(plan)
+        assert text.endswith(f"the public interface stays while server:1 needs it; set {P}use-private-ip to true")
+
+
+HIDDEN = (
+    f"no target can be reached: the load balancer has no public interface, and {P}use-private-ip (or"
+    f" HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP) is not true; set it, or {P}disable-public-network to false"
+)
+
+
+def test_a_load_balancer_without_public_interface_has_no_public_targets() -> None:
+    """The API would refuse each in every pass: it is created without them, or keeps what it has, and a note says
+    what is missing."""
+    created = plan_of(new(disable_public_network="true"), **INSIDE).by_key[BALANCER].after
+    assert isinstance(created, LoadBalancer)
+    assert (created.public_interface, created.targets) == (False, frozenset())
+    for options in ({"disable_public_network": "true"}, {}):
+        kept = a_balancer(attachments=(HERE,), targets=(), spec={"public_interface": False})
+        plan = plan_of(asking(**options), kept, **INSIDE)
+        assert [change.key for change in plan.changes if "/target/" in change.key] == []
+        assert said(plan, NoteKind.NO_TARGETS)[-1] == HIDDEN
+
+
+def test_nobody_is_blamed_for_a_network_that_cannot_be_read() -> None:
+    """Targets that will change their address keep the interface on until they have, and that is no trouble."""
+    world: dict[str, Any] = {"settings": IN_NETWORK, "network": Unknown("500")}
+    plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,)), **world)
+    assert (in_turn(plan), said(plan, KEPT)) == (
+        [],
+        ["Node web-1 is left as it is: 500"],
+    )
+
+
+def test_a_name_that_is_taken() -> None:
+    """It keeps the one it has, and everything else is done."""
+    other = a_balancer(43, service_uid=None, spec={"name": "shop"})
+    plan = plan_of(asking(name="shop", algorithm_type="least_connections"), a_balancer(), other)
+    assert in_turn(plan) == ["algorithm"]
+    assert len(said(plan, MALFORMED)) == 1
+
+
+def test_a_private_address_that_cannot_be_had() -> None:
+    """Found out before anything is detached for it."""
+    taken = {**INSIDE, **fleet(1, 2)}
+    plan = plan_of(asking(private_ipv4="10.0.0.2"), a_balancer(attachments=(HERE,)), **taken)
+    assert in_turn(plan) == ["target/server:2"]
+    (text,) = said(plan)
+    assert text.startswith(f"{P}private-ipv4 is 10.0.0.2: server web-2 has it")
+
+
+def test_each_thing_is_said_once() -> None:
+    """A person reads each sentence once, whatever it follows from."""
+    service = asking(ClaimedPort(80, "UDP", 30080), **MANY)
+    texts = said(plan_of(service, a_balancer(targets=[SELECTOR])))
+    assert len(texts) == len(set(texts)) > 4
+
+
+def test_what_cannot_be_read_is_known_by_its_field() -> None:
+    """An explanation asks for it: fields of annotations, of the environment, and of what cannot be had."""
+    settings = Settings(balancer_defaults=Defaults(location="fsn1", health_check_retries=9), network="7")
+    claim = a_claim(annotations=annotated(private_ipv4="10.9.9.9", algorithm_type="x"))
+    world = a_world([a_service(claim=claim)], network=INSIDE["network"])
+    (wish,) = compute_desired(world, settings).services.values()
+    assert getattr(wish, "unclear", None) == {"private_ipv4", "algorithm_type", "health_check_retries"}
+
+
+def test_a_node_that_is_not_ready_stays() -> None:
+    """Health checks look after that; an exclusion is looked at in each pass."""
+    silent = a_settled_node(ready=Readiness.FALSE)
+    assert plan_of(asking(), a_balancer(), nodes=[silent]).changes == ()
+    out = a_settled_node(labels={LABEL: ""})
+    assert in_turn(plan_of(asking(), a_balancer(), nodes=[out])) == ["target/server:1"]
+    moved = a_settled_node(labels={"pool": "db"})
+    picky = asking(node_selector="pool=web")
+    assert in_turn(plan_of(picky, a_balancer(), nodes=[moved])) == ["target/server:1"]

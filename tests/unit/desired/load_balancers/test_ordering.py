@@ -1,0 +1,457 @@
+"""In which order the parts of one load balancer change."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.load_balancers.ordering import in_sequence, interleaved
+from desired.load_balancers.size import Size
+from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener, SelectorTarget
+from desired.model.service import Service
+from desired.model.snapshot import Network
+from desired.plan.change import Change, Plan
+from desired.plan.kinds import Verb
+from desired.planner import compute_plan
+from desired.section import Present
+from tests.balancers import (
+    IN_NETWORK,
+    LB21,
+    LOCATED,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_world,
+    an_http_listener,
+    annotated,
+)
+from tests.builders import a_change, a_server, a_settled_node
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, plan_of, private, public, steps
+
+ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
+GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
+GOES_PUBLIC = {"disable_public_network": "false"}
+INTERNAL = a_balancer(attachments=(HERE,), targets=private(1, 2), spec={"public_interface": False})
+IN_PUBLIC = a_balancer(attachments=(HERE,), targets=public(1, 2))
+
+
+def web(port: int) -> ClaimedPort:
+    """A TCP port of the Service."""
+    return ClaimedPort(port, "TCP", 30000 + port)
+
+
+def tcp(*ports: int) -> list[Listener]:
+    """The listeners of these ports."""
+    return [a_listener(port, 30000 + port) for port in ports]
+
+
+@pytest.mark.parametrize(
+    ("options", "balancer", "world", "order"),
+    [
+        pytest.param(
+            GOES_PRIVATE,
+            IN_PUBLIC,
+            INSIDE,
+            ["target/server:1", "target/server:2", "public"],
+            id="both-on",
+        ),
+        pytest.param(
+            GOES_PRIVATE,
+            a_balancer(targets=public(1, 2)),
+            INSIDE,
+            ["network/7", "target/server:1", "target/server:2", "public"],
+            id="both-on-with-the-network",
+        ),
+        pytest.param(
+            GOES_PUBLIC,
+            INTERNAL,
+            INSIDE,
+            ["public", "target/server:1", "target/server:2"],
+            id="both-off",
+        ),
+        pytest.param(
+            GOES_PUBLIC,
+            INTERNAL,
+            {},
+            ["public", "target/server:1", "target/server:2", "network/7"],
+            id="both-off-with-the-network",
+        ),
+        pytest.param(
+            {"use_private_ip": "true", "disable_public_network": "false"},
+            replace(INTERNAL, targets=tuple(public(1, 2))),
+            INSIDE,
+            ["public", "target/server:1", "target/server:2"],
+            id="private-on-public-on",
+        ),
+        pytest.param(
+            {"disable_public_network": "false"},
+            a_balancer(attachments=(HERE,), targets=private(1, 2)),
+            INSIDE,
+            ["target/server:1", "target/server:2"],
+            id="private-off-public-stays",
+        ),
+    ],
+)
+def test_directions(options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]) -> None:
+    """The interface comes before the targets that need it and goes after them, the network likewise."""
+    assert in_turn(plan_of(asking(**options), balancer, **world, **fleet(1, 2))) == order
+
+
+def test_every_part_at_once() -> None:
+    """One chain: what makes room or is reached by others first, what takes away last."""
+    service = asking(
+        web(80),
+        web(443),
+        name="shop",
+        type="lb21",
+        algorithm_type="least_connections",
+        ipv4_rdns="a.example.com",
+        ipv6_rdns="a.example.com",
+        **GOES_PRIVATE,
+    )
+    balancer = a_balancer(
+        attachments=(ELSEWHERE,), targets=public(1, 9), listeners=[a_listener(80, 30080), a_listener(22, 30022)]
+    )
+    plan = plan_of(service, balancer, **INSIDE | fleet(1, 2))
+    assert in_turn(plan) == [
+        "identity",
+        "algorithm",
+        "rdns/2001:db8::200",
+        "rdns/203.0.113.200",
+        "type",
+        "network/8",
+        "network/7",
+        "listener/443",
+        "listener/22",
+        "target/server:2",
+        "target/server:1",
+        "target/server:9",
+        "public",
+    ]
+    chain = steps(plan)
+    assert [change.follows for change in chain] == [(), *((change.key,) for change in chain[:-1])]
+
+
+def test_a_smaller_type_comes_last() -> None:
+    """What it has no room for has gone by then."""
+    balancer = a_balancer(targets=public(*range(1, 31)), type=LB21, spec={"type": "lb21"})
+    gone = sorted(f"target/server:{number}" for number in range(2, 30))
+    order = in_turn(plan_of(asking(type="lb11"), balancer, **fleet(1, 30, 31)))
+    assert order == ["target/server:31", *gone, "type"]
+
+
+def test_a_larger_type_comes_before_what_needs_it() -> None:
+    """Targets and ports that did not fit come in the same pass."""
+    balancer = a_balancer(targets=public(*range(1, 26)), listeners=tcp(*range(81, 86)))
+    service = asking(*map(web, range(81, 88)), type="lb21")
+    order = in_turn(plan_of(service, balancer, **fleet(*range(1, 28))))
+    assert order == ["type", "listener/86", "listener/87", "target/server:26", "target/server:27"]
+
+
+def test_a_larger_type_is_headroom() -> None:
+    """Once there is room, new targets and ports come before old ones go."""
+    balancer = a_balancer(targets=public(*range(1, 26)), listeners=tcp(*range(81, 86)))
+    service = asking(*map(web, range(82, 87)), type="lb21")
+    order = marks(plan_of(service, balancer, **fleet(*range(2, 27))))
+    assert order == ["~type", "+86", "-81", "+26", "-1"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "order"),
+    [
+        pytest.param((81, 82), (82, 83), ["+83", "-81"], id="headroom"),
+        pytest.param((81, 82, 83, 84), (84, 85, 86, 87), ["+85", "-81", "+86", "-82", "+87", "-83"], id="little"),
+        pytest.param((81, 82, 83, 84, 85), (85, 86, 87), ["-81", "+86", "-82", "+87", "-83", "-84"], id="none"),
+        pytest.param((81, 82, 83, 84, 85), (81,), ["-82", "-83", "-84", "-85"], id="removals-alone"),
+    ],
+)
+def test_ports_at_the_limit(before: tuple[int, ...], after: tuple[int, ...], order: list[str]) -> None:
+    """An lb11 listens on 5 ports, so that at the limit one goes before another comes."""
+    plan = plan_of(asking(*map(web, after)), a_balancer(listeners=tcp(*before)))
+    assert marks(plan) == order
+
+
+def marks(plan: Plan) -> list[str]:
+    """``+80`` for what is added, ``-80`` for what is removed, ``~80`` for what changes."""
+    signs = {"add": "+", "remove": "-", "modify": "~"}
+    return [f"{signs[change.verb]}{change.key.rpartition('/')[2].removeprefix('server:')}" for change in steps(plan)]
+
+
+@pytest.mark.parametrize(
+    ("before", "lives", "after", "order"),
+    [
+        pytest.param((1, 2), (1, 2, 3), (3,), ["+3", "-1", "-2"], id="headroom"),
+        pytest.param(range(1, 25), range(1, 27), (*range(3, 25), 25, 26), ["+25", "-1", "+26", "-2"], id="little"),
+        pytest.param(range(1, 26), range(1, 28), (*range(3, 26), 26, 27), ["-1", "+26", "-2", "+27"], id="none"),
+        pytest.param(
+            range(1, 26), (*range(1, 25), 26, 27), (*range(2, 25), 26, 27), ["-25", "+26", "-1", "+27"], id="dead-first"
+        ),
+        pytest.param((1, 2, 3), (1, 2), (2,), ["-3", "-1"], id="removals-alone"),
+    ],
+)
+def test_targets_at_the_limit(before: Any, lives: Any, after: Any, order: list[str]) -> None:
+    """An lb11 leads to 25 targets; where there is no headroom the dead make room first."""
+    servers = [a_server(number, f"web-{number}") for number in lives]
+    nodes = [a_settled_node(f"web-{number}", number) for number in after]
+    plan = plan_of(asking(), a_balancer(targets=public(*before)), servers=servers, nodes=nodes)
+    assert marks(plan) == order
+
+
+def test_targets_that_come_switch_and_go() -> None:
+    """New ones first, so that somebody serves while the others change their address one by one."""
+    balancer = a_balancer(attachments=(HERE,), targets=public(1, 2, 8, 9))
+    world = INSIDE | fleet(1, 2, 3)
+    world["servers"] = [*world["servers"], a_server(9, "db-9")]
+    plan = plan_of(asking(use_private_ip="true"), balancer, **world)
+    assert marks(plan) == ["+3", "~1", "~2", "-8", "-9"]
+
+
+OTHER = Present(Network(8, "other", (IPv4Network("10.8.0.0/24"),)))
+BOTH_NETWORKS = [
+    a_server(n, f"web-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")), (8, IPv4Address(f"10.8.0.{n}"))))
+    for n in (1, 2, 3)
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "targets", "world", "order"),
+    [
+        pytest.param(
+            {"use_private_ip": "true"},
+            private(1, 9),
+            {"settings": replace(IN_NETWORK, network="8"), "network": OTHER},
+            ["-9", "-7", "+8", "+1", "+2", "+3"],
+            id="another-network",
+        ),
+        pytest.param(
+            {"use_private_ip": "true", "private_ipv4": "10.0.0.7"},
+            [*private(1, 9), *public(2)],
+            INSIDE,
+            ["-9", "~7", "+1", "+3", "~2"],
+            id="another-address",
+        ),
+        pytest.param({}, [*private(1, 9), *public(2)], {}, ["+3", "~1", "-9", "-7"], id="no-network"),
+        pytest.param(
+            {},
+            private(1, 9),
+            {"settings": replace(IN_NETWORK, network="8"), "network": OTHER},
+            ["+2", "+3", "~1", "-9", "-7", "+8"],
+            id="by-public-addresses-in-another-network",
+        ),
+    ],
+)
+def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[str, Any], order: list[str]) -> None:
+    """The load balancer leaves after who is lost with it; who needs the next network comes after that."""
+    balancer = a_balancer(attachments=(HERE,), targets=targets)
+    nodes = [a_settled_node(f"web-{number}", number) for number in (1, 2, 3)]
+    plan = plan_of(asking(**options), balancer, **world, nodes=nodes, servers=BOTH_NETWORKS)
+    assert marks(plan) == order
+
+
+def test_leaving_a_network_at_the_limit() -> None:
+    """What leaves with the network has made room for what comes after it."""
+    balancer = a_balancer(attachments=(HERE,), targets=[*private(24, 25), *public(*range(1, 24))])
+    world = INSIDE | fleet(*range(2, 24), 26, 27, 28)
+    plan = plan_of(asking(use_private_ip="true", private_ipv4="10.0.0.99"), balancer, **world)
+    order = marks(plan)
+    assert order[:7] == ["-24", "-25", "~7", "+26", "+27", "-1", "+28"]
+    assert order[7:] == [f"~{number}" for number in sorted(range(2, 24), key=str)]
+
+
+CERTIFICATES: dict[str, Any] = {"certificates": [a_certificate(5)]}
+REDIRECT = {"protocol": "https", "http_certificates": "5", "http_redirect_http": "true"}
+HTTPS = {"protocol": "https", "http_certificates": "5"}
+
+
+def secure(port: int, *, redirect: bool) -> Listener:
+    """An https listener, which may redirect port 80 to itself."""
+    http = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=redirect, sticky_sessions=False)
+    return an_http_listener(port, 30000 + port, protocol=Protocol.HTTPS, http=http)
+
+
+@pytest.mark.parametrize(
+    ("service", "listeners", "order"),
+    [
+        pytest.param(asking(web(443), **REDIRECT), tcp(80, 443), ["-80", "~443"], id="a-redirect-takes-its-place"),
+        pytest.param(asking(web(443), **REDIRECT), tcp(80), ["-80", "+443"], id="a-new-redirect-takes-its-place"),
+        pytest.param(
+            asking(web(80), web(443), **HTTPS | {"http_redirect_http": "false"}),
+            [secure(443, redirect=True)],
+            ["~443", "+80"],
+            id="a-redirect-gives-it-back",
+        ),
+        pytest.param(asking(web(80)), [secure(443, redirect=True)], ["-443", "+80"], id="with-the-listener"),
+        pytest.param(
+            asking(web(8443), **REDIRECT),
+            [secure(443, redirect=True), secure(8443, redirect=False)],
+            ["-443", "~8443"],
+            id="from-one-that-goes-to-another",
+        ),
+        pytest.param(
+            asking(web(443), web(8443), **REDIRECT),
+            [secure(443, redirect=False), secure(8443, redirect=True)],
+            ["~8443", "~443"],
+            id="from-one-to-another",
+        ),
+        pytest.param(asking(web(443)), tcp(80), ["+443", "-80"], id="nobody-takes-it"),
+        pytest.param(
+            asking(web(443), web(8080), **REDIRECT),
+            [secure(443, redirect=True), *tcp(22)],
+            ["+8080", "-22"],
+            id="taken-already",
+        ),
+        pytest.param(
+            asking(*map(web, (81, 82, 83, 443, 444)), **REDIRECT),
+            tcp(80, 81, 82, 83, 84),
+            ["-80", "~81", "~82", "~83", "+443", "-84", "+444"],
+            id="at-the-limit",
+        ),
+        pytest.param(
+            asking(*map(web, (80, 443, 81, 82, 83)), **HTTPS | {"http_redirect_http": "false"}),
+            [secure(443, redirect=True), *(secure(port, redirect=False) for port in (81, 82, 83, 84))],
+            ["~443", "-84", "+80"],
+            id="given-back-at-the-limit",
+        ),
+    ],
+)
+def test_ports_that_collide(service: Service, listeners: list[Listener], order: list[str]) -> None:
+    """A redirect takes port 80; whoever has it gives it back first."""
+    plan = plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES)
+    assert marks(plan) == order
+
+
+def test_two_services_do_not_wait_for_each_other() -> None:
+    """Each load balancer has a chain of its own, however the changes of both stand in the plan."""
+    claim = a_claim(web(80), annotations=annotated(algorithm_type="least_connections", type="lb21"))
+    other = a_served_service("db", uid="uid-db", claim=claim)
+    plan = plan_of(
+        asking(algorithm_type="least_connections", type="lb21"),
+        a_balancer(),
+        a_balancer(43, service_uid="uid-db", spec={"name": "auid-db"}),
+        others=[other],
+    )
+    assert len(plan.changes) == 4
+    for change in plan.changes:
+        assert {key.rsplit("/", 1)[0] for key in (*change.depends_on, *change.follows)} <= {
+            change.key.rsplit("/", 1)[0]
+        }
+
+
+def test_the_order_of_the_api_says_nothing() -> None:
+    """The same plan, however targets and listeners were listed."""
+    service = asking(web(81), web(82), web(83), type="lb21")
+    worlds = [
+        a_world([service], [a_balancer(targets=targets, listeners=listeners)], **fleet(2, 3, 4))
+        for targets, listeners in ((public(1, 2, 9), tcp(80, 22, 90)), (public(9, 2, 1), tcp(90, 80, 22)))
+    ]
+    first, second = (compute_plan(world, LOCATED) for world in worlds)
+    assert first == second
+
+
+def test_the_order_in_which_changes_are_given_says_nothing() -> None:
+    """What stands between them follows from what they are."""
+    service = asking(web(81), ipv4_rdns="a.example.com", ipv6_rdns="a.example.com", type="lb21", **GOES_PRIVATE)
+    balancer = a_balancer(attachments=(ELSEWHERE,), targets=public(1, 9))
+    given = [replace(change, follows=()) for change in steps(plan_of(service, balancer, **INSIDE | fleet(1, 2)))]
+    assert len(given) == 11
+    assert in_sequence(given, balancer, Size(LB21)) == in_sequence(given[::-1], balancer, Size(LB21))
+
+
+def some(verb: str, *names: str) -> list[Change]:
+    """Changes of targets, for what only looks at their class."""
+    return [a_change(name, "lb.target", verb=verb) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("adds", "removals", "headroom", "order"),
+    [
+        pytest.param("", "", 0, "", id="nothing"),
+        pytest.param("ab", "", 0, "ab", id="nothing-to-remove"),
+        pytest.param("", "xy", 5, "xy", id="nothing-to-add"),
+        pytest.param("ab", "xy", 2, "abxy", id="enough"),
+        pytest.param("abc", "xy", 1, "axbyc", id="for-one"),
+        pytest.param("ab", "xyz", 0, "xaybz", id="for-none"),
+        pytest.param("ab", "xyz", -1, "xaybz", id="less-than-none"),
+    ],
+)
+def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> None:
+    """Additions while there is room, then one removal for each; what is left to remove comes last."""
+    found = interleaved(some("add", *adds), some("remove", *removals), headroom)
+    assert "".join(change.key for change in found) == order
+
+
+def test_what_may_not_go_on_when_something_was_refused() -> None:
+    """An address is switched only when all before it went well, and servers that live go only when those came on which
+    traffic then hangs: one addition that fails must not empty a load balancer, in however many passes."""
+    flips = plan_of(
+        asking(use_private_ip="true"), a_balancer(attachments=(HERE,), targets=public(1, 2)), **INSIDE | fleet(1, 2, 3)
+    )
+    needs = {change.key.rpartition(":")[2]: change.depends_on for change in flips.changes if "/target/" in change.key}
+    key = "load_balancer/default/web/target/server:"
+    assert needs == {"3": (), "1": (f"{key}3",), "2": (f"{key}1",)}
+
+    selected = {
+        "nodes": [
+            a_settled_node("web-1", 1, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
+            a_settled_node("web-2", 2),
+        ]
+    }
+    swap = plan_of(asking(), a_balancer(targets=public(1)), **fleet(1, 2) | selected)
+    assert swap.by_key[f"{key}1"].depends_on == (f"{key}2",)
+
+
+def test_who_is_excluded_stays_until_the_other_one_is_reached_by_its_new_address() -> None:
+    """A switch that is refused may leave a server out: then the last one that serves must not have gone as well."""
+    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
+    nodes = {"nodes": [a_settled_node("web-1", 1), a_settled_node("web-2", 2, labels=excluded)]}
+    balancer = a_balancer(attachments=(HERE,), targets=[*private(1), *public(2)])
+
+    plan = plan_of(asking(), balancer, **INSIDE | fleet(1, 2) | nodes)
+
+    key = "load_balancer/default/web/target/server:"
+    assert [(change.key, change.depends_on) for change in steps(plan) if "/target/" in change.key] == [
+        (f"{key}1", ()),
+        (f"{key}2", (f"{key}1",)),
+    ]
+
+
+def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> None:
+    """A full load balancer that moves has no more room afterwards than it had: an address that was switched before is a
+    target still, and one that returns is one again."""
+    small = BalancerType("lb11", 5, 3, 10)
+    full = a_balancer(attachments=(HERE,), targets=[*private(1, 3), *public(2)], type=small)
+    leaving = a_change("network/7", "lb.network", verb=Verb.REMOVE, before=HERE, after=None)
+    given = [
+        a_change("target/server:1", "lb.target", after=private(1)[0]),
+        a_change("target/server:2", "lb.target", verb=Verb.REMOVE, before=public(2)[0], after=None),
+        a_change("target/server:3", "lb.target", verb=Verb.MODIFY, before=private(3)[0], after=public(3)[0]),
+        a_change("target/server:5", "lb.target", after=public(5)[0]),
+        leaving,
+        a_change("network/8", "lb.network", after=ELSEWHERE, depends_on=(leaving.key,)),
+    ]
+
+    assert [change.key.removeprefix("target/") for change in in_sequence(given, full, Size(small))] == [
+        "server:3",
+        "network/7",
+        "network/8",
+        "server:1",
+        "server:2",
+        "server:5",
+    ]
+
+
+def test_a_selector_is_nobody_to_count_on() -> None:
+    """The last server goes only when the one came that takes its place, whomever a selector may mean."""
+    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
+    nodes = {"nodes": [a_settled_node("web-1", 1), a_settled_node("web-2", 2, labels=excluded)]}
+    balancer = a_balancer(targets=[*public(2), SelectorTarget("pool=web", use_private_ip=False)])
+
+    plan = plan_of(asking(), balancer, **fleet(1, 2) | nodes)
+
+    key = "load_balancer/default/web/target/server:"
+    assert plan.by_key[f"{key}2"].depends_on == (f"{key}1",)

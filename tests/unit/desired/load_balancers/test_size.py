@@ -1,0 +1,198 @@
+"""Which type a load balancer gets, and why not the one that was asked for."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from desired.annotations.options import Options
+from desired.annotations.table import BY_FIELD
+from desired.load_balancers.size import DEFAULT_TYPE, Demand, Size, fitting_size
+from desired.model.load_balancer import BalancerType, CloudBalancer
+from desired.plan.change import NoteKind
+from desired.section import Unknown
+from tests.balancers import LB11, LB21, TYPES, a_balancer, a_world
+from tests.builders import NOW
+
+UNSET, ASKS_11, ASKS_21 = Options(), Options(type="lb11"), Options(type="lb21")
+ON_11, ON_21 = a_balancer(), a_balancer(type=LB21, spec={"type": "lb21"})
+LITTLE = Demand(services=1, targets=1)
+KEY = f"{BY_FIELD['type'].full_key} (or HCLOUD_LOAD_BALANCERS_TYPE)"
+SECOND = timedelta(seconds=1)
+
+
+def sold_until(until_s: float, kind: BalancerType = LB21) -> BalancerType:
+    """A type that is sold until so many seconds from now."""
+    limits = (kind.max_services, kind.max_targets, kind.max_certificates)
+    return BalancerType(kind.name, *limits, unavailable_after=NOW + until_s * SECOND)
+
+
+def size(
+    options: Options,
+    present: CloudBalancer | None = None,
+    demand: Demand = LITTLE,
+    types: Mapping[str, BalancerType] | Unknown = TYPES,
+) -> Size:
+    """What comes of it in a world with these types."""
+    return fitting_size(options, present, demand, a_world(balancer_types=types))
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "expected"),
+    [
+        pytest.param(UNSET, None, LB11, id="new, nothing asked for"),
+        pytest.param(ASKS_21, None, LB21, id="new, as asked"),
+        pytest.param(UNSET, ON_21, LB21, id="there, nothing asked for: never downgraded"),
+        pytest.param(ASKS_21, ON_21, LB21, id="there, as asked"),
+        pytest.param(ASKS_21, ON_11, LB21, id="there, up"),
+        pytest.param(ASKS_11, ON_21, LB11, id="there, down"),
+    ],
+)
+def test_type(options: Options, present: CloudBalancer | None, expected: BalancerType) -> None:
+    """Annotation, else what is there, else the default."""
+    assert size(options, present) == Size(expected)
+
+
+def test_default_type() -> None:
+    """The type that HCCM creates where nobody says anything."""
+    assert DEFAULT_TYPE == "lb11"
+
+
+@pytest.mark.parametrize("until_s", [0, -1, -86400])
+@pytest.mark.parametrize(
+    ("present", "kept", "ends"),
+    [
+        pytest.param(None, None, "nothing is created", id="new"),
+        pytest.param(ON_11, LB11, "it stays lb11", id="there"),
+    ],
+)
+def test_type_that_is_no_longer_sold(
+    until_s: float, present: CloudBalancer | None, kept: BalancerType | None, ends: str
+) -> None:
+    """It cannot be ordered, and the sentence says since when."""
+    found = sold_until(until_s)
+    since = f"{found.unavailable_after:%Y-%m-%d}"
+
+    why = f"{KEY} is lb21: Hetzner has not sold it since {since}; choose another type; {ends}"
+    assert size(ASKS_21, present, types={"lb11": LB11, "lb21": found}) == Size(kept, why)
+
+
+def in_time(found: BalancerType) -> Size:
+    """The type, with a word on its end."""
+    until = f"{found.unavailable_after:%Y-%m-%d}"
+    text = f"Hetzner sells type lb21 until {until} only: choose another type in time"
+    return Size(found, text, NoteKind.DEPRECATED)
+
+
+def test_type_that_is_still_sold() -> None:
+    """A deprecated type can be ordered until its last second, and whoever has it is told in time."""
+    assert size(ASKS_21, types={"lb21": sold_until(1)}) == in_time(sold_until(1))
+
+
+@pytest.mark.parametrize("options", [UNSET, ASKS_21])
+@pytest.mark.parametrize("types", [{"lb21": sold_until(-9)}, {}, Unknown("429")])
+def test_the_type_that_it_has_needs_no_catalogue(options: Options, types: Mapping[str, BalancerType] | Unknown) -> None:
+    """A load balancer on a type that is out of sale, or that nobody looked up, is looked after as any other."""
+    there = a_balancer(type=sold_until(-9), spec={"type": "lb21"})
+
+    assert size(options, there, types=types) == in_time(there.type)
+
+
+@pytest.mark.parametrize(
+    ("types", "hint"),
+    [
+        pytest.param(TYPES, ", but lb11, lb21", id="the nearest"),
+        pytest.param({**TYPES, "lb31": LB21, "other": LB21}, ", but lb11, lb21, lb31", id="at most three"),
+        pytest.param({"lb21": LB21, "lb11": LB11}, ", but lb11, lb21", id="in the order of names"),
+        pytest.param({}, "", id="none at all"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("present", "kept", "ends"),
+    [
+        pytest.param(None, None, "nothing is created", id="new"),
+        pytest.param(ON_21, LB21, "it stays lb21", id="there"),
+    ],
+)
+def test_type_that_nobody_knows(
+    types: Mapping[str, BalancerType],
+    hint: str,
+    present: CloudBalancer | None,
+    kept: BalancerType | None,
+    ends: str,
+) -> None:
+    """A typing error names what there is."""
+    expected = Size(kept, f"{KEY} is lb22: Hetzner has no such type{hint}; {ends}")
+
+    assert size(Options(type="lb22"), present, types=types) == expected
+
+
+@pytest.mark.parametrize(
+    ("present", "kept", "ends"),
+    [
+        pytest.param(None, None, "nothing is created", id="new"),
+        pytest.param(ON_11, LB11, "it stays lb11", id="there"),
+    ],
+)
+def test_types_that_could_not_be_read(present: CloudBalancer | None, kept: BalancerType | None, ends: str) -> None:
+    """What could not be looked up is no mistake of the Service."""
+    why = f"type lb21 could not be looked up: 429; {ends}"
+
+    assert size(ASKS_21, present, types=Unknown("429")) == Size(kept, why, NoteKind.UNKNOWN)
+
+
+def test_default_that_cannot_be_had() -> None:
+    """Nobody is told that an annotation says what it does not say."""
+    why = f"{KEY} is not set, which means lb11: Hetzner has no such type, but lb21; nothing is created"
+
+    assert size(UNSET, types={"lb21": LB21}) == Size(None, why)
+
+
+@pytest.mark.parametrize(
+    ("demand", "lacking"),
+    [
+        pytest.param(Demand(5, 25, 10), None, id="all that it holds"),
+        pytest.param(Demand(6, 0), "it takes 5 ports, and 6 are needed", id="ports"),
+        pytest.param(Demand(1, 0, 11), "it takes 10 certificates, and 11 are needed", id="certificates"),
+        pytest.param(Demand(6, 99, 11), "it takes 5 ports, and 6 are needed", id="one reason is enough"),
+        pytest.param(Demand(1, 26), None, id="targets come until it is full"),
+        pytest.param(Demand(0, 0), None, id="nothing"),
+    ],
+)
+def test_new_on_a_type_that_is_too_small(demand: Demand, lacking: str | None) -> None:
+    """A new load balancer serves every port that is asked for, or is not created; targets may be left out."""
+    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type; nothing is created"
+
+    assert size(ASKS_11, None, demand) == (Size(None, why, NoteKind.LIMIT) if lacking else Size(LB11))
+
+
+@pytest.mark.parametrize(
+    ("demand", "lacking"),
+    [
+        pytest.param(Demand(5, 25, 10), None, id="all that it holds"),
+        pytest.param(Demand(6, 1), "it takes 5 ports, and 6 are needed", id="ports"),
+        pytest.param(Demand(1, 1, 11), "it takes 10 certificates, and 11 are needed", id="certificates"),
+        pytest.param(Demand(1, 26), "it takes 25 targets, and 26 are needed", id="targets"),
+        pytest.param(Demand(99, 1), "it takes 5 ports, and 99 are needed", id="more than either"),
+    ],
+)
+def test_down_to_a_type_that_is_too_small(demand: Demand, lacking: str | None) -> None:
+    """A load balancer that is there loses no port, certificate or target by another type: it stays what it is."""
+    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type; it stays lb21"
+
+    assert size(ASKS_11, ON_21, demand) == (Size(LB21, why, NoteKind.LIMIT) if lacking else Size(LB11))
+
+
+@pytest.mark.parametrize("demand", [Demand(16, 1), Demand(1, 76), Demand(1, 1, 26), Demand(99, 999, 99)])
+def test_up_to_a_type_that_does_not_hold_everything(demand: Demand) -> None:
+    """A larger type is better than none: what it lacks the smaller one lacks as well."""
+    assert size(ASKS_21, ON_11, demand) == Size(LB21)
+
+
+def test_a_type_that_is_larger_in_one_way_only() -> None:
+    """Each limit counts alone: what shrinks has to hold what is needed."""
+    wide = BalancerType("wide", max_services=50, max_targets=10, max_certificates=10)
+    types = {**TYPES, "wide": wide}
+
+    assert size(Options(type="wide"), ON_11, Demand(9, 10), types) == Size(wide)
+    assert size(Options(type="wide"), ON_11, Demand(9, 11), types).type == LB11

@@ -1,0 +1,230 @@
+"""Worlds in which servers are gone, and what becomes of their Nodes: all rules about deletions together."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.guards.judge import judge
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Snapshot, Taint
+from desired.plan.change import Plan, Verdict
+from desired.planner import compute_plan
+from desired.section import Present, Unknown
+from desired.syntax.selector import parse_selector
+from tests.builders import (
+    NOW,
+    SERVER_LABELS,
+    a_fleet,
+    a_lost_node,
+    a_network,
+    a_settled_node,
+    incomplete,
+    servers_of,
+)
+
+CHOSEN = (Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule"),)
+CONTROL_PLANE = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}
+SPARE = SERVER_LABELS | {"example.com/spare": ""}
+SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
+
+ALLOWED = (Verdict.ALLOWED, None)
+HELD = (Verdict.HELD, "node-blast-radius")
+WAITING = (Verdict.WAITING, "absence-proof")
+ASTRAY = (Verdict.HELD, "project-anchor")
+
+
+def fleet(size: int, *gone: int, lost: Mapping[str, Any] | None = None, **overrides: Any) -> Snapshot:
+    """So many Nodes, ``n-1`` and up; those whose servers are ``gone`` are silent and have ``lost`` fields."""
+    nodes = [
+        a_lost_node(f"n-{i}", i, **lost or {}) if i in gone else a_settled_node(f"n-{i}", i) for i in range(1, size + 1)
+    ]
+    return a_fleet(*nodes, gone=gone, **overrides)
+
+
+def judged(snapshot: Snapshot, settings: Settings = SPARED) -> Plan:
+    """The plan for this world under all rules."""
+    return judge(compute_plan(snapshot, settings), snapshot, settings)
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Name of each Node that is to be deleted → verdict and rule."""
+    deletions = [change for change in plan.changes if change.kind == "node.delete"]
+    return {change.owner.removeprefix("node/"): (change.decision.verdict, change.decision.rule) for change in deletions}
+
+
+def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verdict, str | None]]:
+    """The same verdict for each of these Nodes."""
+    return {f"n-{i}": verdict for i in ids}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(fleet(3), {}, id="all-there"),
+        pytest.param(fleet(2, 2), each(ALLOWED, 2), id="one-of-two"),
+        pytest.param(fleet(3, 1, 2), each(HELD, 1, 2), id="two-of-three"),
+        pytest.param(fleet(4, 1), each(ALLOWED, 1), id="one-of-four"),
+        pytest.param(fleet(7, 1, 2), each(HELD, 1, 2), id="two-of-seven"),
+        pytest.param(fleet(8, 1, 2), each(ALLOWED, 1, 2), id="two-of-eight"),
+        pytest.param(fleet(8, 1, 2, 3), each(HELD, 1, 2, 3), id="three-of-eight"),
+        pytest.param(fleet(40, *range(1, 11)), each(ALLOWED, *range(1, 11)), id="ten-of-forty"),
+        pytest.param(fleet(40, *range(1, 12)), each(HELD, *range(1, 12)), id="eleven-of-forty"),
+        pytest.param(
+            fleet(10, *range(1, 9), lost={"taints": CHOSEN}), each(ALLOWED, *range(1, 9)), id="autoscaler-takes-8-of-10"
+        ),
+        pytest.param(
+            fleet(10, *range(1, 9), lost={"ready_since": NOW - timedelta(minutes=30)}),
+            each(ALLOWED, *range(1, 9)),
+            id="given-up-after-half-an-hour",
+        ),
+        pytest.param(
+            a_fleet(
+                a_lost_node("n-1", 1),
+                a_lost_node("n-2", 2),
+                a_lost_node("n-3", 3, unschedulable=True),
+                a_settled_node("n-4", 4),
+                gone=[1, 2, 3],
+            ),
+            each(HELD, 1, 2) | each(ALLOWED, 3),
+            id="announced-ones-pass-beside-held-ones",
+        ),
+        pytest.param(
+            a_fleet(
+                a_lost_node("n-1", 1),
+                a_settled_node("n-2", 2),
+                a_settled_node("n-3", 3),
+                a_settled_node("n-4", 4),
+                gone=[1, 2],
+            ),
+            each(HELD, 1),
+            id="one-silent-and-one-still-ready-count-as-two",
+        ),
+        pytest.param(
+            a_fleet(
+                a_lost_node("n-1", 1),
+                a_lost_node("n-2", 2, labels=SPARE),
+                a_settled_node("n-3", 3),
+                gone=[1, 2],
+            ),
+            each(ALLOWED, 1),
+            id="ignored-ones-neither-count-nor-go",
+        ),
+        pytest.param(fleet(3, 1, lost={"created_at": NOW - timedelta(seconds=10)}), each(WAITING, 1), id="too-young"),
+        pytest.param(
+            fleet(3, 1, 2, lost={"created_at": NOW - timedelta(seconds=10)}),
+            each(HELD, 1, 2),
+            id="held-beats-waiting-for-a-proof",
+        ),
+        pytest.param(fleet(3, 1, confirmations={}), each(WAITING, 1), id="not-asked-by-id"),
+        pytest.param(fleet(3, 1, confirmations={1: Unknown("500")}), each(WAITING, 1), id="asked-in-vain"),
+        pytest.param(fleet(3, 1, lost={"ready": Readiness.TRUE}), {}, id="still-ready"),
+        pytest.param(fleet(3, 1, lost={"deleted_at": NOW}), {}, id="being-deleted"),
+        pytest.param(
+            fleet(3, 1, servers_section=incomplete(fleet(3, 1).servers)), {}, id="one-missing-in-part-of-the-list"
+        ),
+        pytest.param(fleet(3, 1, servers_section=servers_of()), each(ASTRAY, 1), id="empty-project"),
+        pytest.param(fleet(4, 1, 2, 3), each(HELD, 1, 2, 3), id="one-ready-node-anchors-the-rest"),
+    ],
+)
+def test_verdicts(snapshot: Snapshot, expected: Mapping[str, tuple[Verdict, str | None]]) -> None:
+    """A Node is deleted when its absence is proven and no more are lost than may be, unless they were announced."""
+    assert verdicts(judged(snapshot)) == expected
+
+
+WORKER, *WORKERS = (a_settled_node(f"worker-{i}", i) for i in range(10, 17))
+
+
+def head(name: str, server_id: int, **overrides: Any) -> Node:
+    """A Node of the control plane whose server is gone."""
+    return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(a_fleet(head("n-1", 1), WORKER, gone=[1]), each(HELD, 1), id="the-last-one"),
+        pytest.param(
+            a_fleet(head("n-1", 1, unschedulable=True), WORKER, gone=[1]), each(HELD, 1), id="the-last-one-announced"
+        ),
+        pytest.param(
+            a_fleet(
+                head("n-1", 1, labels=SERVER_LABELS | {"node-role.kubernetes.io/master": "true"}),
+                WORKER,
+                gone=[1],
+            ),
+            each(HELD, 1),
+            id="the-last-one-by-its-old-name",
+        ),
+        pytest.param(a_fleet(head("n-1", 1), head("n-2", 2), WORKER, gone=[1]), each(ALLOWED, 1), id="one-of-two"),
+        pytest.param(
+            a_fleet(head("n-1", 1, unschedulable=True), head("n-2", 2, taints=CHOSEN), WORKER, gone=[1, 2]),
+            each(HELD, 1, 2),
+            id="both-gone-and-announced",
+        ),
+        pytest.param(
+            a_fleet(head("n-1", 1), head("n-2", 2, ready=Readiness.TRUE), *WORKERS, gone=[1, 2]),
+            each(HELD, 1),
+            id="both-gone-and-one-still-ready",
+        ),
+        pytest.param(
+            a_fleet(head("n-1", 1), head("n-2", 2, labels=CONTROL_PLANE | SPARE), WORKER, gone=[1, 2]),
+            each(ALLOWED, 1),
+            id="the-other-is-ignored",
+        ),
+        pytest.param(
+            a_fleet(head("n-1", 1, unschedulable=True), a_lost_node("n-3", 3), WORKER, gone=[1, 3]),
+            each(HELD, 1) | each(ALLOWED, 3),
+            id="workers-go-beside-it",
+        ),
+    ],
+)
+def test_the_last_node_of_the_control_plane(
+    snapshot: Snapshot, expected: Mapping[str, tuple[Verdict, str | None]]
+) -> None:
+    """Nobody's announcement, only an approval, lets the last Node of the control plane go."""
+    assert verdicts(judged(snapshot)) == expected
+
+
+def test_rolling_replacement_of_every_node() -> None:
+    """Ten Nodes, each cordoned, deleted and replaced in turn: none of it needs an approval, and no other Node goes."""
+    nodes = {i: a_settled_node(f"n-{i}", i) for i in range(1, 11)}
+    for old in range(1, 11):
+        going = a_lost_node(f"n-{old}", old, unschedulable=True)
+        plan = judged(a_fleet(*(nodes | {old: going}).values(), gone=[old]))
+        assert verdicts(plan) == each(ALLOWED, old)
+        assert len(plan.changes) == 1
+        del nodes[old]
+        nodes[old + 10] = a_settled_node(f"n-{old + 10}", old + 10)
+    assert judged(a_fleet(*nodes.values())) == Plan()
+
+
+def one_node(minutes: float, *others: Node, cordoned: bool = False) -> Snapshot:
+    """A cluster whose only Node has been silent for so many minutes, and its server is gone."""
+    node = a_lost_node("n-1", 1, ready_since=NOW - timedelta(minutes=minutes), unschedulable=cordoned)
+    return a_fleet(node, *others, gone=[1], network=Present(a_network(4)))
+
+
+BY_ID = replace(SPARED, network="4")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "expected"),
+    [
+        pytest.param(one_node(29), BY_ID, HELD, id="the-only-node-of-the-right-project"),
+        pytest.param(one_node(30), BY_ID, ALLOWED, id="the-only-node-given-up"),
+        pytest.param(one_node(30), SPARED, ASTRAY, id="the-only-node-given-up-and-no-witness"),
+        pytest.param(one_node(5, cordoned=True), SPARED, ASTRAY, id="the-only-node-cordoned-and-no-witness"),
+        pytest.param(one_node(5, cordoned=True), BY_ID, ALLOWED, id="the-only-node-cordoned"),
+        pytest.param(one_node(30), replace(SPARED, network="private"), ASTRAY, id="a-network-by-name-is-no-witness"),
+        pytest.param(one_node(5, WORKER), SPARED, ALLOWED, id="replaced-under-another-name"),
+        pytest.param(
+            one_node(5, replace(WORKER, conditions=())), SPARED, ALLOWED, id="replaced-by-one-that-is-not-ready-yet"
+        ),
+    ],
+)
+def test_a_cluster_of_one_node(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
+    """The only Node goes once it is given up in a project that is known to be the right one, or is replaced."""
+    assert verdicts(judged(snapshot, settings)) == each(expected, 1)

@@ -1,0 +1,229 @@
+"""What a joining Node becomes."""
+
+import pytest
+
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Taint
+from desired.nodes.addresses import UnusableNodeIP, choose_addresses
+from desired.nodes.desired import UninitializedNode, current_identity, is_uninitialized, uninitialized_node
+from desired.nodes.matching import Matched
+from desired.plan.change import NodeIdentity, Note, NoteKind
+from desired.section import Absent, Unknown
+from tests.builders import (
+    NOBODY,
+    NOW,
+    SERVER_LABELS,
+    UNINITIALIZED,
+    WEB_1_ADDRESSES,
+    a_joining_node,
+    a_node,
+    a_server,
+    a_snapshot,
+)
+
+KEY = "node/web-1"
+DEFAULT, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
+BEFORE, AFTER = Taint("a", "NoExecute", "1", "2026-07-01T00:00:00Z"), Taint("b", "NoSchedule")
+ZONE, PROVIDED_BY = "topology.kubernetes.io/zone", "instance.hetzner.cloud/provided-by"
+NO_ZONE_LABELS = {key: value for key, value in SERVER_LABELS.items() if not key.endswith("/zone")}
+
+H, E4 = WEB_1_ADDRESSES
+VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
+
+
+@pytest.mark.parametrize(
+    ("taints", "expected"),
+    [
+        pytest.param((UNINITIALIZED,), True, id="as-the-kubelet-sets-it"),
+        pytest.param((Taint(UNINITIALIZED.key, "NoExecute"),), True, id="other-effect-and-no-value"),
+        pytest.param((BEFORE, UNINITIALIZED), True, id="among-others"),
+        pytest.param((BEFORE,), False, id="other-taints-only"),
+        pytest.param((Taint("x", "NoSchedule", UNINITIALIZED.key),), False, id="the-key-as-a-value"),
+        pytest.param((), False, id="no-taints"),
+    ],
+)
+def test_is_joining(taints: tuple[Taint, ...], expected: bool) -> None:
+    """The key of the uninitialised taint alone tells a joining Node, with any value and effect."""
+    assert is_uninitialized(a_node(taints=taints)) is expected
+
+
+def test_current_identity() -> None:
+    """The identity before initialisation has the owned labels only and all the rest as it stands."""
+    labels = {ZONE: "mine", "team": "red", "srv.example.com/team": "blue"}
+    node = a_joining_node(taints=(BEFORE, UNINITIALIZED), addresses=WEB_1_ADDRESSES, labels=labels)
+
+    def identity(*owned: str) -> NodeIdentity:
+        return NodeIdentity(None, {key: labels[key] for key in owned}, (BEFORE, UNINITIALIZED), WEB_1_ADDRESSES)
+
+    assert current_identity(node, DEFAULT) == identity(ZONE)
+    assert current_identity(node, MIRROR) == identity(ZONE, "srv.example.com/team")
+
+
+@pytest.mark.parametrize(
+    ("node", "settings", "provider_id", "labels", "taints"),
+    [
+        pytest.param(a_joining_node(), DEFAULT, "hcloud://1", SERVER_LABELS, (), id="fresh"),
+        pytest.param(
+            a_joining_node(provider_id="hcloud://1"), DEFAULT, "hcloud://1", SERVER_LABELS, (), id="provider-id-preset"
+        ),
+        pytest.param(
+            a_joining_node(provider_id="hcloud://01"),
+            DEFAULT,
+            "hcloud://01",
+            SERVER_LABELS,
+            (),
+            id="provider-id-is-never-rewritten",
+        ),
+        pytest.param(
+            a_joining_node(taints=(BEFORE, UNINITIALIZED, AFTER, Taint(UNINITIALIZED.key, "NoExecute", "other"))),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS,
+            (BEFORE, AFTER),
+            id="every-uninitialised-taint-goes-and-the-others-keep-their-order",
+        ),
+        pytest.param(
+            a_joining_node(labels=dict.fromkeys(SERVER_LABELS, "wrong")),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS | {PROVIDED_BY: "wrong"},
+            (),
+            id="wrong-labels-are-overwritten-but-for-provided-by",
+        ),
+        pytest.param(
+            a_joining_node(labels={"team": "red"}),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS,
+            (),
+            id="labels-of-others-are-left-out",
+        ),
+        pytest.param(
+            a_joining_node(),
+            Settings(zone_labels=False),
+            "hcloud://1",
+            NO_ZONE_LABELS,
+            (),
+            id="zone-labels-disabled",
+        ),
+        pytest.param(
+            a_joining_node(labels={ZONE: "mine"}),
+            Settings(zone_labels=False),
+            "hcloud://1",
+            NO_ZONE_LABELS | {ZONE: "mine"},
+            (),
+            id="an-owned-label-without-a-value-of-ours-stays",
+        ),
+        pytest.param(
+            a_joining_node(labels={"srv.example.com/gone": "x"}),
+            MIRROR,
+            "hcloud://1",
+            SERVER_LABELS | {"srv.example.com/team": "red"},
+            (),
+            id="the-servers-labels-are-mirrored-at-once",
+        ),
+        pytest.param(
+            a_joining_node(ready=Readiness.TRUE, unschedulable=True, deleted_at=NOW),
+            DEFAULT,
+            "hcloud://1",
+            SERVER_LABELS,
+            (),
+            id="readiness-cordon-and-deletion-are-not-considered",
+        ),
+    ],
+)
+def test_joining_node(
+    node: Node, settings: Settings, provider_id: str, labels: dict[str, str], taints: tuple[Taint, ...]
+) -> None:
+    """Initialisation gives providerID, labels and addresses together, and takes the uninitialised taints away."""
+    server = a_server(labels={"team": "red"})
+    joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
+    assert joining == UninitializedNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")
+
+
+@pytest.mark.parametrize(
+    ("node", "server", "notes"),
+    [
+        pytest.param(a_joining_node(), a_server(), (), id="nothing-to-say"),
+        pytest.param(a_joining_node(labels={PROVIDED_BY: "cloud"}), a_server(), (), id="as-we-would-set-it"),
+        pytest.param(
+            a_joining_node(labels={PROVIDED_BY: "robot"}),
+            a_server(),
+            (Note(KEY, NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),),
+            id="provided-by-of-another",
+        ),
+        pytest.param(
+            a_joining_node(labels={PROVIDED_BY: "robot"}),
+            a_server(type="a b"),
+            (
+                Note(KEY, NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),
+                Note(
+                    KEY,
+                    NoteKind.UNUSABLE_LABEL,
+                    "'a b' can be no label's value: node.kubernetes.io/instance-type stays as it is",
+                ),
+            ),
+            id="a-value-that-no-label-may-have",
+        ),
+    ],
+)
+def test_notes_of_a_joining_node(node: Node, server: Server, notes: tuple[Note, ...]) -> None:
+    """Labels that stay although ours differ, and values that cannot be written, are spoken of."""
+    joining, found = uninitialized_node(node, Matched(server, "name"), a_snapshot(), DEFAULT, NOBODY)
+    assert (joining is not None, found) == (True, notes)
+
+
+@pytest.mark.parametrize(
+    ("network", "why"),
+    [
+        pytest.param(Unknown("429"), "429", id="network-unreadable"),
+        pytest.param(
+            Absent(),
+            "the project has no network 'private', so the private addresses are unknown",
+            id="network-not-in-the-project",
+        ),
+    ],
+)
+def test_unknown_network(network: Absent | Unknown, why: str) -> None:
+    """While the network that decides the private addresses is not known, a Node waits instead of getting wrong ones."""
+    snapshot, settings = a_snapshot(network=network), Settings(network="private", keep_internal_ips=True)
+    found = uninitialized_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
+    assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
+
+
+@pytest.mark.parametrize("annotation", ["", "10.0.0.2", "10.0.0.2, 2001::1", "0.0.0.0", "2001:db8:1::1"])
+def test_unusable_node_ip(annotation: str) -> None:
+    """A node IP that does not fit leaves the whole Node as it is, and the note has cause and remedy."""
+    chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
+    assert isinstance(chosen, UnusableNodeIP)
+    node = a_joining_node(provided_node_ip=annotation, labels={PROVIDED_BY: "robot"})
+    found = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
+    assert found == (None, (Note(KEY, NoteKind.UNUSABLE_NODE_IP, chosen.why),))
+
+
+def test_addresses_and_what_they_cost() -> None:
+    """The addresses are the server's, and each IP address that goes away with it is a consequence."""
+    node = a_joining_node(addresses=(VPN,), provided_node_ip="203.0.113.1")
+    joining, _ = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
+    assert joining is not None
+    assert joining.identity.addresses == (E4, H)
+    why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
+    assert joining.consequences == (f"InternalIP 100.64.0.1 goes away: {why}",)
+
+
+@pytest.mark.parametrize("field", ["public_net.ipv4", "public_net.ipv6", "private_net"])
+def test_field_that_did_not_arrive(field: str) -> None:
+    """While Hetzner's answer says nothing of its addresses a Node waits, and the note says for what."""
+    found = uninitialized_node(
+        a_joining_node(), Matched(a_server(missing=frozenset({field})), "name"), a_snapshot(), DEFAULT, NOBODY
+    )
+    why = f"Hetzner's answer has no {field} for server 1, so its addresses are unknown"
+    assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
+
+
+def test_labels_that_did_not_arrive() -> None:
+    """A Node joins without the labels that Hetzner's answer lacks, and those that were mirrored before stay."""
+    node, server = a_joining_node(labels={"srv.example.com/team": "red"}), a_server(missing=frozenset({"labels"}))
+    joining, notes = uninitialized_node(node, Matched(server, "name"), a_snapshot(), MIRROR, NOBODY)
+    assert joining is not None
+    assert (joining.identity.labels, notes) == (SERVER_LABELS | {"srv.example.com/team": "red"}, ())

@@ -1,0 +1,111 @@
+"""The table of kinds, row by row."""
+
+import pytest
+
+from desired.model.settings import Controller
+from desired.plan.kinds import KINDS, Api, Kind, Retry
+
+DESIGN = """
+node.initialise       A    patch nodes/status, patch nodes                              I  node
+node.addresses        M    patch nodes/status                                           I  node
+node.labels           M    patch nodes                                                  I  node
+node.shutdown_taint   M    patch nodes                                                  I  node
+node.network_condition  M  patch nodes/status                                           I  node
+node.delete           R    delete nodes                                                 I  node
+service.claim         A    patch services/status                                        I  service
+service.status        M    patch services/status                                        I  service
+service.release       R    patch services/status                                        I  service
+lb.create             A    POST /load_balancers                                         L  lb, network
+lb.adopt              M    PUT /load_balancers/{id}                                     I  lb
+lb.identity           M    PUT /load_balancers/{id}                                     I  lb
+lb.type               M    LB change_type                                               I  lb
+lb.algorithm          M    LB change_algorithm                                          I  lb
+lb.rdns               M    LB change_dns_ptr                                            I  lb
+lb.network            AMR  LB attach_to_network, LB detach_from_network                 L  lb, network
+lb.public_interface   M    LB enable_public_interface, LB disable_public_interface      I  lb
+lb.listener           AMR  LB add_service, LB update_service, LB delete_service         L  lb
+lb.target             AMR  LB add_target, LB remove_target                              L  lb
+lb.retain             M    PUT /load_balancers/{id}                                     I  lb
+lb.delete             R    DELETE /load_balancers/{id}                                  I  lb
+certificate.create    A    POST /certificates                                           L  certificate
+route.create          A    NET add_route                                                L  network
+route.replace         M    NET delete_route, NET add_route                              L  network
+route.delete          R    NET delete_route                                             I  network
+"""
+"""Name, classes, writes, retry (I: send again, L: look up first), lanes; parted by two blanks."""
+
+_RETRY = {Retry.IDEMPOTENT: "I", Retry.LOOK_UP: "L"}
+ROWS = [[cell.strip() for cell in line.split("  ") if cell] for line in DESIGN.splitlines()[1:]]
+
+
+def written(kind: Kind) -> list[str]:
+    """A row of the table in code, as the design writes it."""
+    calls = ", ".join(f"{call.verb} {call.resource}" for call in kind.calls)
+    short = calls.replace("POST /load_balancers/{id}/actions/", "LB ").replace("POST /networks/{id}/actions/", "NET ")
+    classes = "".join(sorted(verb.value[0].upper() for verb in kind.verbs))
+    return [kind.name, classes, short, _RETRY[kind.retry], ", ".join(kind.locks)]
+
+
+def test_table_is_the_designs() -> None:
+    """The table in code has the kinds of the design in its order, with their classes, calls, retries and lanes."""
+    assert [written(kind) for kind in KINDS.values()] == ROWS
+
+
+def test_kinds_that_create_in_the_cloud() -> None:
+    """Only new load balancers, certificates and routes are creations of cloud objects."""
+    assert [name for name, kind in KINDS.items() if kind.creates_in_cloud] == [
+        "lb.create",
+        "certificate.create",
+        "route.create",
+    ]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_cloud_writes(name: str) -> None:
+    """Nodes and Services are written to Kubernetes, everything else to Hetzner, and no kind to both."""
+    kubernetes = name.startswith(("node.", "service."))
+    assert {call.api for call in KINDS[name].calls} == {Api.KUBERNETES if kubernetes else Api.HETZNER}
+    assert KINDS[name].writes_cloud is not kubernetes
+
+
+@pytest.mark.parametrize(
+    ("names", "sections"),
+    [
+        pytest.param([name for name in KINDS if name.startswith("node.")], ("nodes", "servers"), id="nodes"),
+        pytest.param(
+            [name for name in KINDS if name.startswith(("service.", "lb.")) and name != "lb.target"],
+            ("services", "load_balancers"),
+            id="services-and-load-balancers",
+        ),
+        pytest.param(["lb.target"], ("services", "load_balancers", "nodes", "servers"), id="targets"),
+        pytest.param(["certificate.create"], ("services", "certificates"), id="certificates"),
+        pytest.param(
+            [name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes"), id="routes"
+        ),
+    ],
+)
+def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...]) -> None:
+    """Each kind names the lists that its decision hangs on."""
+    assert {KINDS[name].decided_from for name in names} == {sections}
+
+
+@pytest.mark.parametrize(
+    ("controller", "names"),
+    [
+        (Controller.NODE, {"node.initialise", "node.addresses", "node.labels"}),
+        (Controller.LIFECYCLE, {"node.shutdown_taint", "node.delete"}),
+        (Controller.ROUTE, {"node.network_condition", "route.create", "route.replace", "route.delete"}),
+        (
+            Controller.SERVICE,
+            {name for name in KINDS if name.startswith(("service.", "lb.", "certificate."))},
+        ),
+    ],
+)
+def test_controllers(controller: Controller, names: set[str]) -> None:
+    """Each kind belongs to the controller that does it in HCCM, so that switching one off means the same."""
+    assert {name for name, kind in KINDS.items() if kind.controller is controller} == names
+
+
+def test_kinds_that_give_way() -> None:
+    """Only routes come in series so long that what is more urgent cannot wait for their end."""
+    assert {name for name, kind in KINDS.items() if kind.gives_way} == {"route.create", "route.replace", "route.delete"}

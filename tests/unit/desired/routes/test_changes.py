@@ -1,0 +1,303 @@
+"""The changes of routes and of Nodes' conditions, through the whole plan."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address
+
+import pytest
+
+from desired.model.route import ROUTED, UNROUTED, NetworkCondition, Route
+from desired.model.settings import Controller
+from desired.model.snapshot import Condition, Readiness, Server, ServerStatus
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import Verb
+from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_lost_node
+from tests.routes import (
+    CREATING,
+    ROUTING,
+    a_pod_network,
+    a_pod_node,
+    a_pod_server,
+    a_route,
+    a_routed_world,
+    gateway_of,
+    pods_of,
+)
+from tests.support.route_decisions import judged, kinds_of, planned
+
+NOWHERE = "10.0.0.201"
+KEY, CONDITION = "route/4/10.244.1.0/24", "node/web-1/network"
+GATEWAY = IPv4Address(gateway_of())
+COMING = "there will be a route for each of its IPv4 pod CIDRs"
+JOINING = a_joining_node(pod_cidrs=(pods_of(),))
+
+
+def test_a_route_that_is_missing() -> None:
+    """It is created, and serves the Node that has the pods."""
+    assert planned(a_routed_world(routes=[])) == {
+        KEY: Change(
+            key=KEY,
+            kind="route.create",
+            verb=Verb.ADD,
+            before=None,
+            after=GATEWAY,
+            reason="server 1 has the pods of Node web-1",
+            owner="node/web-1",
+        )
+    }
+
+
+def test_a_route_that_leads_elsewhere() -> None:
+    """It gets another gateway in one swap: never a deletion that a creation may not follow."""
+    world = a_routed_world([a_pod_node(1), a_pod_node(2)], routes=[a_route(1, 2), a_route(2)])
+    assert planned(world) == {
+        KEY: Change(
+            key=KEY,
+            kind="route.replace",
+            verb=Verb.MODIFY,
+            before=IPv4Address(gateway_of(2)),
+            after=GATEWAY,
+            reason="it leads to server 2 of Node web-2, and server 1 has the pods of Node web-1",
+            owner="node/web-1",
+            consequences=("pods of Node web-1 are out of reach for the moment of the swap",),
+        )
+    }
+
+
+def test_two_servers_that_swapped_their_addresses() -> None:
+    """Each route is swapped once, and none is deleted."""
+    servers = [a_pod_server(1, gateway_of(2)), a_pod_server(2, gateway_of(1))]
+    nodes = [a_pod_node(1), a_pod_node(2)]
+    kinds = kinds_of(a_routed_world(nodes, servers, [a_route(1), a_route(2)]))
+    routes = {key: kind for key, kind in kinds.items() if key.startswith("route/")}
+    assert routes == {KEY: "route.replace", "route/4/10.244.2.0/24": "route.replace"}
+
+
+def test_a_renamed_server() -> None:
+    """HCCM deletes and creates the route of a server with another name than its Node in every run, upstream bug and
+    all: here nothing happens."""
+    world = a_routed_world(servers=[a_pod_server(name="web-1-old")])
+    assert [key for key in planned(world) if key.startswith("route/")] == []
+
+
+@pytest.mark.parametrize(
+    ("gateway", "owner", "why", "consequences"),
+    [
+        pytest.param(NOWHERE, "network/4", "it leads to 10.0.0.201, which nobody has", (), id="dead"),
+        pytest.param(
+            gateway_of(1),
+            "node/web-1",
+            "it leads to server 1 of Node web-1, and no Node has the pod CIDR 10.244.5.0/24",
+            ("traffic to 10.244.5.0/24 no longer reaches server 1 of Node web-1",),
+            id="superfluous",
+        ),
+        pytest.param(
+            gateway_of(8),
+            "network/4",
+            "it leads to server 8, which is no Node of this cluster, and no Node has the pod CIDR 10.244.5.0/24",
+            ("traffic to 10.244.5.0/24 no longer reaches server 8, which is no Node of this cluster",),
+            id="by-a-stranger",
+        ),
+    ],
+)
+def test_routes_that_go(gateway: str, owner: str, why: str, consequences: tuple[str, ...]) -> None:
+    """What goes is told with who loses it; a black hole costs nothing."""
+    servers = [a_pod_server(1), a_pod_server(8)]
+    world = a_routed_world(servers=servers, routes=[a_route(1), a_route(5, gateway)], members=[])
+    key = "route/4/10.244.5.0/24"
+    assert planned(world) == {
+        key: Change(
+            key=key,
+            kind="route.delete",
+            verb=Verb.REMOVE,
+            before=IPv4Address(gateway),
+            after=None,
+            reason=why,
+            owner=owner,
+            consequences=consequences,
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("servers", "owner", "action"),
+    [
+        pytest.param([a_pod_server(2)], "network/4", Verdict.ALLOWED, id="with-its-server"),
+        pytest.param([a_pod_server(1), a_pod_server(2)], "network/4", Verdict.HELD, id="while-its-server-lives"),
+    ],
+)
+def test_the_route_of_a_node_that_was_deleted(servers: list[Server], owner: str, action: Verdict) -> None:
+    """It goes with the server; a server that lives may have become something else, and a person has to say so."""
+    world = a_routed_world([a_pod_node(2)], servers, [a_route(1), a_route(2)], members=[])
+    change = judged(world).by_key[KEY]
+    assert (change.kind, change.owner, change.decision.verdict) == ("route.delete", owner, action)
+
+
+@pytest.mark.parametrize("ready", [Readiness.FALSE, Readiness.UNKNOWN, Readiness.MISSING])
+def test_a_node_that_is_off_keeps_its_route(ready: Readiness) -> None:
+    """Readiness, taints, cordons and deletions that were asked for say nothing of the network."""
+    node = replace(
+        a_pod_node(),
+        conditions=(Condition("Ready", ready.value), a_pod_node().conditions[1]),
+        unschedulable=True,
+        deleted_at=NOW,
+    )
+    off = a_pod_server(status=ServerStatus.OFF)
+    there, missing = (kinds_of(a_routed_world([node], [off], routes)) for routes in ([a_route()], []))
+    assert KEY not in there
+    assert missing[KEY] == "route.create"
+
+
+def test_the_route_of_a_lost_node() -> None:
+    """It serves the Node until it goes, and goes as the Node does."""
+    lost = a_lost_node(pod_cidrs=(pods_of(),))
+    world = a_routed_world([lost, a_pod_node(2)], [a_pod_server(2)], [a_route(1), a_route(2)], members=[])
+    changes = planned(world)
+    assert kinds_of(world) == {"node/web-1": "node.delete", KEY: "route.delete"}
+    assert changes[KEY].owner == "node/web-1"
+    assert changes[KEY].depends_on == changes["node/web-1"].depends_on == ()
+
+
+def test_a_new_node_in_one_plan() -> None:
+    """A Node that joins gets its route in the same plan: after the initialisation, and before it is told of it."""
+    changes = planned(a_routed_world([JOINING], [a_pod_server()], []))
+
+    assert {key: change.kind for key, change in changes.items()} == {
+        "node/web-1": "node.initialise",
+        CONDITION: "node.network_condition",
+        KEY: "route.create",
+    }
+    assert (changes[KEY].depends_on, changes[KEY].after) == (("node/web-1",), GATEWAY)
+    assert changes[CONDITION] == Change(
+        key=CONDITION,
+        kind="node.network_condition",
+        verb=Verb.MODIFY,
+        before=None,
+        after=ROUTED,
+        reason=COMING,
+        owner="node/web-1",
+        depends_on=(KEY,),
+        follows=("node/web-1",),
+    )
+
+
+def test_a_joining_node_whose_route_leads_elsewhere() -> None:
+    """A swap waits for the Node as well: the server is its own only then."""
+    changes = planned(a_routed_world([JOINING], [a_pod_server()], [a_route(1, NOWHERE)], members=[]))
+    assert (changes[KEY].kind, changes[KEY].depends_on) == ("route.replace", ("node/web-1",))
+
+
+def test_what_has_to_go_first() -> None:
+    """A creation depends on the removal of what is in its way."""
+    stale = a_route("10.244.0.0/20", NOWHERE)
+    changes = planned(a_routed_world(routes=[stale], members=[]))
+    assert changes[KEY].depends_on == ("route/4/10.244.0.0/20",)
+    assert changes["route/4/10.244.0.0/20"].kind == "route.delete"
+
+
+def test_a_full_network_with_a_left_over() -> None:
+    """With 100 routes present, the creation comes after the removal that makes room for it."""
+    foreign = [a_route(f"192.168.{number}.0/24", "10.0.0.77") for number in range(99)]
+    changes = planned(a_routed_world(routes=[*foreign, a_route(5, NOWHERE)], members=[]))
+    assert {key: (change.kind, change.depends_on) for key, change in changes.items()} == {
+        KEY: ("route.create", ("route/4/10.244.5.0/24",)),
+        "route/4/10.244.5.0/24": ("route.delete", ()),
+    }
+
+
+CILIUM = NetworkCondition("False", "CiliumIsUp")
+
+
+@pytest.mark.parametrize(
+    ("says", "routes", "after", "depends_on"),
+    [
+        pytest.param(ROUTED, [a_route()], None, None, id="said-already"),
+        pytest.param(ROUTED, [], None, None, id="said-already-and-the-route-is-missing"),
+        pytest.param(None, [a_route()], ROUTED, (), id="not-said"),
+        pytest.param(UNROUTED, [a_route()], ROUTED, (), id="the-contrary"),
+        pytest.param(CILIUM, [a_route()], ROUTED, (), id="what-another-said"),
+        pytest.param(NetworkCondition("Unknown", "RouteCreated"), [a_route()], ROUTED, (), id="gone-stale"),
+        pytest.param(UNROUTED, [], ROUTED, (KEY,), id="once-the-route-is-there"),
+        pytest.param(UNROUTED, [a_route(1, NOWHERE)], ROUTED, (KEY,), id="once-the-route-leads-there"),
+    ],
+)
+def test_conditions(
+    says: NetworkCondition | None,
+    routes: list[Route],
+    after: NetworkCondition | None,
+    depends_on: tuple[str, ...] | None,
+) -> None:
+    """A condition that says what it should needs no write, and the others wait for the routes that they speak of."""
+    change = planned(a_routed_world([a_pod_node(says=says)], routes=routes, members=[])).get(CONDITION)
+    assert (change and (change.before, change.after, change.depends_on)) == (
+        None if after is None else (says, after, depends_on)
+    )
+
+
+def test_a_condition_that_should_not_be() -> None:
+    """It is removed, and the reason is told."""
+    change = planned(a_routed_world(), replace(ROUTING, routes=False))[CONDITION]
+    assert (change.before, change.after, change.reason) == (ROUTED, None, "routes are switched off")
+
+
+def test_a_condition_that_nothing_makes_true() -> None:
+    """What no route will mend is said at once."""
+    change = planned(a_routed_world(servers=[a_pod_server(private_ips=())], routes=[]))[CONDITION]
+    assert (change.before, change.after) == (ROUTED, UNROUTED)
+    assert (change.reason, change.depends_on) == ("server 1 is not attached to network 4", ())
+
+
+def test_conditions_follow_what_else_a_node_needs() -> None:
+    """A route may take its time: labels and addresses of the Node do not wait behind it."""
+    node = a_pod_node(says=None, labels={**SERVER_LABELS, "topology.kubernetes.io/region": "mars"}, addresses=())
+    changes = planned(a_routed_world([node, a_pod_node(2, labels={})], routes=[]))
+    assert changes[CONDITION].follows == ("node/web-1/addresses", "node/web-1/labels")
+    assert changes["node/web-1/labels"].follows == ()
+
+
+def test_without_a_cluster_cidr_routes_are_only_created() -> None:
+    """Neither what is dead nor what leads elsewhere is touched."""
+    routes = [a_route(1, 2), a_route(9, NOWHERE), a_route(8, 2)]
+    world = a_routed_world([a_pod_node(1), a_pod_node(2)], routes=routes, members=[])
+    kinds = kinds_of(world, CREATING)
+    assert {key: kind for key, kind in kinds.items() if key.startswith("route/")} == {
+        "route/4/10.244.2.0/24": "route.create"
+    }
+
+
+def test_pods_outside_the_cluster_cidr_get_no_route() -> None:
+    """It would never be ours to clean up."""
+    assert kinds_of(a_routed_world([a_pod_node(1, "10.245.1.0/24")], routes=[])) == {
+        CONDITION: "node.network_condition"
+    }
+
+
+def test_routes_in_another_network() -> None:
+    """Keys and owners name the network that was read."""
+    world = a_routed_world(
+        servers=[a_pod_server(network_id=7)],
+        routes=[a_route(5, NOWHERE)],
+        network=a_pod_network(network_id=7),
+        members=[],
+    )
+    assert {key: change.owner for key, change in planned(world).items() if key.startswith("route/")} == {
+        "route/7/10.244.1.0/24": "node/web-1",
+        "route/7/10.244.5.0/24": "network/7",
+    }
+
+
+def test_the_controller_alone() -> None:
+    """Routes are looked after where nothing else is."""
+    alone = replace(ROUTING, controllers=frozenset({Controller.ROUTE}))
+    world = a_routed_world([a_pod_node(says=None, labels={})], routes=[])
+    assert kinds_of(world, alone) == {KEY: "route.create", CONDITION: "node.network_condition"}
+
+
+def test_many_nodes() -> None:
+    """Each change is of its own Node, and no plan has a key twice."""
+    nodes = [a_pod_node(number, says=None) for number in range(1, 41)]
+    changes = planned(a_routed_world(nodes, routes=[]))
+    assert sorted(change.kind for change in changes.values()) == ["node.network_condition"] * 40 + ["route.create"] * 40
+    for number in range(1, 41):
+        key = f"route/4/{pods_of(number)}"
+        assert changes[f"node/web-{number}/network"].depends_on == (key,)
+        assert changes[key].owner == f"node/web-{number}"

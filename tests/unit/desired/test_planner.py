@@ -1,0 +1,401 @@
+"""From a snapshot to a plan: desired state and difference."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from desired.model.absence import proof_of_absence
+from desired.model.load_balancer import ServerTarget
+from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
+from desired.nodes.desired import InitializedNode, with_shutdown_taint
+from desired.plan.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
+from desired.plan.kinds import Verb
+from desired.plan.ordering import in_order
+from desired.planner import DesiredState, compute_desired, compute_plan, diff
+from desired.section import UNMANAGED, Present, Unknown
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
+from tests.builders import (
+    SERVER_LABELS,
+    UNINITIALIZED,
+    WEB_1_ADDRESSES,
+    a_dual_stack_server,
+    a_joining_node,
+    a_lost_node,
+    a_network,
+    a_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+)
+
+SETTINGS, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
+DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
+JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
+TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
+FROM_SERVER, FROM_LABELS = "differs from server 1, a cpx42 in fsn1", "differs from the labels of server 1"
+NO_SUCH_LABEL = "label {} goes away: it is below the domain of --mirror-labels, and the server has none such"
+
+H, E4 = WEB_1_ADDRESSES
+E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
+I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
+VPN = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.9")
+LOST = ("InternalIP 10.0.0.9 goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",)
+
+SHUTDOWN = Taint("node.cloudprovider.kubernetes.io/shutdown", "NoSchedule")
+OTHER_EFFECT = Taint(SHUTDOWN.key, "NoExecute", "x", "2026-07-01T00:00:00Z")
+
+
+def plan_of(node: Node, server: Server | None = None, settings: Settings = SETTINGS) -> Plan:
+    """The plan for one Node beside one server."""
+    return compute_plan(a_snapshot([node], [server or a_server()]), settings)
+
+
+def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> Change:
+    """The change that initialises ``node``."""
+    before = NodeIdentity(node.provider_id, {}, node.taints, node.addresses)
+    return Change(node.key, "node.initialise", Verb.ADD, before, JOINED, reason, node.key, consequences)
+
+
+def modify(part: str, kind: str, before: State, after: State, reason: str, *consequences: str) -> Change:
+    """A change that keeps a part of node web-1 true."""
+    return Change(f"node/web-1/{part}", kind, Verb.MODIFY, before, after, reason, "node/web-1", consequences)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason", "consequences"),
+    [
+        pytest.param(a_joining_node(), "joins as server 1, recognised by its name", (), id="by-name"),
+        pytest.param(
+            a_joining_node("db-1", provider_id="hcloud://1"),
+            "joins as server 1, recognised by its providerID",
+            (),
+            id="by-provider-id",
+        ),
+        pytest.param(
+            a_joining_node(addresses=(VPN,), labels={"team": "red"}),
+            "joins as server 1, recognised by its name",
+            LOST,
+            id="before-is-what-the-kubelet-wrote",
+        ),
+        pytest.param(
+            a_joining_node("renamed", provider_id="hcloud://1", addresses=(VPN,), ready=Readiness.TRUE),
+            "joins as server 1, recognised by its providerID",
+            LOST,
+            id="settled-and-tainted-again",
+        ),
+    ],
+)
+def test_joining_node(node: Node, reason: str, consequences: tuple[str, ...]) -> None:
+    """A joining Node with a server of its own is one change, from what it is to what it should be."""
+    assert plan_of(node) == Plan((initialise(node, reason, consequences),))
+
+
+def test_joining_node_of_a_server_that_is_off() -> None:
+    """A Node joins before anything else is kept true of it: the shutdown taint comes with the next plan."""
+    node, server = a_joining_node(), a_server(status=ServerStatus.OFF)
+    assert [change.kind for change in plan_of(node, server).changes] == ["node.initialise"]
+
+
+@pytest.mark.parametrize(
+    ("node", "server", "settings"),
+    [
+        pytest.param(a_settled_node(), a_server(), SETTINGS, id="converged-by-HCCM"),
+        pytest.param(a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS, id="other-labels"),
+        pytest.param(a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS, id="other-taints"),
+        pytest.param(a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS, id="not-ready"),
+        pytest.param(a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL, id="two-of-one-type"),
+        pytest.param(a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS, id="robot"),
+    ],
+)
+def test_equal_world(node: Node, server: Server, settings: Settings) -> None:
+    """A Node that is as it should be needs nothing."""
+    assert compute_plan(a_snapshot([node], [server], network=Present(a_network())), settings) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("labels", "server", "settings", "before", "after", "reason", "consequences"),
+    [
+        pytest.param(
+            SERVER_LABELS,
+            a_server(type="cpx42"),
+            SETTINGS,
+            SERVER_LABELS,
+            RESIZED,
+            FROM_SERVER,
+            (),
+            id="resized-server",
+        ),
+        pytest.param(
+            {"team": "red"}, a_server(type="cpx42"), SETTINGS, {}, RESIZED, FROM_SERVER, (), id="none-but-other-peoples"
+        ),
+        pytest.param(
+            SERVER_LABELS | {"srv.example.com/old": "x", "team": "red"},
+            a_server(type="cpx42", labels={"new": "y"}),
+            MIRROR,
+            SERVER_LABELS | {"srv.example.com/old": "x"},
+            RESIZED | {"srv.example.com/new": "y"},
+            FROM_SERVER,
+            (NO_SUCH_LABEL.format("srv.example.com/old"),),
+            id="mirrored-ones-come-and-go",
+        ),
+        pytest.param(
+            SERVER_LABELS | {"srv.example.com/b": "x", "srv.example.com/a": "x"},
+            a_server(),
+            MIRROR,
+            SERVER_LABELS | {"srv.example.com/b": "x", "srv.example.com/a": "x"},
+            SERVER_LABELS,
+            FROM_LABELS,
+            (NO_SUCH_LABEL.format("srv.example.com/a"), NO_SUCH_LABEL.format("srv.example.com/b")),
+            id="mirrored-ones-alone-go",
+        ),
+        pytest.param(
+            SERVER_LABELS | {"srv.example.com/team": "red"},
+            a_server(labels={"team": "blue", "new": "y"}),
+            MIRROR,
+            SERVER_LABELS | {"srv.example.com/team": "red"},
+            SERVER_LABELS | {"srv.example.com/team": "blue", "srv.example.com/new": "y"},
+            FROM_LABELS,
+            (),
+            id="mirrored-ones-alone-change",
+        ),
+    ],
+)
+def test_labels(
+    labels: Mapping[str, str],
+    server: Server,
+    settings: Settings,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    reason: str,
+    consequences: tuple[str, ...],
+) -> None:
+    """Labels that differ are one change of the owned keys, whose reason says from what; one that goes away is told."""
+    expected = modify("labels", "node.labels", before, after, reason, *consequences)
+    assert plan_of(a_settled_node(labels=labels), server, settings) == Plan((expected,))
+
+
+@pytest.mark.parametrize(
+    ("current", "server", "settings", "after", "consequences"),
+    [
+        pytest.param((), a_server(), SETTINGS, (H, E4), (), id="none"),
+        pytest.param((E4, H), a_server(), SETTINGS, (H, E4), (), id="order-alone"),
+        pytest.param((H, E6, E4, I4), a_dual_stack_server(), DUAL, (H, E4, E6, I4), (), id="order-within-a-type"),
+        pytest.param((H, E4, E4), a_server(), SETTINGS, (H, E4), (), id="one-twice"),
+        pytest.param((H, E4, VPN), a_server(), SETTINGS, (H, E4), LOST, id="one-that-goes-away"),
+        pytest.param(
+            (H, E4, I4),
+            a_server(),
+            DUAL,
+            (H, E4),
+            ("InternalIP 10.0.0.2 goes away",),
+            id="detached-from-the-network",
+        ),
+    ],
+)
+def test_addresses(
+    current: tuple[NodeAddress, ...],
+    server: Server,
+    settings: Settings,
+    after: tuple[NodeAddress, ...],
+    consequences: tuple[str, ...],
+) -> None:
+    """Addresses are compared whole and in their order; one that goes away is a consequence."""
+    snapshot = a_snapshot([a_settled_node(addresses=current)], [server], network=Present(a_network()))
+    reason = "differs from what server 1 has now"
+    expected = modify("addresses", "node.addresses", current, after, reason, *consequences)
+    assert compute_plan(snapshot, settings) == Plan((expected,))
+
+
+@pytest.mark.parametrize("ready", Readiness)
+@pytest.mark.parametrize(
+    ("taints", "tainted"),
+    [
+        pytest.param((), False, id="none"),
+        pytest.param((SHUTDOWN,), True, id="there"),
+        pytest.param((replace(SHUTDOWN, value="true"),), True, id="with-a-value"),
+        pytest.param((OTHER_EFFECT,), False, id="with-another-effect"),
+        pytest.param((OTHER_EFFECT, SHUTDOWN), True, id="with-both-effects"),
+    ],
+)
+@pytest.mark.parametrize("status", ServerStatus)
+def test_shutdown_taint(status: ServerStatus, taints: tuple[Taint, ...], tainted: bool, ready: Readiness) -> None:
+    """Off puts the taint on and running takes it off, whatever the kubelet says; any other state leaves it."""
+    wanted = {ServerStatus.OFF: True, ServerStatus.RUNNING: False}.get(status, tainted)
+    plan = plan_of(a_settled_node(taints=taints, ready=ready), a_server(status=status))
+    if wanted is tainted:
+        assert plan == Plan()
+    else:
+        reason = f"server 1 is {status}"
+        assert plan == Plan((modify("shutdown", "node.shutdown_taint", tainted, wanted, reason),))
+
+
+def test_node_whose_server_is_gone() -> None:
+    """A Node that is not Ready and whose server is gone is deleted, with the proof as the left side."""
+    node = a_lost_node(server_id=9, labels=SERVER_LABELS | {"team": "red"})
+    lost = LostNode(
+        NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
+        proof_of_absence(node, 9),
+    )
+    reason = "no server of the project has the id 9"
+    expected = Change("node/web-1", "node.delete", Verb.REMOVE, lost, None, reason, "node/web-1")
+    assert plan_of(node) == Plan((expected,))
+
+
+def test_everything_about_a_node_at_once() -> None:
+    """Labels, addresses and taint of one Node are three changes with keys of their own, below the Node's."""
+    node = a_settled_node(labels={}, addresses=())
+    found = [
+        (change.key, change.kind, change.owner) for change in plan_of(node, a_server(status=ServerStatus.OFF)).changes
+    ]
+    assert found == [
+        ("node/web-1/addresses", "node.addresses", "node/web-1"),
+        ("node/web-1/labels", "node.labels", "node/web-1"),
+        ("node/web-1/shutdown", "node.shutdown_taint", "node/web-1"),
+    ]
+
+
+def test_what_is_unmanaged_is_never_diffed() -> None:
+    """A field that nobody asked for, or of which too little is known, is no difference."""
+    unmanaged = InitializedNode(a_server(), UNMANAGED, UNMANAGED, UNMANAGED)
+    node = a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))
+    assert diff(a_snapshot([node]), DesiredState({"web-1": unmanaged}), SETTINGS) == Plan()
+
+
+@pytest.mark.parametrize("ready", Readiness)
+def test_unmatched_node_is_never_removed(ready: Readiness) -> None:
+    """A Node without a providerID whose name matches nothing is noted, whatever its readiness."""
+    plan = plan_of(a_joining_node(ready=ready), a_server(2, "gpu"))
+    assert (plan.changes, [note.kind for note in plan.notes]) == ((), [NoteKind.UNMATCHED])
+
+
+def test_all_kinds_of_nodes_side_by_side() -> None:
+    """Foreign and unmatched Nodes get notes and hold up no other Node; removals come last."""
+    nodes = [a_joining_node(), a_joining_node("gpu"), a_node("edge"), a_settled_node("old", 2), a_lost_node("gone", 9)]
+    drifted = a_settled_node("drifted", 3, labels={})
+    plan = compute_plan(
+        a_snapshot([*nodes, drifted], [a_server(), a_server(2, "old"), a_server(3, "drifted")]), SETTINGS
+    )
+    assert [(change.key, change.kind) for change in plan.changes] == [
+        ("node/web-1", "node.initialise"),
+        ("node/drifted/labels", "node.labels"),
+        ("node/gone", "node.delete"),
+    ]
+    assert [(note.key, note.kind) for note in plan.notes] == [
+        ("node/edge", NoteKind.FOREIGN),
+        ("node/gpu", NoteKind.UNMATCHED),
+    ]
+
+
+def applied(node: Node, plan: Plan) -> Node:
+    """``node`` after its changes."""
+    for change in plan.changes:
+        match change.kind, change.after:
+            case "node.initialise", NodeIdentity(provider_id, labels, taints, addresses):
+                node = replace(node, provider_id=provider_id, labels=labels, taints=taints, addresses=addresses)
+            case "node.labels", Mapping() as labels:
+                node = replace(node, labels=labels)
+            case "node.addresses", tuple() as addresses:
+                node = replace(node, addresses=addresses)
+            case "node.shutdown_taint", bool() as wanted:
+                node = replace(node, taints=with_shutdown_taint(node.taints, wanted=wanted))
+    return node
+
+
+@pytest.mark.parametrize(
+    ("node", "server"),
+    [
+        pytest.param(a_joining_node(), a_server(), id="joining"),
+        pytest.param(a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF), id="drifted"),
+        pytest.param(a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9"), id="changed-server"),
+        pytest.param(
+            a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server(), id="kept-zone"
+        ),
+        pytest.param(
+            a_settled_node(provided_node_ip="2001:db8:1::77"),
+            a_dual_stack_server(),
+            id="another-host-of-the-servers-network",
+        ),
+    ],
+)
+def test_applying_the_plan_empties_it(node: Node, server: Server) -> None:
+    """A Node that became what the plan says is planned no more."""
+    plan = plan_of(node, server, DUAL)
+    assert plan.changes
+    assert plan_of(applied(node, plan), server, DUAL).changes == ()
+
+
+def test_hundred_nodes_join_at_once() -> None:
+    """Each of many Nodes is initialised as the server of its name."""
+    servers = [a_server(i, f"web-{i}") for i in range(1, 101)]
+    plan = compute_plan(a_snapshot([a_joining_node(server.name) for server in servers], servers), SETTINGS)
+    found = {
+        change.owner: change.after.provider_id for change in plan.changes if isinstance(change.after, NodeIdentity)
+    }
+    assert found == {f"node/web-{i}": f"hcloud://{i}" for i in range(1, 101)}
+
+
+def test_controllers_switched_off() -> None:
+    """Without both controllers of Nodes nothing is desired of them, and nothing is said of them."""
+    others = frozenset({Controller.SERVICE, Controller.ROUTE})
+    snapshot = a_snapshot([a_joining_node(), a_node("edge"), a_lost_node("gone", 9)], [a_server()])
+    assert compute_desired(snapshot, Settings(controllers=others)) == DesiredState({})
+
+
+@pytest.mark.parametrize(
+    ("controller", "kinds"),
+    [(Controller.NODE, ["node.initialise"]), (Controller.LIFECYCLE, ["node.delete"])],
+)
+def test_one_controller_alone(controller: Controller, kinds: Sequence[str]) -> None:
+    """Each of the two controllers does its own part without the other."""
+    snapshot = a_snapshot([a_joining_node(), a_lost_node("gone", 9)], [a_server()])
+    plan = compute_plan(snapshot, Settings(controllers=frozenset({controller})))
+    assert [change.kind for change in plan.changes] == kinds
+
+
+@pytest.mark.parametrize("controllers", [frozenset(Controller), frozenset[Controller]()], ids=["all", "none"])
+def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
+    """A cluster whose identity cannot be read is told that nothing will be written to Hetzner."""
+    text = "the cluster's identity could not be read, so nothing is written to Hetzner: 403"
+    plan = compute_plan(a_snapshot(cluster_uid=Unknown("403")), Settings(controllers=controllers))
+    assert plan == Plan(notes=(Note("cluster", NoteKind.UNKNOWN, text),))
+
+
+def test_notes_are_carried_over() -> None:
+    """What the desired state has to say is in the plan."""
+    note = Note("node/a", NoteKind.FOREIGN, "left alone")
+    assert diff(a_snapshot(), DesiredState({}, notes=(note,)), SETTINGS) == Plan(notes=(note,))
+
+
+@pytest.mark.parametrize(
+    ("targets", "follows"),
+    [
+        pytest.param([], (), id="no-target"),
+        pytest.param([ServerTarget(1, use_private_ip=False)], ("load_balancer/default/web/target/server:1",), id="one"),
+        pytest.param([ServerTarget(2, use_private_ip=False)], (), id="another-server"),
+    ],
+)
+def test_a_node_goes_after_its_target(targets: list[ServerTarget], follows: tuple[str, ...]) -> None:
+    """A Node is deleted once its server was tried to be taken out of the load balancer, whatever came of it."""
+    nodes, servers = [a_lost_node(), a_settled_node("web-2", 2)], [a_server(2, "web-2")]
+    snapshot = a_world([a_served_service()], [a_balancer(targets=targets)], nodes=nodes, servers=servers)
+    deletion = compute_plan(snapshot, LOCATED).by_key["node/web-1"]
+    assert (deletion.kind, deletion.follows, deletion.depends_on) == ("node.delete", follows, ())
+
+
+def test_a_node_goes_after_its_targets_everywhere() -> None:
+    """Each load balancer is named, in a settled order, and the Node comes last."""
+    services = [a_served_service(name, uid=f"uid-{name}") for name in ("b", "a")]
+    balancers = [a_balancer(number, service_uid=f"uid-{name}") for number, name in ((43, "b"), (44, "a"))]
+    order = in_order(compute_plan(a_world(services, balancers, nodes=[a_lost_node()], servers=[]), LOCATED).changes)
+    assert order[-1].key == "node/web-1"
+    assert order[-1].follows == tuple(f"load_balancer/default/{name}/target/server:1" for name in ("a", "b"))
+
+
+def test_taint_set_again() -> None:
+    """A settled Node that is tainted again is initialised again and keeps its providerID."""
+    node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=(VPN,), labels={})
+    expected = initialise(node, "joins as server 1, recognised by its providerID", LOST)
+    assert plan_of(node) == Plan((expected,))

@@ -1,0 +1,218 @@
+"""What a loop tells in its log of passes and of single changes."""
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from actuators.apply import apply
+from actuators.http.errors import Invalid
+from actuators.http.hetzner_actions import Actions
+from actuators.http.requests import note_action, note_correlation
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from actuators.writers import Writers
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Hold, Note, NoteKind
+from desired.section import Section
+from reconciler.passes.converge import converge
+from reconciler.passes.rounds import ApplyContext
+from reconciler.result import Cost, Line, Report
+from reconciler.runtime import actuators_with
+from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
+from tests.builders import a_change, a_snapshot
+from tests.support.balanced_passes import BALANCER, a_balanced_run
+from tests.support.balancer_stage import PassingTime
+from tests.support.simulators import Simulation
+
+LOGGER = "hcloud-reconciler.pass"
+
+
+@pytest.fixture(autouse=True)
+def _at_info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, LOGGER)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lines"),
+    [
+        (Applied(), ["INFO applied kind=node.initialise key=node/web-1 action=add"]),
+        (
+            Failed("no such thing"),
+            ["WARNING failed kind=node.initialise key=node/web-1 action=add error='no such thing'"],
+        ),
+        (Pending("later"), []),
+        (Skipped("stopped"), []),
+    ],
+    ids=["applied", "failed", "pending", "skipped"],
+)
+def test_a_change_that_ended(outcome: Outcome, lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    """A line for what was applied or refused; whatever it was, something came to an end."""
+    signs: list[bool] = []
+
+    PassLogger(lambda: signs.append(True)).done(a_change(), outcome)
+
+    assert [f"{record.levelname} {record.message}" for record in caplog.records] == lines
+    assert signs == [True]
+
+
+def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """Each change has those of its own calls, although many are carried out at once, and how long it took."""
+    ticks = iter(range(100))
+    narrator = PassLogger(clock=lambda: float(next(ticks)))
+    together = threading.Barrier(2)
+
+    def carry_out(change: Change, _snapshot: Snapshot) -> None:
+        number = int(change.key[-1])
+        together.wait(10)
+        note_action(number)
+        note_action(number)
+        note_action(number + 10)
+        note_correlation(f"c{number}")
+        note_correlation(None)
+        together.wait(10)
+        if number == 2:
+            raise Invalid("refused")
+
+    changes = [a_change(f"node/web-{n}", owner=f"node/web-{n}") for n in (1, 2)]
+    actuators = narrator.attends({"node.initialise": carry_out})
+    narrator.begin(changes)
+    outcomes = apply(changes, a_snapshot(), actuators, stop=threading.Event(), done=narrator.done)
+    narrator.end()
+
+    told = sorted(record.message.split(" duration_s=") for record in caplog.records)
+    assert [line[0] for line in told] == [
+        "applied kind=node.initialise key=node/web-1 action=add",
+        "failed kind=node.initialise key=node/web-2 action=add",
+    ]
+    assert [line[1].partition(" ")[2] for line in told] == [
+        "hetzner_actions=1,11 correlation_ids=c1",
+        "hetzner_actions=2,12 correlation_ids=c2 error=refused",
+    ]
+    assert isinstance(outcomes["node/web-2"], Failed)
+    note_action(3)  # nobody collects: without effect
+
+
+@pytest.mark.parametrize(
+    ("report", "cost", "lines"),
+    [
+        pytest.param(
+            Report(lines=(Line(a_change(), Applied()),), cost=Cost(kubernetes=7, hetzner=3)),
+            (7, 3),
+            ["INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{cost}"],
+            id="applied",
+        ),
+        pytest.param(
+            Report(errors=("Hetzner API answers 401",)),
+            (0, 0),
+            [
+                "ERROR error error='Hetzner API answers 401'",
+                "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{cost}",
+            ],
+            id="an error",
+        ),
+    ],
+)
+def test_a_pass(report: Report, cost: tuple[int, int], lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    """One line with result, counts, duration, requests and what called for it."""
+    ticks = iter((10.0, 12.0))
+
+    PassLogger().passed(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
+
+    requests = f"kubernetes_requests={cost[0]} hetzner_requests={cost[1]}"
+    cost_told = f" duration_s=2.0 {requests} trigger='node/web-1 is new'"
+    told = [f"{record.levelname} {record.message}" for record in caplog.records]
+    assert told == [line.format(cost=cost_told) for line in lines]
+
+
+def a_hold(count: int = 2, **more: object) -> Hold:
+    keys = tuple(f"node/web-{number}" for number in range(1, count + 1))
+    hold = Hold("sha256:8da36531c0ce2138", "node-blast-radius", str(count), "1", keys, "their servers are gone")
+    return replace(hold, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        pytest.param(
+            Report(holds=(a_hold(),), approve_flags="--kubeconfig k"),
+            "held rule=node-blast-radius value=2 limit=1 keys='node/web-1, node/web-2' why='their servers are gone'"
+            " approve='reconcile approve sha256:8da36531c0ce2138 --kubeconfig k'",
+            id="a hold, and how to approve it",
+        ),
+        pytest.param(
+            Report(notes=(Note("cluster", NoteKind.ANCHOR, "the token is another project's"),)),
+            'violated rule=project-anchor why="the token is another project\'s"',
+            id="the anchor, which holds nothing",
+        ),
+        pytest.param(
+            Report(snapshot=a_snapshot(servers_section=Section.missing("503"))),
+            "incomplete section=servers why=503",
+            id="a list with a gap",
+        ),
+    ],
+)
+def test_what_a_person_has_to_see_to_is_told_once(report: Report, line: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The log alone tells what stands in the way, also where nobody reads the report; again when it comes up anew."""
+    narrator = PassLogger()
+
+    for seen in (report, report, Report(), report):
+        narrator.passed(Measured(seen, 1.0))
+
+    told = [f"{record.levelname} {record.message}" for record in caplog.records if "pass " not in record.message]
+    assert told == [f"WARNING {line}"] * 2
+
+
+def test_a_hold_that_is_approved_or_large(caplog: pytest.LogCaptureFixture) -> None:
+    """Of what is let through nothing is told, and of thousands of objects a few."""
+    PassLogger().passed(Measured(Report(holds=(a_hold(approved=True),)), 1.0))
+    assert "held rule" not in caplog.text
+
+    PassLogger().passed(Measured(Report(holds=(a_hold(7),)), 1.0))
+    assert "node/web-5, and 2 more'" in caplog.text
+
+
+def test_a_load_balancer_is_told_of_with_its_action(
+    simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The id is the one under which the project's log of actions has it."""
+    run, narrator = a_balanced_run(simulate), PassLogger()
+    reader, clock = run.readers.hetzner, run.sim.clock
+    writers = Writers(reader, run.writer, Actions(reader, PassingTime(clock), clock=clock.timestamp))
+    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), run.readers.kubernetes, writers))
+
+    converge(run.plan_context, ApplyContext(actuators, lambda *_: None, run.ears, narrator, run.stop))
+
+    (created,) = (r.message for r in caplog.records if f"kind=lb.create key={BALANCER} " in r.message)
+    ids = re.search(r" hetzner_actions=([\d,]+)", created)
+    assert created.startswith("applied ")
+    assert ids is not None
+    asked = json.loads(reader.get("/actions?" + "&".join(f"id={found}" for found in ids[1].split(","))))
+    assert "create_load_balancer" in [action["command"] for action in asked["actions"]]
+
+
+def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
+    """A report has those of the whole run; one of a bug has none, and the next one's are not negative."""
+    meter = Meter()
+    costs = (Cost(5, 3), Cost(9, 6), Cost(), Cost(12, 6))
+    measured = [meter.measure(lambda cost=cost: Report(cost=cost)) for cost in costs]  # type: ignore[misc]
+
+    counted = [(5, 3), (4, 3), (0, 0), (3, 0)]
+    assert [(each.kubernetes_requests, each.hetzner_requests) for each in measured] == counted
+    shown = [each.report_alone.cost for each in measured]
+    assert [(cost.kubernetes, cost.hetzner) for cost in shown] == counted
+    PassLogger().passed(replace(measured[0], trigger=""))
+    assert caplog.records[-1].message.endswith("trigger=interval")
+
+
+def test_no_more_than_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """A whole object is never in a line."""
+    secret = a_change(reason="because of the reason")
+    PassLogger().done(secret, Applied())
+    PassLogger().passed(Measured(Report(lines=(Line(secret, Applied()),)), 1.0))
+
+    assert "because" not in caplog.text
+    assert "NodeIdentity" not in caplog.text

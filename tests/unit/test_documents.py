@@ -1,0 +1,54 @@
+"""Documents and source files cite what is in the repository: links, anchors, files, and no rule of a book elsewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+SOURCES = sorted(
+    path
+    for top in ("desired", "actuators", "reconciler", "tests", "scripts", "deploy")
+    for path in (ROOT / top).rglob("*")
+    if path.suffix in {".py", ".sh", ".yaml", ".tpl", ".toml"}
+)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_NAMED = re.compile(r"`((?:desired|actuators|reconciler|tests|scripts|deploy|docs)/[\w./-]+)`")
+_ELSEWHERE = re.compile(
+    r"\bdesign (?:section )?\d|\b(?:nodes-and-routes|python-stack|hetzner-api|user-wants|style-anchors|real-cluster)\b"
+    r"|\bdesign\.md\b|\((?!KEP-)[A-Z]{1,4}-\d+(?:[,;] [A-Z]{1,4}-\d+)*\)"
+)
+
+
+def _anchors(page: Path) -> Iterator[str]:
+    """The anchors that a code host gives the headings of a page."""
+    for title in re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE):
+        yield re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_files_are_there(page: Path) -> None:
+    """Each relative link leads to a file, and to a heading of it where one is named; each file that is named exists."""
+    text, missing = page.read_text(), []
+    for target in _LINK.findall(text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        found = (page.parent / name).resolve() if name else page
+        if not found.exists() or (anchor and found.suffix == ".md" and anchor not in _anchors(found)):
+            missing.append(target)
+    missing += [name for name in _NAMED.findall(text) if not (ROOT / name).exists()]
+    assert missing == []
+
+
+def test_nothing_is_cited_from_elsewhere() -> None:
+    """A rule's reason is a sentence, and what it comes from is named as its owner calls it."""
+    here = Path(__file__)
+    cited = {
+        str(path.relative_to(ROOT)): found
+        for path in (*PAGES, *SOURCES)
+        if path != here and (found := _ELSEWHERE.findall(path.read_text()))
+    }
+    assert cited == {}
