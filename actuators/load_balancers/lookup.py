@@ -12,7 +12,6 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound, one_line
 from actuators.http.hetzner import HetznerReader
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import read_options
 from desired.load_balancers.ownership import former_of, left_behind, may_come_back, owner_of, wanted_name
 from desired.model.load_balancer import (
     Attachment,
@@ -148,7 +147,7 @@ def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     if nobodys is not None:
         return nobodys
     service = service_of(change, snapshot)
-    name = wanted_name(service, read_options(service.claim.annotations, Defaults())[0])
+    name = wanted_name(service, service.claim.options(Defaults())[0])
     labelled, named = [], []
     for balancer in snapshot.load_balancers or ():
         if is_of_another_cluster(owner_of(balancer.spec.labels), snapshot):

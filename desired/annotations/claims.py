@@ -2,10 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import BadAnnotation, Defaults, Options
-from desired.annotations.parsing import conflicts, missing_for_creation, missing_without_network, read_options
+from desired.annotations.parsing import (
+    ReadAnnotations,
+    conflicts,
+    missing_for_creation,
+    missing_without_network,
+    read_annotations,
+    with_defaults,
+)
 from desired.annotations.table import BY_FIELD
 from desired.annotations.warnings import AnnotationWarning, warnings_on
 
@@ -20,9 +28,9 @@ class ClaimedPort:
     """0 when the API server has still to choose it, or never will."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
-    """The fields of a Service of type LoadBalancer that rules look at."""
+    """The fields of a Service of type LoadBalancer that rules look at; its annotations are read once, here."""
 
     annotations: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[ClaimedPort, ...] = ()
@@ -42,6 +50,15 @@ class Claim:
         """Whether only Nodes that have a pod take traffic (``externalTrafficPolicy: Local``)."""
         return self.external_traffic_policy == "Local"
 
+    @cached_property
+    def read(self) -> ReadAnnotations:
+        """The annotations with their values, whatever the environment says."""
+        return read_annotations(self.annotations)
+
+    def options(self, defaults: Defaults) -> tuple[Options, Mapping[str, BadAnnotation]]:
+        """The options with the defaults of the environment; and field → why it cannot be read."""
+        return with_defaults(self.read, defaults)
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
@@ -54,7 +71,7 @@ class ClaimCheck:
 
 def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> ClaimCheck:
     """Everything at once, as if the load balancer had to be created."""
-    options, bad = read_options(claim.annotations, defaults)
+    options, bad = claim.options(defaults)
     problems = (
         *bad.values(),
         *conflicts(options, bad),
@@ -63,7 +80,7 @@ def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> Claim
         *_port_problems(claim, options),
     )
     return ClaimCheck(
-        problems, (*warnings_on(claim.annotations, defaults), *_unsupported(claim), *_local(claim, options))
+        problems, (*warnings_on(claim.annotations, claim.read, defaults), *_unsupported(claim), *_local(claim, options))
     )
 
 

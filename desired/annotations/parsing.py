@@ -159,24 +159,77 @@ def parse_options(annotations: Mapping[str, str], defaults: Defaults) -> Options
 
     An annotation wins over the environment, and a default that it overrules is not looked at. Never raises.
     """
-    options, bad = read_options(annotations, defaults)
+    options, bad = with_defaults(read_annotations(annotations), defaults)
     problems = (*bad.values(), *conflicts(options, bad))
     return problems or options
 
 
-def read_options(annotations: Mapping[str, str], defaults: Defaults) -> tuple[Options, Mapping[str, BadAnnotation]]:
+@dataclass(frozen=True, slots=True)
+class ReadAnnotations:
+    """The annotations of one Service, each read once; what the environment says comes later (``with_defaults``)."""
+
+    values: Mapping[str, Any]
+    """Field of ``Options`` → value."""
+    bad: Mapping[str, BadAnnotation]
+    """Field → the reason why its annotation cannot be read."""
+    unset: frozenset[str]
+    """Fields whose annotation is there and empty, which beats the environment."""
+
+    @property
+    def deletion_policy(self) -> DeletionPolicy:
+        """The deletion policy of the Service. Other annotations may be malformed: deletion does not depend on them.
+
+        A policy that cannot be understood means ``retain``: what was kept by mistake can be deleted later, not the
+        other way round.
+        """
+        if "deletion_policy" in self.bad:
+            return DeletionPolicy.RETAIN
+        return DeletionPolicy(self.values.get("deletion_policy", DeletionPolicy.DELETE))
+
+    @property
+    def asks_for_deletion(self) -> bool:
+        """Whether the load balancer is said to go with the Service, which is more than saying nothing."""
+        return self.values.get("deletion_policy") is DeletionPolicy.DELETE
+
+
+def read_annotations(annotations: Mapping[str, str]) -> ReadAnnotations:
+    """The annotations of the table with their values, or why they have none. Never raises."""
+    values: dict[str, Any] = {}
+    bad: dict[str, BadAnnotation] = {}
+    unset: set[str] = set()
+    for field, row in BY_FIELD.items():
+        text = annotations.get(row.full_key)
+        if text is None:
+            continue
+        if row.empty_unsets and not text:
+            unset.add(field)
+            continue
+        try:
+            values[field] = row.grammar.parse(text)
+        except ValueError as error:
+            why = f"{error}; correct it, or remove it"
+            bad[field] = BadAnnotation(row.full_key, f"{row.full_key} is {shown_text(text)}: {why}")
+    return ReadAnnotations(values, bad, frozenset(unset))
+
+
+def with_defaults(read: ReadAnnotations, defaults: Defaults) -> tuple[Options, Mapping[str, BadAnnotation]]:
     """The options that can be read, the others as if nobody had set them; and field → why it cannot be read."""
     values: dict[str, Any] = {}
     bad: dict[str, BadAnnotation] = {}
     for field, row in BY_FIELD.items():
-        try:
-            match origin_of(row, annotations, defaults):
-                case Origin.ANNOTATION:
-                    values[field] = row.grammar.parse(annotations[row.full_key])
-                case Origin.ENVIRONMENT:
-                    values[field] = _checked(row, getattr(defaults, field))
-        except ValueError as error:
-            bad[field] = _problem(row, annotations, defaults, error)
+        if field in read.values:
+            values[field] = read.values[field]
+        elif field in read.bad:
+            bad[field] = read.bad[field]
+        elif field not in read.unset and row.variable is not None:
+            value = getattr(defaults, field)
+            try:
+                if value is not UNMANAGED:
+                    row.grammar.check(value)
+                    values[field] = value
+            except ValueError as error:
+                remedy = f"correct it, or set {row.full_key}"
+                bad[field] = BadAnnotation(row.variable, f"{row.variable} is {value}: {error}; {remedy}")
     if "location" in values:
         values.pop("network_zone", None)  # the location takes precedence
     return Options(**values), bad
@@ -189,38 +242,3 @@ def origin_of(row: Annotation, annotations: Mapping[str, str], defaults: Default
         return Origin.UNSET if row.empty_unsets and not text else Origin.ANNOTATION
     is_set = row.variable is not None and row.field is not None and getattr(defaults, row.field) is not UNMANAGED
     return Origin.ENVIRONMENT if is_set else Origin.UNSET
-
-
-def deletion_policy(annotations: Mapping[str, str]) -> DeletionPolicy:
-    """The deletion policy of a Service. Other annotations may be malformed: deletion does not depend on them.
-
-    A policy that cannot be understood means ``retain``: what was kept by mistake can be deleted later, not the other
-    way round.
-    """
-    row = BY_FIELD["deletion_policy"]
-    text = annotations.get(row.full_key, "")
-    try:
-        return DeletionPolicy(row.grammar.parse(text)) if text else DeletionPolicy.DELETE
-    except ValueError:
-        return DeletionPolicy.RETAIN
-
-
-def is_deletion_asked_for(annotations: Mapping[str, str]) -> bool:
-    """Whether somebody wrote that the load balancer goes with the Service, which is more than not saying anything."""
-    is_said = bool(annotations.get(BY_FIELD["deletion_policy"].full_key))
-    return is_said and deletion_policy(annotations) is DeletionPolicy.DELETE
-
-
-def _checked(row: Annotation, value: object) -> object:
-    row.grammar.check(value)
-    return value
-
-
-def _problem(row: Annotation, annotations: Mapping[str, str], defaults: Defaults, error: ValueError) -> BadAnnotation:
-    text = annotations.get(row.full_key)
-    if text is None and row.variable and row.field:
-        value = getattr(defaults, row.field)
-        remedy = f"correct it, or set {row.full_key}"
-        return BadAnnotation(row.variable, f"{row.variable} is {value}: {error}; {remedy}")
-    why = f"{error}; correct it, or remove it"
-    return BadAnnotation(row.full_key, f"{row.full_key} is {shown_text(text or '')}: {why}")

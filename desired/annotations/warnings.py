@@ -7,7 +7,7 @@ from heapq import nsmallest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import read_options
+from desired.annotations.parsing import ReadAnnotations, with_defaults
 from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
 from desired.section import UNMANAGED
 from desired.syntax.bounds import LABEL_KEY, shown_text
@@ -24,9 +24,11 @@ class AnnotationWarning:
     """One sentence, which names the key."""
 
 
-def warnings_on(annotations: Mapping[str, str], defaults: Defaults) -> tuple[AnnotationWarning, ...]:
-    """Every warning on these annotations, by key."""
-    options, bad = read_options(annotations, defaults)
+def warnings_on(
+    annotations: Mapping[str, str], read: ReadAnnotations, defaults: Defaults
+) -> tuple[AnnotationWarning, ...]:
+    """Every warning on these annotations, which were ``read`` before, by key."""
+    options, bad = with_defaults(read, defaults)
     found = [*_keys(annotations), *_values(annotations)]
     for row in _IDLE:
         key = BY_FIELD[row.field].full_key

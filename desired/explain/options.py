@@ -8,7 +8,7 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
-from desired.annotations.parsing import Origin, deletion_policy, origin_of, read_options
+from desired.annotations.parsing import Origin, origin_of
 from desired.annotations.table import BY_FIELD, Annotation
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -142,7 +142,7 @@ def explain_options(
     match wish:
         case DesiredLoadBalancer():
             remarks = {remark.key: remark.text for remark in _remarks(wish, settings)}
-            _, bad = read_options(wish.service.claim.annotations, settings.balancer_defaults)
+            _, bad = wish.service.claim.options(settings.balancer_defaults)
             return tuple(
                 _option(field, row, wish, balancer, settings, is_readable=field not in bad, remarks=remarks)
                 for field, row in BY_FIELD.items()
@@ -197,11 +197,12 @@ def _option(
 def _deletion_policy(wish: LoadBalancerRelease, settings: Settings) -> OptionFact:
     row, annotations, defaults = BY_FIELD["deletion_policy"], wish.service.claim.annotations, settings.balancer_defaults
     origin = origin_of(row, annotations, defaults)
-    problem = read_options(annotations, defaults)[1].get("deletion_policy")
+    read = wish.service.claim.read
+    problem = read.bad.get("deletion_policy")
     return OptionFact(
         key=row.full_key,
         origin=origin,
-        value=None if origin is Origin.UNSET else deletion_policy(annotations).value,
+        value=None if origin is Origin.UNSET else read.deletion_policy.value,
         variable=None,
         otherwise=_plain(row),
         problems=(problem.text,) if problem else (),

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import read_options
 from desired.load_balancers.ownership import owner_of, wanted_name
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -144,7 +143,7 @@ def _balancer(service: Service, snapshot: Snapshot, done: tuple[Change, ...]) ->
     own = next((balancer for balancer in balancers if _is_its(balancer, service, snapshot)), None)
     if own is not None or not any(change.kind == "lb.adopt" for change in done):
         return own
-    options, _ = read_options(service.claim.annotations, Defaults())
+    options, _ = service.claim.options(Defaults())
     name = wanted_name(service, options)
     return next((balancer for balancer in balancers if balancer.spec.name == name), None)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from desired.annotations.choices import Algorithm
 from desired.annotations.claims import check_claim
 from desired.annotations.options import BadAnnotation, Options
-from desired.annotations.parsing import missing_for_creation, read_options
+from desired.annotations.parsing import missing_for_creation
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment
 from desired.load_balancers.certificates import CertificateWish, desired_certificates
@@ -99,7 +99,7 @@ def desired_load_balancer(
     """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``members_of`` which
     Nodes may get its traffic, ``rivals`` which other Services ask for the same private address."""
     defaults = settings.balancer_defaults
-    options, bad = read_options(service.claim.annotations, defaults)
+    options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
     judgement = check_claim(service.claim, defaults, has_network=settings.network is not None)
     is_created = present is None and not isinstance(match, Undecided)
@@ -307,7 +307,7 @@ def _private_addresses(services: Iterable[Service], settings: Settings) -> Mappi
     asked: dict[object, list[str]] = {}
     for service in services:
         if wants_balancer(service):
-            options, _ = read_options(service.claim.annotations, settings.balancer_defaults)
+            options, _ = service.claim.options(settings.balancer_defaults)
             if not isinstance(options.private_ipv4, Unmanaged):
                 asked.setdefault(options.private_ipv4, []).append(service.id)
     together = map(several, asked.values())

@@ -7,7 +7,6 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import read_options
 from desired.load_balancers.ownership import BalancerMatch, Missing, Undecided, may_come_back, owner_of, wanted_name
 from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
@@ -110,7 +109,5 @@ def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:
 def _names(services: Iterable[Service]) -> frozenset[str]:
     """The names that Services ask for; the default one where that cannot be read."""
     return frozenset(
-        wanted_name(service, read_options(service.claim.annotations, Defaults())[0])
-        for service in services
-        if wants_balancer(service)
+        wanted_name(service, service.claim.options(Defaults())[0]) for service in services if wants_balancer(service)
     )

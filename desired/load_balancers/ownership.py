@@ -18,7 +18,6 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import read_options
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
@@ -302,7 +301,7 @@ def _contested(found: BalancerMatch, name: str | None, rivals: Several) -> Balan
 
 def _name(service: Service, defaults: Defaults) -> str | None:
     """The name that the Service asks for; None when the annotation cannot be read."""
-    options, bad = read_options(service.claim.annotations, defaults)
+    options, bad = service.claim.options(defaults)
     return None if "name" in bad else wanted_name(service, options)
 
 

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import deletion_policy, is_deletion_asked_for, read_options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.ownership import (
     BalancerMatch,
@@ -53,21 +52,17 @@ class PendingDeletion:
 
 def window_of(service: Service, settings: Settings) -> timedelta:
     """How long the load balancer outlives the Service: by its annotation, else by the operator's flag."""
-    row = BY_FIELD["undo_window"]
-    annotations = {key: text for key, text in service.claim.annotations.items() if key == row.full_key}
-    options, bad = read_options(annotations, Defaults())
-    if bad:
+    read = service.claim.read
+    if "undo_window" in read.bad:
         return settings.undo_window or WHERE_UNCLEAR
-    asked_s = options.undo_window
-    return settings.undo_window if isinstance(asked_s, Unmanaged) else timedelta(seconds=asked_s)
+    asked_s = read.values.get("undo_window")
+    return settings.undo_window if asked_s is None else timedelta(seconds=asked_s)
 
 
 def why_window_is_unclear(service: Service) -> str | None:
     """The problem of the Service's annotation; None when it can be understood, or is not there."""
-    row = BY_FIELD["undo_window"]
-    text = service.claim.annotations.get(row.full_key)
-    bad = {} if text is None else read_options({row.full_key: text}, Defaults())[1]
-    return bad["undo_window"].text if bad else None
+    problem = service.claim.read.bad.get("undo_window")
+    return problem.text if problem else None
 
 
 def stamped(moment: datetime) -> str:
@@ -124,7 +119,7 @@ def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]
 
 
 def _names_another(service: Service, balancer: CloudBalancer) -> bool:
-    name = read_options(service.claim.annotations, Defaults())[0].name
+    name = service.claim.options(Defaults())[0].name
     return not isinstance(name, Unmanaged) and name != balancer.spec.name
 
 
@@ -192,12 +187,13 @@ def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
     """The reason why the load balancer outlives its Service; None when it does not."""
     if balancer.is_protected:
         return "it is protected against deletion"
-    annotations, row = service.claim.annotations, BY_FIELD["deletion_policy"]
-    if deletion_policy(annotations) is not DeletionPolicy.RETAIN:
+    read, row = service.claim.read, BY_FIELD["deletion_policy"]
+    if read.deletion_policy is not DeletionPolicy.RETAIN:
         was_nobodys = owner_of(balancer.spec.labels).adopted is not None
-        if was_nobodys and not is_deletion_asked_for(annotations):
+        if was_nobodys and not read.asks_for_deletion:
             return f"it was not made for a Service, and {row.full_key} is not delete"
         return None
-    if "deletion_policy" in read_options({row.full_key: annotations[row.full_key]}, Defaults())[1]:
-        return f"{row.full_key} is {shown_text(annotations[row.full_key])}, which is neither delete nor retain"
+    if "deletion_policy" in read.bad:
+        said = shown_text(service.claim.annotations[row.full_key])
+        return f"{row.full_key} is {said}, which is neither delete nor retain"
     return "the Service's deletion policy is to retain it"

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from desired.annotations.choices import Protocol
 from desired.annotations.options import Defaults
-from desired.annotations.parsing import read_options
 from desired.load_balancers.size import DEFAULT_TYPE
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import TYPE_LOAD_BALANCER, Service
@@ -35,7 +34,7 @@ def matters(service: Service) -> bool:
 
 def uses_certificates(service: Service, defaults: Defaults) -> bool:
     """Whether the Service's load balancer needs certificates: its ports speak HTTPS."""
-    return wants_balancer(service) and read_options(service.claim.annotations, defaults)[0].protocol is Protocol.HTTPS
+    return wants_balancer(service) and service.claim.options(defaults)[0].protocol is Protocol.HTTPS
 
 
 def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Defaults) -> frozenset[str]:
@@ -44,7 +43,7 @@ def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer]
     served = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
     names: set[str] = set()
     for service in filter(wants_balancer, services):
-        asked, _ = read_options(service.claim.annotations, defaults)
+        asked, _ = service.claim.options(defaults)
         if not isinstance(asked.type, Unmanaged):
             names.add(asked.type)
         elif service.uid not in served:

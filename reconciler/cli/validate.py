@@ -6,7 +6,7 @@ from pathlib import Path
 
 from desired.annotations.claims import ClaimCheck, check_claim
 from desired.annotations.options import Defaults, defaults_of
-from desired.annotations.parsing import read_options
+from desired.annotations.parsing import read_annotations, with_defaults
 from reconciler.cli.streams import fail, publish
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import ConfigurationError, load_config
@@ -31,7 +31,7 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
         if error.usage:
             return fail(*error.lines, code=BAD_USAGE)
         errors = error.lines
-    errors += tuple(bad.text for bad in read_options({}, defaults)[1].values())
+    errors += tuple(bad.text for bad in with_defaults(read_annotations({}), defaults)[1].values())
     services: list[JudgedService] = []
     unreadable: list[Unreadable] = []
     for file in files:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from desired.annotations.claims import Claim, ClaimedPort, check_claim
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import deletion_policy, parse_options
+from desired.annotations.parsing import parse_options, read_annotations
 from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
 from desired.annotations.warnings import warnings_on
 from tests.property.strategies import law, some
@@ -33,8 +33,9 @@ def test_any_annotations_are_read(annotations: dict[str, str], defaults: Default
 
     assert isinstance(found, Options) or found
     assert all(bad.text.startswith(bad.key) and bad.text.isprintable() for bad in problems)
-    assert len(deletion_policy(annotations)) == 6
-    assert all(remark.text.startswith(remark.key) for remark in warnings_on(annotations, defaults))
+    read = read_annotations(annotations)
+    assert len(read.deletion_policy) == 6
+    assert all(remark.text.startswith(remark.key) for remark in warnings_on(annotations, read, defaults))
 
 
 @law

@@ -9,7 +9,7 @@ import pytest
 
 from desired.annotations.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
 from desired.annotations.options import BadAnnotation, Defaults, Options, defaults_of
-from desired.annotations.parsing import Origin, deletion_policy, origin_of, parse_options, read_options
+from desired.annotations.parsing import Origin, origin_of, parse_options, read_annotations, with_defaults
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.section import UNMANAGED
 from desired.syntax.selector import Selector, parse_selector
@@ -298,7 +298,7 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
     wrong.pop(key_of("deletion_policy"))
     annotations = wrong if text is None else {**wrong, key_of("deletion_policy"): text}
 
-    assert deletion_policy(annotations) is policy
+    assert read_annotations(annotations).deletion_policy is policy
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_defaults(variable: str, value: Any, defaults: Defaults) -> None:
 
 def test_what_can_be_read_is_read() -> None:
     """Beside a wrong annotation the others are there, for whoever explains them."""
-    options, bad = read_options({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}, Defaults())
+    options, bad = with_defaults(read_annotations({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}), Defaults())
 
     assert (options, set(bad)) == (Options(type="lb21"), {"protocol"})
 

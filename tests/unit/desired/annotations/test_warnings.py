@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import parse_options
+from desired.annotations.parsing import parse_options, read_annotations
 from desired.annotations.table import BY_FIELD
-from desired.annotations.warnings import warnings_on
+from desired.annotations.warnings import AnnotationWarning, warnings_on
 from tests.balancers import annotated
 
 P = "load-balancer.hetzner.cloud/"
@@ -22,11 +22,16 @@ NO_CHECKS = (
 MANAGED = {"certificate-type": "managed", "http-managed-certificate-domains": "example.com"}
 
 
+def warned_of(annotations: Mapping[str, str], defaults: Defaults) -> tuple[AnnotationWarning, ...]:
+    """The warnings on annotations that are read for the first time."""
+    return warnings_on(annotations, read_annotations(annotations), defaults)
+
+
 def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
     """The remarks on annotations, which are given without their prefix."""
     return [
         remark.text.removeprefix(P)
-        for remark in warnings_on({f"{P}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
+        for remark in warned_of({f"{P}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
     ]
 
 
@@ -163,10 +168,10 @@ def test_own_and_foreign_keys() -> None:
     """Keys below our own domain are known as well; others are none of our business."""
     own = "hcloud-reconciler/deletion-polcy"
     foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
-    (remark,) = warnings_on({own: "retain", **foreign}, Defaults())
+    (remark,) = warned_of({own: "retain", **foreign}, Defaults())
 
     assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
-    assert warnings_on({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
+    assert warned_of({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
 
 
 KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
@@ -186,7 +191,7 @@ KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
 )
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
     """What is set besides may win over it."""
-    found = warnings_on({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
+    found = warned_of({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
 
     assert [remark.key for remark in found] == said
     why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
@@ -195,4 +200,4 @@ def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
 
 def test_kube_proxy_that_cannot_be_read() -> None:
     """Nothing is concluded from it of the options of HTTP."""
-    assert warnings_on({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()
+    assert warned_of({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()

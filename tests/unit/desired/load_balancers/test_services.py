@@ -1,11 +1,14 @@
 """All Services together: who is looked after, and that none of them stands in another one's way."""
 
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from desired.guards.judge import judge
+from desired.guards.facts import Facts
+from desired.guards.judge import conditions_of, judge
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
@@ -172,3 +175,29 @@ def test_a_plan_of_many_services_with_one_name_grows_with_their_number() -> None
         return sum(len(note.text) for note in plan.notes) + sum(len(change.decision.why) for change in plan.changes)
 
     assert 0 < size(400) <= 2 * size(200) + 1000
+
+
+class Counted(dict[str, str]):
+    """Annotations that count how often each of them is asked for."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__(texts)
+        self.asked: Counter[str] = Counter()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value, as of any dict."""
+        self.asked[key] += 1
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize(
+    "service", [a_service, a_served_service], ids=["its load balancer is created", "nothing is to be done"]
+)
+def test_the_annotations_of_a_service_are_read_once(service: Callable[..., Service]) -> None:
+    """Desired state, plan, guards and conditions share what was read."""
+    texts = Counted(annotated(type="lb21", protocol="http", algorithm_type="least_connections"))
+    world = a_world([service(claim=replace(a_claim(), annotations=texts))])
+    plan = judge(compute_plan(world, LOCATED), world, LOCATED)
+    for found in world.services or ():
+        conditions_of(found.key, plan.changes, Facts(plan, world, LOCATED))
+    assert {texts.asked[key] for key in texts} == {1}
