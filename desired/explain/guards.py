@@ -20,7 +20,7 @@ from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
 from desired.plan.change import Change, Hold, Verdict
 from desired.plan.kinds import Verb
-from desired.planner import DesiredState, diff
+from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
@@ -96,7 +96,7 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
     servers = replace(snapshot.servers, items=others, unreadable=unreadable)
     supposed = replace(snapshot, nodes=nodes, servers=servers)
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
-    return guard_words(silent.key, Facts(plan, supposed, settings))
+    return guard_words(silent.key, Facts(plan, supposed, settings, compute_desired(supposed, settings)))
 
 
 def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:

@@ -22,7 +22,7 @@ from desired.nodes.disruption import planned_disruption
 from desired.nodes.matching import Matcher
 from desired.nodes.ownership import is_ignored
 from desired.plan.change import Change, Note, NoteKind, Plan
-from desired.planner import compute_desired
+from desired.planner import DesiredState
 from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
@@ -56,13 +56,13 @@ class Explanation:
     """On this Node, and those that explain verdicts wherever they stand."""
 
 
-def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> Explanation:
-    """Explain ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot."""
+def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState) -> Explanation:
+    """Explain ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made from
+    ``desired``."""
     found = Matcher(snapshot.nodes, snapshot.servers).match(node)
     stage = stage_of(node, found, settings)
     disowned = why_left(stage, Controller.NODE, settings) if stage in (Stage.IGNORED, Stage.UNCLAIMED) else None
     match = explain_match(node, found, snapshot, disowned)
-    desired = compute_desired(snapshot, settings)
     wanted = desired.nodes.get(node.name)
     network = explain_network_condition(node, desired.routes, plan, stage, snapshot, settings)
     left = why_left(stage, Controller.NODE, settings)
@@ -81,7 +81,7 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> E
         taints=explain_taints(node, wanted, stage, settings),
         conditions=explain_conditions(node, settings.waits, deletable=server_id is not None, network=network),
         changes=changes,
-        guards=guard_words(node.key, Facts(plan, snapshot, settings), part.holds),
+        guards=guard_words(node.key, Facts(plan, snapshot, settings, desired), part.holds),
         on_deletion=() if server_id is None or deletion else words_on_deletion(node, server_id, snapshot, settings),
         announced=planned_disruption(node, snapshot, settings.waits.given_up_after),
         anchor=anchor_of_cloud(snapshot, settings),

@@ -5,18 +5,19 @@ from desired.explain.service import ServiceExplanation, explain_service, why_no_
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan
+from desired.planner import DesiredState
 
 
 def explain_object(
-    key: str, snapshot: Snapshot, settings: Settings, plan: Plan
+    key: str, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState
 ) -> Explanation | ServiceExplanation | str:
     """Explain the Node or Service with this key; a text says why there is nothing to explain. ``plan`` is the judged
-    plan of ``snapshot``."""
+    plan of ``snapshot``, made from ``desired``."""
     kind, _, name = key.partition("/")
     if kind == "service":
         service = snapshot.service(key)
         if service is None:
             return why_no_service(name, snapshot, settings)
-        return explain_service(service, snapshot, settings, plan)
+        return explain_service(service, snapshot, settings, plan, desired)
     node = snapshot.node(key)
-    return why_no_node(name, snapshot) if node is None else explain(node, snapshot, settings, plan)
+    return why_no_node(name, snapshot) if node is None else explain(node, snapshot, settings, plan, desired)

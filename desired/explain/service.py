@@ -38,6 +38,7 @@ from desired.model.service import Service
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.planner import DesiredState
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,13 @@ class ServiceExplanation:
     """On this Service and its load balancer, and those that explain verdicts wherever they stand."""
 
 
-def explain_service(service: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
-    """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot."""
-    facts = Facts(plan, snapshot, settings)
-    wish = facts.desired.services.get(service.id)
+def explain_service(
+    service: Service, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState
+) -> ServiceExplanation:
+    """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made
+    from ``desired``."""
+    facts = Facts(plan, snapshot, settings, desired)
+    wish = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     roots = (service.key, service.balancer_key, f"certificate/{service.id}")
     part = restrict(plan, roots, roots)

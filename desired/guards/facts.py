@@ -8,7 +8,7 @@ from desired.guards.anchor import Anchor, anchor_of_cloud, witnesses
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, Plan, Verdict
-from desired.planner import DesiredState, compute_desired
+from desired.planner import DesiredState
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Facts:
     plan: Plan
     snapshot: Snapshot
     settings: Settings
-    made_from: DesiredState | None = None
-    """What the plan was made from, where it is at hand: it takes as long to compute as the plan."""
+    desired: DesiredState
+    """What the plan was made from."""
 
     @cached_property
     def anchor(self) -> Anchor:
@@ -43,11 +43,6 @@ class Facts:
     def witnesses(self) -> Mapping[str, str]:
         """The witnesses of the project when no Node is Ready."""
         return witnesses(self.snapshot, self.settings)
-
-    @cached_property
-    def desired(self) -> DesiredState:
-        """What the plan was made from."""
-        return self.made_from or compute_desired(self.snapshot, self.settings)
 
     @cached_property
     def by_owner(self) -> Mapping[str, tuple[Change, ...]]:

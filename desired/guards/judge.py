@@ -12,33 +12,24 @@ from desired.guards.project import anchor_notes
 from desired.guards.table import GUARDS
 from desired.load_balancers.conditions import service_conditions
 from desired.model.service import ServiceCondition
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING
 from desired.model.to_builtins import digest
 from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import Verb
-from desired.planner import DesiredState
 from desired.section import Present
 
 _OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
-def judge(
-    plan: Plan,
-    snapshot: Snapshot,
-    settings: Settings,
-    approved: Collection[str] = (),
-    desired: DesiredState | None = None,
-) -> Plan:
-    """The plan with a decision on each change and its holds.
+def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
+    """The plan of ``facts`` with a decision on each change and its holds.
 
     ``approved`` are hashes of holds that a person approved: such a hold withholds nothing, other rules still do.
-    ``desired`` is what the plan was made from; None: it is computed anew where a rule asks for it. Refused beats held
-    beats waiting beats allowed; a withheld change withholds what depends on it.
+    Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
     """
-    facts = Facts(plan, snapshot, settings, desired)
+    plan, snapshot = facts.plan, facts.snapshot
     rulings: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
     for finding in (finding for guard in GUARDS.values() for finding in guard(facts)):

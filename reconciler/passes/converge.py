@@ -11,6 +11,7 @@ from datetime import datetime
 from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Outcome, Skipped
 from desired.guards.anchor import witnesses
+from desired.guards.facts import Facts
 from desired.guards.history import backing_off, refused_by_quota
 from desired.guards.judge import judge, restrict
 from desired.load_balancers.wanted import matters
@@ -75,9 +76,9 @@ def explain_once(plan_context: PlanContext, key: str) -> Explained:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), cost=_cost(plan_context.readers)))
-    snapshot, plan = observation.snapshot, _judge(plan_context, observation.snapshot).plan
-    report = _report(plan_context, observation, plan)
-    found = explain_object(key, snapshot, plan_context.settings, plan)
+    judged = _judge(plan_context, observation.snapshot)
+    report = _report(plan_context, observation, judged.plan)
+    found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
     if isinstance(found, str):
         return Explained(key, replace(report, errors=(*report.errors, found)))
     return Explained(key, report, found)
@@ -152,10 +153,12 @@ def _tell(
     done = tuple(on_pass(tried, first, plan))
     for event in done:
         apply_context.events.send(event, last.taken_at)
-    held = warnings(plan, last, plan_context.settings, plan_context.approve_flags, tried, judged.desired)
+    held = warnings(plan, last, judged.desired, plan_context.approve_flags, tried)
     apply_context.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
     if apply_context.conditions is not None and not apply_context.stop.is_set():
-        apply_context.conditions.write(tuple(conditions_due(plan, last, plan_context.settings, tried)))
+        apply_context.conditions.write(
+            tuple(conditions_due(Facts(plan, last, plan_context.settings, judged.desired), tried))
+        )
 
 
 def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Collection[Line], last: Snapshot) -> None:
@@ -213,7 +216,7 @@ def _judge(plan_context: PlanContext, snapshot: Snapshot) -> JudgedPlan:
     """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
     desired = compute_desired(snapshot, plan_context.settings)
     plan = diff(snapshot, desired, plan_context.settings)
-    judged = judge(plan, snapshot, plan_context.settings, plan_context.approved, desired)
+    judged = judge(Facts(plan, snapshot, plan_context.settings, desired), plan_context.approved)
     approvals: Mapping[str, Approval] = {}
     if any(not hold.approved for hold in judged.holds):
         try:
@@ -224,8 +227,8 @@ def _judge(plan_context: PlanContext, snapshot: Snapshot) -> JudgedPlan:
         except ApiError as error:
             why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(plan, snapshot, plan_context.settings, (*plan_context.approved, *approvals), desired)
-    return JudgedPlan(restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), approvals, desired)
+        judged = judge(Facts(plan, snapshot, plan_context.settings, desired), (*plan_context.approved, *approvals))
+    return JudgedPlan(restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), desired, approvals)
 
 
 def _known_keys(snapshot: Snapshot) -> Iterator[str]:

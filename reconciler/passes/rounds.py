@@ -73,10 +73,10 @@ class JudgedPlan:
     """A plan with verdicts, and what lets held changes of it pass."""
 
     plan: Plan
+    desired: DesiredState
+    """What the plan was made from."""
     approvals: Mapping[str, Approval] = field(default_factory=dict)
     """Hash → approval in the ConfigMap that counts now."""
-    desired: DesiredState | None = None
-    """What the plan was made from; None where it is not at hand."""
 
 
 def apply_round(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from actuators.outcome import Applied, Failed, Outcome
 from desired.guards.history import suspension_of
 from desired.model.route import parse_route_key
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import FLAPPING
 from desired.nodes.desired import is_uninitialized
@@ -63,24 +62,22 @@ def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[E
 def warnings(
     plan: Plan,
     snapshot: Snapshot,
-    settings: Settings,
+    desired: DesiredState,
     approve_flags: str = "",
     tried: Iterable[Line] = (),
-    desired: DesiredState | None = None,
 ) -> Iterator[Event]:
     """Warnings that hold after a pass: with the cause for each joining Node that cannot be initialized, each
     initialized one that cannot be kept in sync or whose pods no route leads to, each Service that does not get what it
     asks for, and each object of which a change is held or suspended; and what was ``tried`` and failed for a Service.
 
-    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from (None:
-    it is computed anew where it is needed). While the token seems to be another project's, what was not found there
-    says nothing about a Node or a Service.
+    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from. While
+    the token seems to be another project's, what was not found there says nothing about a Node or a Service.
     """
     if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
         yield from _warnings_on_nodes(plan, snapshot)
         yield from warnings_on_routes(plan, snapshot)
         yield from warnings_on_services(plan, snapshot)
-        yield from warnings_on_targets(plan, snapshot, settings, desired)
+        yield from warnings_on_targets(plan, snapshot, desired)
     yield from failures(tried, snapshot)
     yield from _suspensions(plan, snapshot)
     for hold in plan.holds:

@@ -17,10 +17,9 @@ from desired.guards.judge import conditions_of
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.service import Service, ServiceCondition
-from desired.model.settings import Policy, Settings
-from desired.model.snapshot import Snapshot
+from desired.model.settings import Policy
 from desired.names import CONDITION_IN_SYNC
-from desired.plan.change import Change, GuardDecision, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, Verdict
 from reconciler.result import Line
 from reconciler.telemetry.logs import pairs
 
@@ -56,13 +55,13 @@ class ConditionSink:
             _log.debug("conditions not written %s", pairs(service=service.id, why=error))
 
 
-def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: Iterable[Line] = ()) -> Iterator[Due]:
-    """The conditions to write, by Service, after a pass that ended with this judged ``plan``.
+def conditions_due(facts: Facts, tried: Iterable[Line]) -> Iterator[Due]:
+    """The conditions to write, by Service, after a pass that ended with this judged plan.
 
     ``tried`` are the changes that it tried, with how each ended. Empty where nothing may be written, where only part of
     the plan was looked at, and where it is not certain that the token sees the cluster's own project.
     """
-    facts = Facts(plan, snapshot, settings)
+    snapshot, settings = facts.snapshot, facts.settings
     if settings.policy is Policy.OBSERVE or settings.only or not is_own_project(facts.anchor, facts.witnesses):
         return
     failed = dict(_refusals(tried))

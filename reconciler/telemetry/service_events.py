@@ -18,11 +18,10 @@ from actuators.outcome import Applied, Failed
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.targets import Membership, NodeTarget
 from desired.model.service import Service
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.desired import is_uninitialized
 from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
-from desired.planner import DesiredState, compute_desired
+from desired.planner import DesiredState
 from desired.section import Absent
 from reconciler.result import Line
 from reconciler.telemetry.events import Event, EventType, subject_of
@@ -37,9 +36,7 @@ _SHOWN = 3
 """Services that a message names."""
 
 
-def warnings_on_targets(
-    plan: Plan, snapshot: Snapshot, settings: Settings, desired: DesiredState | None = None
-) -> Iterator[Event]:
+def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -> Iterator[Event]:
     """A warning for each of the first Nodes that should get traffic and cannot be a target of some Service's load
     balancer; and one for the Service when there are more. (For a type that is full the Service's note says that
     already.)
@@ -48,8 +45,7 @@ def warnings_on_targets(
     made from; None: it is computed anew.
     """
     if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
-        return  # what should be there is not computed anew only to say that all is well
-    desired = compute_desired(snapshot, settings) if desired is None else desired
+        return
     serving = [wish for _, wish in sorted(desired.services.items()) if isinstance(wish, DesiredLoadBalancer)]
     services: dict[tuple[str, Membership, str], list[str]] = {}
     for wish, membership in product(serving, _TARGET_REASONS):

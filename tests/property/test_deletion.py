@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.guards.absence_proof import servers_to_confirm
-from desired.guards.judge import judge
 from desired.model.absence import doubt_about
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
@@ -19,6 +18,7 @@ from tests.builders import NOW, incomplete
 from tests.property.model import applied, our_nodes
 from tests.property.strategies import law
 from tests.property.worlds import LOST_IDS, blurred, deciding, losing
+from tests.support.judging import judge
 
 LONG_AGO = NOW - timedelta(days=9)
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}

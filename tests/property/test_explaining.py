@@ -5,9 +5,7 @@ from collections.abc import Collection
 from hypothesis import given
 
 from desired.annotations.options import Defaults
-from desired.explain.objects import explain_object
 from desired.explain.service import ServiceExplanation
-from desired.guards.judge import judge
 from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
 from desired.plan.change import Change
@@ -22,6 +20,7 @@ from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import World, worlds
 from tests.property.strategies import law
 from tests.support.direct import DirectSimulation
+from tests.support.judging import explain_object, judge
 from tests.support.passes import Run
 from tests.support.rendering import invalid
 from tests.support.simulators import START

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.guards.anchor import AnchorState, anchor_of_cloud
-from desired.guards.facts import Facts
-from desired.guards.judge import judge, restrict
+from desired.guards.judge import restrict
 from desired.guards.table import GUARDS
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
@@ -18,6 +17,7 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 from tests.property.plan_strategies import astray, hashes, keys, plans
 from tests.property.strategies import law
 from tests.property.worlds import choices, snapshots
+from tests.support.judging import facts_of, judge
 
 
 @law
@@ -64,7 +64,7 @@ def test_the_heaviest_finding_wins(plan: Plan, snapshot: Snapshot, chosen: Setti
     one, or only prepares it."""
     held = judge(plan, snapshot, chosen).holds
     approved = {hold.hash for hold in held} if approve else set()
-    findings = [finding for guard in GUARDS.values() for finding in guard(Facts(plan, snapshot, chosen))]
+    findings = [finding for guard in GUARDS.values() for finding in guard(facts_of(plan, snapshot, chosen))]
     judged = judge(plan, snapshot, chosen, approved)
     assert all(hold.approved is approve for hold in judged.holds)
     for change in judged.changes:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.guards.judge import judge
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Readiness, Snapshot
 from desired.plan.change import LostNode, NodeIdentity
@@ -15,6 +14,7 @@ from tests.builders import incomplete
 from tests.property.model import is_joining, is_spared, our_nodes
 from tests.property.strategies import law
 from tests.property.worlds import choices, shuffled, snapshots
+from tests.support.judging import judge
 
 
 @law

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from desired.guards.facts import Facts
-from desired.guards.judge import judge
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan, Verdict
 from desired.planner import compute_plan
 from tests.balancers import LOCATED
 from tests.builders import a_change
+from tests.support.judging import facts_of, judge
 
 SERVICE = "service/default/web"
 
@@ -27,7 +27,7 @@ def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
 
 def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:
     """What a guard sees of changes that no rule has planned."""
-    return Facts(Plan(tuple(changes)), snapshot, settings)
+    return facts_of(Plan(tuple(changes)), snapshot, settings)
 
 
 def by_hand(key: str, kind: str, **overrides: Any) -> Change:

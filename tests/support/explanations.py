@@ -5,8 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 
-from desired.explain.node import explain, why_no_node
-from desired.guards.judge import judge
+from desired.explain.node import why_no_node
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Condition, NodeAddress, Readiness, ServerStatus, Snapshot, Taint
 from desired.planner import compute_plan
@@ -27,6 +26,7 @@ from tests.builders import (
     servers_of,
     workloads_of,
 )
+from tests.support.judging import explain, judge
 from tests.support.route_explanations import ROUTED_WORLDS
 
 COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)

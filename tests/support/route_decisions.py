@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 
-from desired.guards.judge import judge
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
@@ -11,6 +10,7 @@ from desired.routes.actions import RouteDecision
 from desired.routes.claims import RouteClaim
 from desired.routes.desired import DesiredRoutes
 from tests.routes import ROUTING
+from tests.support.judging import judge
 
 
 def routing(snapshot: Snapshot, settings: Settings = ROUTING) -> DesiredRoutes:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from actuators.outcome import Applied, Failed, Outcome
-from desired.guards.judge import judge
 from desired.model.route import ROUTED, UNROUTED
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.planner import compute_plan
 from reconciler.result import Cost, Line, Report
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
+from tests.support.judging import judge
 
 _COST = Cost(kubernetes=2, hetzner=3, remaining=3597, limit=3600)
 _VPN = a_route("10.8.0.0/24", "10.0.0.254")

@@ -6,7 +6,7 @@ from datetime import timedelta
 from ipaddress import IPv4Address
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.judge import judge, restrict
+from desired.guards.judge import restrict
 from desired.model.settings import Settings
 from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
 from desired.planner import compute_plan
@@ -25,6 +25,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.balancer_scenarios import BALANCER_SCENARIOS
+from tests.support.judging import judge
 from tests.support.route_scenarios import ROUTE_SCENARIOS
 
 _COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)

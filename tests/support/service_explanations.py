@@ -9,9 +9,7 @@ from typing import Any
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Defaults
 from desired.annotations.table import PREFIX
-from desired.explain.objects import explain_object
 from desired.explain.service import ServiceExplanation
-from desired.guards.judge import judge
 from desired.model.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.settings import Policy, Settings
@@ -43,6 +41,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_server, a_settled_node, incomplete
+from tests.support.judging import explain_object, judge
 
 KEY = "service/default/web"
 COST = Cost(kubernetes=3, hetzner=2, remaining=3598, limit=3600)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.judge import judge
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.planner import compute_plan
-from reconciler.telemetry.announcements import at_most, on_outcome, warnings
+from reconciler.telemetry.announcements import at_most, on_outcome
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
+from tests.support.judging import judge, warnings
 
 JOINING = a_joining_node()
 WORLD = a_snapshot([JOINING, a_settled_node("web-2", 2)], [a_server(2, "web-2")])

@@ -4,16 +4,15 @@ import pytest
 
 from actuators.outcome import Failed
 from desired.guards.history import mark_in
-from desired.guards.judge import judge
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
 from desired.plan.change import Change, Plan, Verdict
 from reconciler.passes.attempts import as_tried
 from reconciler.result import Line
-from reconciler.telemetry.announcements import warnings
 from reconciler.telemetry.events import EventType, subject_of
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot
+from tests.support.judging import judge, warnings
 
 NODE = a_settled_node()
 CHANGE = a_change("node/web-1/labels", "node.labels", owner="node/web-1")

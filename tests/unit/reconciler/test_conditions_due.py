@@ -8,7 +8,7 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.annotations.claims import Claim
-from desired.guards.judge import judge, restrict
+from desired.guards.judge import restrict
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy, Settings
@@ -17,10 +17,10 @@ from desired.plan.change import Plan
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from reconciler.result import Line
-from reconciler.telemetry.conditions import conditions_due
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import NOW, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import SERVICE
+from tests.support.judging import conditions_due, judge
 
 WRONG = a_claim(annotations=annotated(health_check_interval="soon"))
 READY = ServiceCondition("LoadBalancerReady", "True", "AddressPublished", "published", NOW)

@@ -13,6 +13,7 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval
 from desired.plan.change import Change, Hold, Plan
+from desired.planner import DesiredState
 from reconciler.passes import converge as cycle
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
@@ -42,7 +43,7 @@ class Stage:
         """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
         hold = Hold(HASH, "some-rule", "2", "1", tuple(held), "too many", approved=True)
         approvals = {HASH: Approval(HASH, "somebody", NOW)}
-        judged = JudgedPlan(Plan(changes, holds=(hold,) if held else ()), approvals)
+        judged = JudgedPlan(Plan(changes, holds=(hold,) if held else ()), DesiredState({}), approvals)
         ears = Ears()
         actuators = dict.fromkeys((change.kind for change in changes), self._carry_out)
         stop = threading.Event()

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.judge import judge
 from desired.model.route import Route
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.plan.change import Note, NoteKind, Plan
 from desired.planner import compute_plan
 from desired.section import Present, Section
-from reconciler.telemetry.announcements import on_outcome, warnings
+from reconciler.telemetry.announcements import on_outcome
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.builders import (
     a_change,
@@ -26,6 +25,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.judging import judge, warnings
 
 SETTINGS = Settings(network="private", routes=True, cluster_cidr=IPv4Network("10.244.0.0/16"))
 ROUTE = "route/4/10.244.1.0/24"

@@ -7,17 +7,17 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.annotations.claims import ClaimedPort
-from desired.guards.judge import judge
 from desired.model.load_balancer import ServerTarget
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardDecision, Note, NoteKind, Plan, Verdict
 from desired.planner import compute_plan
 from reconciler.result import Line
-from reconciler.telemetry.announcements import on_pass, warnings
+from reconciler.telemetry.announcements import on_pass
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_change, a_server, a_settled_node
 from tests.support.balancer_changes import BALANCER, SERVICE
+from tests.support.judging import judge, warnings
 
 WEB = a_served_service()
 WORLD = a_world([WEB, a_service("api", uid="uid-api")])

@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import judge
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
-from desired.planner import compute_desired, compute_plan, diff
+from desired.planner import compute_plan
 from desired.section import Absent
 from desired.syntax.selector import parse_selector
-from reconciler.telemetry.announcements import warnings
 from tests.balancers import LB11, LOCATED, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node
+from tests.support.judging import judge, warnings
 
 TINY = replace(LB11, max_targets=1)
 PAIR: dict[str, Any] = {
@@ -97,16 +96,6 @@ def test_the_first_of_many(
     told = [(name, said) for name, said, _ in on_nodes(world) if said != "ChangeHeld"]  # of the lost addresses
     assert told == [(name, reason) for name in nodes]
     assert any((event.reason, event.message[: len(on_service[1])]) == on_service for event in found)
-
-
-def test_what_the_plan_was_made_from() -> None:
-    """The same is said from the desired state that is at hand as from one that is computed anew."""
-    world = a_world([a_served_service()], [a_balancer(type=TINY)], **PAIR)
-    desired = compute_desired(world, LOCATED)
-    plan = judge(diff(world, desired, LOCATED), world, LOCATED, desired=desired)
-
-    assert plan == judge(compute_plan(world, LOCATED), world, LOCATED)
-    assert list(warnings(plan, world, LOCATED, desired=desired)) == list(warnings(plan, world, LOCATED))
 
 
 def test_nodes_in_order() -> None:

@@ -9,9 +9,7 @@ import pytest
 
 from desired.explain.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
 from desired.guards.anchor import Anchor
-from desired.guards.facts import Facts
 from desired.guards.history import mark_in
-from desired.guards.judge import judge
 from desired.guards.project import explain_unfound
 from desired.guards.table import GUARDS
 from desired.model.load_balancer import CloudBalancer, ServerTarget
@@ -36,6 +34,7 @@ from tests.builders import (
     servers_of,
     workloads_of,
 )
+from tests.support.judging import facts_of, judge
 
 BORN = NOW - timedelta(days=30)
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9, created_at=BORN), a_server(9, "control-1")
@@ -60,7 +59,7 @@ def said(
     """What the guards say of the Node's changes."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    return guard_words(node.key, Facts(plan, snapshot, settings), plan.holds)
+    return guard_words(node.key, facts_of(plan, snapshot, settings), plan.holds)
 
 
 def proof(why: str, due_in_s: float | None) -> Word:
@@ -174,7 +173,7 @@ def test_the_approval_of_another_hold() -> None:
     """A hold of the same rule over other changes lets nothing of this Node pass."""
     snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
     other = Hold("sha256:0123456789abcdef", "node-blast-radius", "2", "1", ("node/web-1",), "", approved=True)
-    words = guard_words(LOST.key, Facts(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
+    words = guard_words(LOST.key, facts_of(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
     (held,) = (word for word in words if word.rule == "node-blast-radius")
 
     assert (held.verdict, held.hold) == (Verdict.HELD, None)
@@ -321,7 +320,7 @@ def test_what_only_a_loop_remembers() -> None:
 def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[str, Verdict]:
     """Rule → its verdict on the changes of the Service of ``a_service()``."""
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
-    words = guard_words("service/default/web", Facts(plan, snapshot, settings), plan.holds)
+    words = guard_words("service/default/web", facts_of(plan, snapshot, settings), plan.holds)
     return {word.rule: word.verdict for word in words}
 
 
@@ -400,6 +399,6 @@ def test_rules_that_look_at_some_changes_only(rule: str, kind: str) -> None:
     snapshot = a_snapshot([LOST, LOST_TOO])
     for verb in KINDS[kind].verbs:
         change = a_change(kind=kind, verb=verb)
-        findings = GUARDS[rule](Facts(Plan((change,)), snapshot, Settings()))
+        findings = GUARDS[rule](facts_of(Plan((change,)), snapshot, Settings()))
 
         assert _LOOKS_AT[rule](change) or not [finding for finding in findings if finding.keys]

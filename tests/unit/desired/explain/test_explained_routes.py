@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node import Explanation, explain
+from desired.explain.node import Explanation
 from desired.explain.routes import NodeRoutes
-from desired.guards.judge import judge
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Condition, Snapshot
@@ -21,6 +20,7 @@ from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
 from tests.support.explanations import EXPLANATIONS
+from tests.support.judging import explain, judge
 from tests.support.route_explanations import ROUTED_WORLDS
 
 OFF = Settings(network="private")

@@ -8,14 +8,13 @@ import pytest
 
 from desired.annotations.parsing import Origin
 from desired.explain.fact import Fact, Rule
-from desired.explain.node import Explanation, explain, why_no_node
+from desired.explain.node import Explanation, why_no_node
 from desired.explain.service import ServiceExplanation
 from desired.explain.service_stage import ServiceStage
 from desired.explain.stage import Stage
 from desired.guards.anchor import Anchor
 from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.history import QUOTA
-from desired.guards.judge import judge
 from desired.guards.nodes import NodeLosses
 from desired.guards.table import GUARDS
 from desired.load_balancers.targets import Membership
@@ -40,6 +39,7 @@ from tests.builders import (
     nodes_of,
 )
 from tests.support.explanations import EXPLANATIONS
+from tests.support.judging import explain, judge
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")

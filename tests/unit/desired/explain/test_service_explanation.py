@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from desired.explain.objects import explain_object
-from desired.explain.service import ServiceExplanation, explain_service, why_no_service
+from desired.explain.service import ServiceExplanation, why_no_service
 from desired.explain.service_stage import ServiceStage
-from desired.guards.judge import judge
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, LoadBalancer
 from desired.model.service import Ingress, Service
 from desired.model.settings import Controller
@@ -17,6 +15,7 @@ from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_joining_node, a_server, a_settled_node, incomplete
+from tests.support.judging import explain_object, explain_service, judge
 from tests.support.service_explanations import RIVAL_UID, SERVICE_EXPLANATIONS, of_the_service
 
 FOUND = {

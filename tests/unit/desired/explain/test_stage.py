@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from desired.explain.node import Explanation, explain
+from desired.explain.node import Explanation
 from desired.explain.stage import Stage
-from desired.guards.judge import judge
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.nodes.desired import InitializedNode, OrphanedNode, UninitializedNode, desired_nodes
@@ -26,6 +25,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.judging import explain, judge
 
 NO_LIFECYCLE = Settings(controllers=frozenset({Controller.NODE}))
 NO_NODE = Settings(controllers=frozenset({Controller.LIFECYCLE}))

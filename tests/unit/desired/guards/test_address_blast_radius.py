@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import judge
 from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
@@ -14,6 +13,7 @@ from desired.planner import compute_plan
 from desired.section import Absent, Present, Section
 from tests.builders import UNINITIALIZED, a_joining_node, a_network, a_server, a_snapshot
 from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_routed_world, gateway_of
+from tests.support.judging import judge
 from tests.support.route_decisions import judged
 
 RULE = "address-blast-radius"

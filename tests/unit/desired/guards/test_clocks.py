@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.clocks import clock_notes, hangs_on_age
-from desired.guards.judge import judge
 from desired.guards.nodes import cloud_losses, eases_in_s
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
 from desired.model.settings import Settings
@@ -15,6 +14,7 @@ from desired.plan.change import NoteKind, Verdict
 from desired.plan.kinds import KINDS
 from desired.planner import compute_plan
 from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node
+from tests.support.judging import judge
 
 HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)

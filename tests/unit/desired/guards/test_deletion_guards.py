@@ -24,6 +24,7 @@ from tests.builders import (
     a_snapshot,
     an_identity,
 )
+from tests.support.judging import facts_of
 
 DELETE = a_change("node/old", "node.delete")
 INITIALISE = a_change("node/web-1", "node.initialise")
@@ -32,7 +33,7 @@ WHOLE = a_snapshot()
 
 def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> Facts:
     """What a guard sees."""
-    return Facts(Plan(tuple(changes)), snapshot, Settings())
+    return facts_of(Plan(tuple(changes)), snapshot, Settings())
 
 
 IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import judge
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
@@ -15,6 +14,7 @@ from desired.plan.change import GuardDecision, Hold, Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Present
 from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
+from tests.support.judging import judge
 
 
 def losing(*gone: int, lost: Mapping[str, Any] | None = None, **overrides: Any) -> Snapshot:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.guards.facts import Facts
 from desired.guards.history import back_off, backing_off, flapping, mark_in, suspension_of
-from desired.guards.judge import hold_hash, judge
+from desired.guards.judge import hold_hash
 from desired.model.settings import Settings
 from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
 from desired.plan.change import Change, Plan, Verdict
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
+from tests.support.judging import facts_of, judge
 
 CHANGE = a_change()
 LABELS = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
@@ -69,7 +69,10 @@ def test_what_depends_on_it_waits_with_it() -> None:
 def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
     """The one that leads to the same: whoever corrects what is wanted need not wait."""
     snapshot = a_snapshot(NODES, SERVERS, suspensions=against(CHANGE))
-    found = [*back_off(Facts(Plan((planned,)), snapshot, Settings())), *flapping(Facts(Plan(), snapshot, Settings()))]
+    found = [
+        *back_off(facts_of(Plan((planned,)), snapshot, Settings())),
+        *flapping(facts_of(Plan(), snapshot, Settings())),
+    ]
 
     assert bool(found) is is_meant
     assert (suspension_of(planned, snapshot) is not None) is is_meant

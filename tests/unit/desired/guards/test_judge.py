@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from desired.guards.anchor import Anchor
-from desired.guards.facts import Facts
-from desired.guards.judge import conditions_of, hold_hash, judge, restrict
+from desired.guards.judge import conditions_of, hold_hash, restrict
 from desired.guards.project import explain_violation
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
@@ -42,6 +41,7 @@ from tests.builders import (
     incomplete,
     nodes_of,
 )
+from tests.support.judging import facts_of, judge
 
 OLD = a_lost_node("old", 9, unschedulable=True)
 ANCHORED = a_fleet(a_settled_node("n-1", 1), OLD, gone=[9])
@@ -616,8 +616,8 @@ def test_rides_are_no_difference() -> None:
 def test_conditions_of_what_is_no_service(key: str) -> None:
     """Only a Service that was read has conditions."""
     snapshot = a_world([NEW], [a_balancer()])
-    assert conditions_of(key, (), Facts(Plan(), snapshot, LOCATED)) == ()
-    assert conditions_of(key, (), Facts(Plan(), replace(snapshot, services=None), LOCATED)) == ()
+    assert conditions_of(key, (), facts_of(Plan(), snapshot, LOCATED)) == ()
+    assert conditions_of(key, (), facts_of(Plan(), replace(snapshot, services=None), LOCATED)) == ()
 
 
 def test_status_of_what_is_no_service() -> None:

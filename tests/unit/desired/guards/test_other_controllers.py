@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import judge, restrict
+from desired.guards.judge import restrict
 from desired.guards.other_controllers import controller_notes
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot, Workload, is_another_controller
@@ -20,6 +20,7 @@ from tests.builders import (
     incomplete,
     workloads_of,
 )
+from tests.support.judging import judge
 
 HCCM = a_workload()
 OURS = a_workload("hcloud-reconciler", images=("ghcr.io/example/hcloud-reconciler:1.0",))

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.guards.facts import Facts
 from desired.guards.history import QUOTA, bars_of, narrow_scope_of, quota, refused_by_quota, scope_of
 from desired.model.settings import Settings
 from desired.model.suspension import Bar
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import Verb
 from tests.builders import a_change, a_snapshot
+from tests.support.judging import facts_of
 
 
 def creation(name: str) -> Change:
@@ -64,7 +64,7 @@ def a_bar(due_in_s: float = 0.0, **turns: int) -> Bar:
 def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[str], due_in_s: float | None) -> None:
     """All but one when it is time, and all until then; of no other kind, and of no other load balancer's limit."""
     snapshot = a_snapshot(bars=bars)
-    found = [finding for finding in quota(Facts(Plan(tuple(changes)), snapshot, Settings())) if finding.keys]
+    found = [finding for finding in quota(facts_of(Plan(tuple(changes)), snapshot, Settings())) if finding.keys]
 
     assert {key for finding in found for key in finding.keys} == waiting
     assert [finding.due_in_s for finding in found] == ([due_in_s] if waiting else [])

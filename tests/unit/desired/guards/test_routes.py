@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from desired.guards.facts import Facts
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.model.route import UNROUTED, Route
 from desired.model.settings import Policy
@@ -25,6 +24,7 @@ from tests.routes import (
     members_of,
     pods_of,
 )
+from tests.support.judging import facts_of
 from tests.support.route_decisions import judged
 
 NOWHERE = "10.0.0.201"
@@ -328,8 +328,8 @@ def test_nothing_to_say(guard: Any) -> None:
     other = a_change("node/web-1/labels", "node.labels")
     stranger = a_change("route/4/10.244.99.0/24", "route.delete")
     for settings in (ROUTING, CREATING):
-        assert list(guard(Facts(Plan((other,)), a_cluster(1, *superfluous(3)), settings))) == []
-    assert list(guard(Facts(Plan((stranger,)), a_cluster(1), CREATING))) == []
+        assert list(guard(facts_of(Plan((other,)), a_cluster(1, *superfluous(3)), settings))) == []
+    assert list(guard(facts_of(Plan((stranger,)), a_cluster(1), CREATING))) == []
 
 
 def test_approvals_are_of_exactly_these() -> None:

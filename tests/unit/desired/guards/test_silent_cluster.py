@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.facts import Facts, GuardResult
-from desired.guards.judge import judge
+from desired.guards.facts import GuardResult
 from desired.guards.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
@@ -20,6 +19,7 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import NOW, a_change, a_joining_node, a_lost_node, a_node, a_server, a_settled_node, a_snapshot
 from tests.routes import a_pod_node, a_pod_server, a_route, a_routed_world
+from tests.support.judging import facts_of, judge
 from tests.support.route_decisions import judged
 
 SPARE = {"example.com/spare": ""}
@@ -182,7 +182,7 @@ CHANGES = [
 @pytest.mark.parametrize("node", [MUTE, DOWN, BORN], ids=["silent", "not-ready", "being-born"])
 def test_what_is_written_to_the_cloud(change: Change, node: Node) -> None:
     """What goes is held whoever speaks; what changes is held, and what adds waits, while nobody does."""
-    found = list(silent_cluster(Facts(Plan((change,)), a_snapshot([node], [a_server()]), Settings())))
+    found = list(silent_cluster(facts_of(Plan((change,)), a_snapshot([node], [a_server()]), Settings())))
     verdicts = {finding.verdict for finding in found if finding.keys}
 
     if change.verb is Verb.ADD and change.kind in ADDING:
@@ -215,7 +215,7 @@ def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expec
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
     snapshot = replace(a_snapshot(nodes, ALL), clocks=clocks)
 
-    found = [each for each in silent_cluster(Facts(Plan((delete, create)), snapshot, Settings())) if each.keys]
+    found = [each for each in silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings())) if each.keys]
 
     assert next(((each.rule, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
     assert all(each.verdict is Verdict.WAITING for each in found if each.rule == CLOCK_SKEW)
@@ -226,7 +226,7 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
     snapshot = a_snapshot([MUTE, MUTE_TOO, SPEAKS], ALL)
 
-    assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
+    assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
         GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
     ]
 
@@ -235,7 +235,7 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
 def test_what_is_written_to_the_cluster(kind: str) -> None:
     """That is the copy's own: other rules decide."""
     changes = tuple(a_change("x", kind, verb=verb) for verb in KINDS[kind].verbs)
-    assert list(silent_cluster(Facts(Plan(changes), a_snapshot([MUTE], [a_server()]), Settings()))) == []
+    assert list(silent_cluster(facts_of(Plan(changes), a_snapshot([MUTE], [a_server()]), Settings()))) == []
 
 
 def test_the_words() -> None:
@@ -244,7 +244,7 @@ def test_the_words() -> None:
     snapshot = a_snapshot([MUTE], [a_server()])
     why = "no kubelet reports to this cluster while its server runs: it may be a copy (a restored backup)"
 
-    assert list(silent_cluster(Facts(Plan((delete, create)), snapshot, Settings()))) == [
+    assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
         GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"),
         GuardResult(RULE, Verdict.WAITING, (create.key,), why),
     ]
@@ -255,7 +255,7 @@ def test_half_is_not_enough_to_speak_beside_strangers() -> None:
     world = led(*TWO, nodes=[NEW, replace(NEW, name="b")])
     delete = a_change("load_balancer/ns/a", "lb.delete")
 
-    (finding,) = silent_cluster(Facts(Plan((delete,)), world, Settings()))
+    (finding,) = silent_cluster(facts_of(Plan((delete,)), world, Settings()))
 
     assert (finding.value, finding.limit) == ("2", "3")
 

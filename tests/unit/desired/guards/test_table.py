@@ -29,6 +29,7 @@ from tests.builders import (
     nodes_of,
     servers_of,
 )
+from tests.support.judging import facts_of
 
 WHOLE = a_snapshot()
 DELETE = a_change("node/old", "node.delete")
@@ -39,7 +40,7 @@ MISSING: Section[int, Server] = Section.missing("401")
 
 def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE, settings: Settings | None = None) -> Facts:
     """What a guard sees."""
-    return Facts(Plan(tuple(changes)), snapshot, settings or Settings())
+    return facts_of(Plan(tuple(changes)), snapshot, settings or Settings())
 
 
 def waits(change: Change, why: str) -> GuardResult:

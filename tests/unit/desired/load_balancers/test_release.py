@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
-from desired.guards.judge import judge
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.release import LoadBalancerRelease, release
 from desired.model.load_balancer import CloudBalancer, Owner
@@ -19,6 +18,7 @@ from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.judging import judge
 
 POLICY, UNDO = (BY_FIELD[field].full_key for field in ("deletion_policy", "undo_window"))
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.facts import Facts
-from desired.guards.judge import conditions_of, judge
+from desired.guards.judge import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
@@ -22,6 +21,7 @@ from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_se
 from tests.builders import NOW, a_settled_node, a_snapshot, incomplete
 from tests.support.balancer_changes import SERVICE
 from tests.support.balancer_plans import HERE, INSIDE, fleet, new, plan_of, private, said
+from tests.support.judging import facts_of, judge
 
 CLAIMED = (FINALIZER_BALANCER,)
 UNREADABLE: Section[str, Service] = Section(unreadable={"default/odd": "Service default/odd has no UID"})
@@ -199,5 +199,5 @@ def test_the_annotations_of_a_service_are_read_once(service: Callable[..., Servi
     world = a_world([service(claim=replace(a_claim(), annotations=texts))])
     plan = judge(compute_plan(world, LOCATED), world, LOCATED)
     for found in world.services or ():
-        conditions_of(found.key, plan.changes, Facts(plan, world, LOCATED))
+        conditions_of(found.key, plan.changes, facts_of(plan, world, LOCATED))
     assert {texts.asked[key] for key in texts} == {1}

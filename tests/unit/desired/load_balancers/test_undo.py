@@ -8,7 +8,6 @@ import pytest
 
 from desired.annotations.table import BY_FIELD
 from desired.explain.service import why_no_service
-from desired.guards.judge import judge
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, former_of, match_balancers
 from desired.load_balancers.release import due_of, window_of
 from desired.model.clocks import Clocks
@@ -37,6 +36,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.judging import judge
 
 UNDO = BY_FIELD["undo_window"].full_key
 MINUTES = replace(LOCATED, undo_window=timedelta(minutes=10))

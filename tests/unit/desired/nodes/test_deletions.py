@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import judge
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Snapshot, Taint
 from desired.plan.change import Plan, Verdict
@@ -24,6 +23,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.judging import judge
 
 CHOSEN = (Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule"),)
 CONTROL_PLANE = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}

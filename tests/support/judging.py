@@ -1,0 +1,58 @@
+"""Judge, facts, warnings and explanations of a plan for tests that have no desired state at hand: it is computed."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from desired.explain import node, objects, service
+from desired.explain.node import Explanation
+from desired.explain.service import ServiceExplanation
+from desired.guards import facts
+from desired.guards import judge as judging
+from desired.guards.facts import Facts
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Snapshot
+from desired.plan.change import Plan
+from desired.planner import compute_desired
+from reconciler.result import Line
+from reconciler.telemetry import announcements, conditions
+from reconciler.telemetry.conditions import Due
+from reconciler.telemetry.events import Event
+
+
+def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings) -> Facts:
+    """What a guard may look at."""
+    return facts.Facts(plan, snapshot, settings, compute_desired(snapshot, settings))
+
+
+def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = ()) -> Plan:
+    """The judged plan."""
+    return judging.judge(facts_of(plan, snapshot, settings), approved)
+
+
+def warnings(
+    plan: Plan, snapshot: Snapshot, settings: Settings, approve_flags: str = "", tried: Iterable[Line] = ()
+) -> Iterator[Event]:
+    """Warnings that hold after a pass."""
+    return announcements.warnings(plan, snapshot, compute_desired(snapshot, settings), approve_flags, tried)
+
+
+def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: Iterable[Line] = ()) -> Iterator[Due]:
+    """The conditions to write after a pass."""
+    return conditions.conditions_due(facts_of(plan, snapshot, settings), tried)
+
+
+def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> Explanation:
+    """The explanation of a Node."""
+    return node.explain(found, snapshot, settings, plan, compute_desired(snapshot, settings))
+
+
+def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
+    """The explanation of a Service."""
+    return service.explain_service(found, snapshot, settings, plan, compute_desired(snapshot, settings))
+
+
+def explain_object(
+    key: str, snapshot: Snapshot, settings: Settings, plan: Plan
+) -> Explanation | ServiceExplanation | str:
+    """The explanation of what has this key, or why there is none."""
+    return objects.explain_object(key, snapshot, settings, plan, compute_desired(snapshot, settings))
