@@ -12,7 +12,15 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound, one_line
 from actuators.http.hetzner import HetznerReader
 from desired.annotations.options import Defaults
-from desired.load_balancers.ownership import former_of, left_behind, may_come_back, owner_of, wanted_name
+from desired.load_balancers.ownership import (
+    Ownership,
+    former_of,
+    left_behind,
+    may_come_back,
+    owner_of,
+    ownership,
+    wanted_name,
+)
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -26,7 +34,6 @@ from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_FORMER, LABEL_SERVICE_UID
 from desired.plan.change import Change
-from desired.section import Present
 
 
 class _Entry(msgspec.Struct):
@@ -167,7 +174,7 @@ def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
 
 def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether the labels name a cluster, and it is not known to be this one."""
-    return owner.cluster_uid is not None and Present(owner.cluster_uid) != snapshot.cluster_uid
+    return ownership(owner.cluster_uid, snapshot) not in (Ownership.OURS, Ownership.UNCLAIMED)
 
 
 def path_of(balancer: CloudBalancer, action: str = "") -> str:

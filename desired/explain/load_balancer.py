@@ -1,13 +1,23 @@
 """Explanation of a Service's load balancer: by what it was found, its owner labels, and the published addresses and
 conditions of the Service."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from desired.annotations.table import BY_FIELD
 from desired.explain.fact import NOT_OURS, Fact, Rule, if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, Undecided, owner_of, wanted_name
+from desired.load_balancers.ownership import (
+    Adoptable,
+    Contested,
+    Foreign,
+    Owned,
+    Ownership,
+    Undecided,
+    owner_of,
+    ownership,
+    wanted_name,
+)
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Identity, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -23,7 +33,6 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from desired.plan.change import Change, Verdict
-from desired.section import Present
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +89,7 @@ def found_balancer(wish: DesiredLoadBalancer | LoadBalancerRelease | None, snaps
 
 def _is_labelled(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
     owner = owner_of(balancer.spec.labels)
-    return owner.service_uid == service.uid and not _is_elsewhere(owner, snapshot)
-
-
-def _is_elsewhere(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether another cluster's label is there."""
-    mine = snapshot.cluster_uid
-    return isinstance(mine, Present) and owner.cluster_uid not in (None, mine.value)
+    return owner.service_uid == service.uid and ownership(owner.cluster_uid, snapshot) is not Ownership.OTHER_CLUSTER
 
 
 def _asked_name(wish: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
@@ -150,18 +153,22 @@ def _say_service(uid: str | None, service: Service, owner: Owner, snapshot: Snap
         return "no Service's"
     if uid == service.uid:
         return "this Service's"
-    if _is_elsewhere(owner, snapshot):
+    if ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
         return "that of a Service of another cluster"
     other = next((found for found in snapshot.services or () if found.uid == uid), None)
     return "that of a Service that is gone" if other is None else f"Service {other.id}'s"
 
 
+_CLUSTERS: Mapping[Ownership, str] = {
+    Ownership.UNCLAIMED: "no cluster's, which is no difference",
+    Ownership.UNKNOWN: "a cluster's; which one this is could not be read",
+    Ownership.OURS: "this cluster's",
+    Ownership.OTHER_CLUSTER: "another cluster's",
+}
+
+
 def _say_cluster(uid: str | None, snapshot: Snapshot) -> str:
-    if uid is None:
-        return "no cluster's, which is no difference"
-    if not isinstance(snapshot.cluster_uid, Present):
-        return "a cluster's; which one this is could not be read"
-    return "this cluster's" if uid == snapshot.cluster_uid.value else "another cluster's"
+    return _CLUSTERS[ownership(uid, snapshot)]
 
 
 def _say_released(at: str | None) -> str:

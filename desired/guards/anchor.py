@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
+from desired.load_balancers.ownership import Ownership, ownership
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer
 from desired.model.remembered import MOST, NOTHING, Remembered
@@ -185,9 +186,8 @@ def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newb
 def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:
     """Whether the labels name this cluster, or an existing Service where they name none."""
     labels = balancer.spec.labels
-    if LABEL_CLUSTER_UID not in labels:
-        return labels.get(LABEL_SERVICE_UID) in uids
-    return snapshot.cluster_uid == Present(labels[LABEL_CLUSTER_UID])
+    whose = ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
+    return labels.get(LABEL_SERVICE_UID) in uids if whose is Ownership.UNCLAIMED else whose is Ownership.OURS
 
 
 def _is_published(balancer: CloudBalancer, services: Mapping[str, Service]) -> bool:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.ownership import labels_of
+from desired.load_balancers.ownership import Ownership, labels_of, ownership
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -200,8 +200,8 @@ def _managed(
 
 def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iterator[Note]:
     """The reason why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
-    mine, cluster_uid = snapshot.cluster_uid, certificate.labels.get(LABEL_CLUSTER_UID)
-    if cluster_uid is not None and isinstance(mine, Present) and cluster_uid != mine.value:
+    cluster_uid = certificate.labels.get(LABEL_CLUSTER_UID)
+    if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
         text = f"{_named(certificate)} has the label of this Service, and that of cluster {cluster_uid}: left alone"
         yield Note(service.key, NoteKind.FOREIGN, text)
     elif not certificate.is_managed:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from desired.annotations.options import Defaults
-from desired.load_balancers.ownership import owner_of, wanted_name
+from desired.load_balancers.ownership import Ownership, owner_of, ownership, wanted_name
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, Note, NoteKind, Verdict
-from desired.section import Present
 
 _LONGEST = 1024
 """Characters of a message."""
@@ -150,8 +149,8 @@ def _balancer(service: Service, snapshot: Snapshot, done: tuple[Change, ...]) ->
 
 def _is_its(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
     """Whether the labels name this Service, and no other cluster."""
-    owner, mine = owner_of(balancer.spec.labels), snapshot.cluster_uid
-    is_elsewhere = isinstance(mine, Present) and owner.cluster_uid not in (None, mine.value)
+    owner = owner_of(balancer.spec.labels)
+    is_elsewhere = ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER
     return owner.service_uid == service.uid and not is_elsewhere
 
 

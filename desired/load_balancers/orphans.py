@@ -7,14 +7,22 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from desired.annotations.options import Defaults
-from desired.load_balancers.ownership import BalancerMatch, Missing, Undecided, may_come_back, owner_of, wanted_name
+from desired.load_balancers.ownership import (
+    BalancerMatch,
+    Missing,
+    Ownership,
+    Undecided,
+    may_come_back,
+    owner_of,
+    ownership,
+    wanted_name,
+)
 from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_DELETE_AFTER
-from desired.section import Present
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +63,13 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
     ``matches`` are all Services that want a load balancer or have to release one. What one of them may claim, by its
     label or by its name, is no orphan, even if it is not known which of several it gets.
     """
-    services, cluster = snapshot.services, snapshot.cluster_uid
-    if services is None or not services.complete or services.unreadable or not isinstance(cluster, Present):
+    services = snapshot.services
+    if services is None or not services.complete or services.unreadable:
         return ()
     ours = [
         balancer
         for balancer in snapshot.load_balancers or ()
-        if owner_of(balancer.spec.labels).cluster_uid == cluster.value
+        if ownership(owner_of(balancer.spec.labels).cluster_uid, snapshot) is Ownership.OURS
     ]
     claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
     taken = {balancer.id for balancer in claimed if balancer is not None}

@@ -14,6 +14,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -61,6 +62,26 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
         former=labels.get(LABEL_FORMER),
         delete_after=labels.get(LABEL_DELETE_AFTER),
     )
+
+
+class Ownership(StrEnum):
+    """The answer of the cluster's label: whose a load balancer or certificate is."""
+
+    OURS = "ours"
+    UNCLAIMED = "unclaimed"
+    """Without such a label, as what HCCM and people make."""
+    OTHER_CLUSTER = "other cluster"
+    UNKNOWN = "unknown"
+    """It has one, and which one this cluster would have could not be read."""
+
+
+def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
+    """Whose something is that has this cluster's UID as its label, or none. The one place that compares them."""
+    if cluster_uid is None:
+        return Ownership.UNCLAIMED
+    if not isinstance(snapshot.cluster_uid, Present):
+        return Ownership.UNKNOWN
+    return Ownership.OURS if cluster_uid == snapshot.cluster_uid.value else Ownership.OTHER_CLUSTER
 
 
 def without_memory(labels: Mapping[str, str]) -> Mapping[str, str]:
@@ -170,7 +191,7 @@ def is_in_use(balancer: CloudBalancer) -> bool:
 def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether the load balancer with these labels was released for a while: of this cluster for certain, unowned now,
     and not released for good."""
-    is_ours = owner.cluster_uid is not None and Present(owner.cluster_uid) == snapshot.cluster_uid
+    is_ours = ownership(owner.cluster_uid, snapshot) is Ownership.OURS
     return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
 
 
@@ -316,9 +337,7 @@ def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBa
 
 def _of_this_cluster(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
     """Whether no other cluster's label is on it. While our own identity is unknown nothing is written anyway."""
-    cluster_uid = owner_of(balancer.spec.labels).cluster_uid
-    mine = snapshot.cluster_uid
-    return cluster_uid is None or not isinstance(mine, Present) or cluster_uid == mine.value
+    return ownership(owner_of(balancer.spec.labels).cluster_uid, snapshot) is not Ownership.OTHER_CLUSTER
 
 
 def _other_cluster(balancer: CloudBalancer) -> str:

@@ -1,8 +1,11 @@
 """Which load balancer belongs to which Service, case by case."""
 
+import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +18,16 @@ from desired.load_balancers.ownership import (
     Foreign,
     Missing,
     Owned,
+    Ownership,
     Undecided,
     match_balancers,
+    ownership,
 )
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER
-from desired.section import Section, Unknown
+from desired.section import Present, Section, Unknown
 from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 
@@ -444,3 +449,33 @@ def test_environment_names_nothing() -> None:
     found = match_balancers(a_world([a_service(), a_service("shop", uid=SHOP_UID)]), settings)
 
     assert found == {"default/web": Missing(), "default/shop": Missing()}
+
+
+@pytest.mark.parametrize(
+    ("label", "ours", "expected"),
+    [
+        pytest.param(CLUSTER_UID, Present(CLUSTER_UID), Ownership.OURS, id="ours"),
+        pytest.param(ELSEWHERE, Present(CLUSTER_UID), Ownership.OTHER_CLUSTER, id="another one's"),
+        pytest.param(None, Present(CLUSTER_UID), Ownership.UNCLAIMED, id="nobody's"),
+        pytest.param(CLUSTER_UID, Unknown("forbidden"), Ownership.UNKNOWN, id="ours is not known"),
+        pytest.param(None, Unknown("forbidden"), Ownership.UNCLAIMED, id="nobody's, ours is not known"),
+    ],
+)
+def test_the_label_of_the_cluster(label: str | None, ours: Present[str] | Unknown, expected: Ownership) -> None:
+    """One answer for each label, also while our own UID is not known."""
+    assert ownership(label, a_world(cluster_uid=ours)) is expected
+
+
+def test_nobody_else_compares_the_label_of_the_cluster() -> None:
+    """Five places decided it once, and one differed."""
+    root = Path(__file__).resolve().parents[4]
+    comparing = {
+        str(path.relative_to(root))
+        for top in ("desired", "actuators", "reconciler")
+        for path in (root / top).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and not isinstance(node.ops[0], ast.Is | ast.IsNot)
+        and any(re.search(r"cluster_uid(\.value)?$", ast.unparse(side)) for side in (node.left, *node.comparators))
+    }
+    assert comparing == {"desired/load_balancers/ownership.py"}
