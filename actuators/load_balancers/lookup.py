@@ -11,15 +11,14 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound, one_line
 from actuators.http.hetzner import HetznerReader
-from desired.annotations.options import Defaults
 from desired.load_balancers.ownership import (
     Ownership,
+    asked_name,
     former_of,
     left_behind,
     may_come_back,
     owner_of,
     ownership,
-    wanted_name,
 )
 from desired.model.load_balancer import (
     Attachment,
@@ -154,7 +153,7 @@ def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     if nobodys is not None:
         return nobodys
     service = service_of(change, snapshot)
-    name = wanted_name(service, service.claim.options(Defaults())[0])
+    name = asked_name(service)
     labelled, named = [], []
     for balancer in snapshot.load_balancers or ():
         if is_of_another_cluster(owner_of(balancer.spec.labels), snapshot):

@@ -6,8 +6,7 @@ They are written together with other changes, or when a verdict has changed, so 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from desired.annotations.options import Defaults
-from desired.load_balancers.ownership import Ownership, owner_of, ownership, wanted_name
+from desired.load_balancers.ownership import Ownership, asked_name, owner_of, ownership
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
@@ -142,8 +141,7 @@ def _balancer(service: Service, snapshot: Snapshot, done: tuple[Change, ...]) ->
     own = next((balancer for balancer in balancers if _is_its(balancer, service, snapshot)), None)
     if own is not None or not any(change.kind == "lb.adopt" for change in done):
         return own
-    options, _ = service.claim.options(Defaults())
-    name = wanted_name(service, options)
+    name = asked_name(service)
     return next((balancer for balancer in balancers if balancer.spec.name == name), None)
 
 

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
-from desired.annotations.options import Defaults
 from desired.load_balancers.ownership import (
     BalancerMatch,
     Missing,
     Ownership,
     Undecided,
+    asked_name,
     may_come_back,
     owner_of,
     ownership,
-    wanted_name,
 )
 from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
@@ -116,6 +115,4 @@ def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:
 
 def _names(services: Iterable[Service]) -> frozenset[str]:
     """The names that Services ask for; the default one where that cannot be read."""
-    return frozenset(
-        wanted_name(service, service.claim.options(Defaults())[0]) for service in services if wants_balancer(service)
-    )
+    return frozenset(asked_name(service) for service in services if wants_balancer(service))

@@ -52,6 +52,11 @@ def wanted_name(service: Service, options: Options) -> str:
     return default_name(service.uid) if isinstance(options.name, Unmanaged) else options.name
 
 
+def asked_name(service: Service) -> str:
+    """The name that the Service's own annotation asks for; the default one where that cannot be read."""
+    return wanted_name(service, service.claim.options(Defaults())[0])
+
+
 def owner_of(labels: Mapping[str, str]) -> Owner:
     """The owner that these labels name."""
     return Owner(
