@@ -26,7 +26,7 @@ _log = logging.getLogger("hcloud-reconciler.apply")
 Actuator = Callable[[Change, Snapshot], None]
 """Carries out one change of one kind, planned from that snapshot. Raises an ApiError when it could not."""
 
-PARALLEL_LANES: Mapping[Api, int] = {Api.KUBERNETES: 16, Api.HETZNER: 24}
+PARALLEL_CHANGES: Mapping[Api, int] = {Api.KUBERNETES: 16, Api.HETZNER: 24}
 """Maximum number of changes at the same time to each API: enough to hide the latency of a hundred joining Nodes, few
 enough for a small API server. Each API has its own threads, so that no Node waits for load balancers. Changes at
 Hetzner mostly wait for actions, and a project's quota of load balancers keeps no more threads busy."""
@@ -75,7 +75,7 @@ def apply(
         ended.put((change, future))
 
     with ExitStack() as pools:
-        workers = {api: pools.enter_context(ThreadPoolExecutor(PARALLEL_LANES[api], f"lane-{api}")) for api in Api}
+        workers = {api: pools.enter_context(ThreadPoolExecutor(PARALLEL_CHANGES[api], f"apply-{api}")) for api in Api}
         while waiting.is_active():
             for change in (by_key[key] for key in waiting.get_ready()):
                 ending = Skipped(STOPPED) if stop.is_set() else _missing(change, outcomes)

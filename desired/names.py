@@ -61,7 +61,8 @@ LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment."""
 
 CONFIG_MAP = "hcloud-reconciler"
-"""The product's one ConfigMap, beside the Lease: approvals of holds."""
+"""The product's one ConfigMap, beside the Lease: approvals of holds, and what the cluster remembers
+of its project."""
 LEASE = "cloud-controller-manager"
 """HCCM's Lease, so that the two never lead at once."""
 LEASE_NAMESPACE = "kube-system"

@@ -169,7 +169,7 @@ def _harmless(what: str) -> Iterator[None]:
 
 def run_controller(
     runtime: Runtime,
-    writers: Connections,
+    connections: Connections,
     config: Config,
     stop: threading.Event,
     *,
@@ -181,23 +181,23 @@ def run_controller(
 
     Raises ConfigurationError when probes cannot be served.
     """
-    writers.leader.when_lost(runtime.plan_context.readers.left.forget)
-    writers.leader.when_lost(lambda: wake.call("the lead was lost"))
+    connections.leader.when_lost(runtime.plan_context.readers.left.forget)
+    connections.leader.when_lost(lambda: wake.call("the lead was lost"))
     pacing = Pacing(config)
     health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
-    metrics = _metrics(writers, config)
+    metrics = _metrics(connections, config)
     narrator, history, triggers = (
         PassLogger(health.alive),
         History(interval_s=pacing.at_first.interval_s),
         _triggers(runtime, config, wake),
     )
     plan_context = replace(runtime.plan_context, withheld=history.withheld, barred=history.barred)
-    budget = writers.cloud.budget = CallBudget()
+    budget = connections.cloud.budget = CallBudget()
     if metrics is not None:
         metrics.follow_budget(budget.left)
     apply_context = replace(
-        writers.apply_context,
-        actuators=narrator.attends(within_budget(writers.apply_context.actuators, budget.begin_change)),
+        connections.apply_context,
+        actuators=narrator.attends(within_budget(connections.apply_context.actuators, budget.begin_change)),
         progress=narrator,
         is_called=wake.is_called,
     )
@@ -210,7 +210,7 @@ def run_controller(
         triggers=triggers,
         begins_to_watch=cache(triggers.start),
         metrics=metrics,
-        token=_token(runtime, writers, config),
+        token=_token(runtime, connections, config),
         budget=budget,
     )
 
@@ -227,7 +227,7 @@ def run_controller(
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         threading.Thread(target=_name_gaps, args=(config, stop), name="permissions", daemon=True).start()
         wake.call("the start")
-        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(writers.leader, health))
+        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(connections.leader, health))
     _log.info("stopped")
 
 
@@ -291,14 +291,14 @@ class _Rounds(threading.Event):
         return self._stop.wait(timeout)
 
 
-def _metrics(writers: Connections, config: Config) -> Metrics | None:
+def _metrics(connections: Connections, config: Config) -> Metrics | None:
     """Metrics that watch both connections and the lead; None when they are not served."""
     if config.metrics_address is None:
         return None
     metrics = Metrics(version=__version__, policy=config.settings.policy, mode=config.mode, lease=config.lease_name)
-    writers.cloud.observe = metrics.of_hetzner()
-    writers.cluster.observe = metrics.of_kubernetes(writers.cluster.host)
-    metrics.follow(writers.leader.is_leader)
+    connections.cloud.observe = metrics.of_hetzner()
+    connections.cluster.observe = metrics.of_kubernetes(connections.cluster.host)
+    metrics.follow(connections.leader.is_leader)
     return metrics
 
 
@@ -307,12 +307,12 @@ def _triggers(runtime: Runtime, config: Config, wake: Wake) -> Triggers:
     return watch_cluster(runtime.plan_context.readers.kubernetes, wake.call, kinds)
 
 
-def _token(runtime: Runtime, writers: Connections, config: Config) -> RotatingToken | None:
+def _token(runtime: Runtime, connections: Connections, config: Config) -> RotatingToken | None:
     if config.token_file is None:
         return None
 
     def use(token: str) -> None:
-        writers.cloud.use_token(token)
+        connections.cloud.use_token(token)
         runtime.plan_context.readers.confirmer.forget()
 
     return RotatingToken(config.token_file, config.token, use)

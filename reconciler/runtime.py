@@ -67,10 +67,10 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The parts of a run. ``writers`` is None in a dry run."""
+    """The parts of a run. ``connections`` are what a run writes with; None in a dry run."""
 
     plan_context: PlanContext
-    writers: Connections | None = None
+    connections: Connections | None = None
 
 
 def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> Runtime:
@@ -88,9 +88,9 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     if read_only:
         return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)
-    grip = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
+    writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
-    actuators = actuators_with(writer, cluster_reader, grip)
+    actuators = actuators_with(writer, cluster_reader, writers)
     conditions = ConditionSink(partial(write_conditions, writer))
     use = partial(use_up, writer, config.lease_namespace)
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)

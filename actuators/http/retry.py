@@ -4,7 +4,7 @@ This is the only retry layer; those of both client libraries are bypassed.
 
 | Error | Tried again |
 |---|---|
-| Throttled, Busy | always, as nothing was done: after the time that the server asks for, doubled with each refusal |
+| Throttled, Busy | always, as nothing was done: after the time for one call of the allowance, doubled each time |
 | OverBudget | never: this process has used up its own call budget |
 | Transient | if the call is repeatable and the retry budget allows it, with exponential back-off and full jitter |
 | other errors | never |

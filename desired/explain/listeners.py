@@ -1,4 +1,4 @@
-"""Explanation of the certificates of a Service's https ports: those in use, those asked for, and the one to create."""
+"""Explanation of the ports of a load balancer, and of the certificates of its https ports."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

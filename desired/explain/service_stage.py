@@ -1,4 +1,4 @@
-"""Stage of a Service on its way to a load balancer or from it, in a word and a sentence. Nothing is decided here."""
+"""Stage of a Service on its way to a load balancer or from it, and what it waits for. Nothing is decided here."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

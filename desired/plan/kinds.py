@@ -14,7 +14,7 @@ from desired.model.settings import Controller
 
 
 class Verb(StrEnum):
-    """The class of a change. Policies and guards look at nothing else."""
+    """The class of a change. Policies look at nothing else."""
 
     ADD = "add"
     MODIFY = "modify"

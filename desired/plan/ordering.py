@@ -1,6 +1,6 @@
 """Order in which changes are carried out: what each of them locks, and what has to end before it begins.
 
-A lock is an object that has one change in flight at most: a load balancer, a network, a server, a Node or a Service.
+A lock is an object that has one change in flight at most: a Node, a Service with its load balancer, or a network.
 Hetzner refuses a second change of a locked object (``locked``, ``conflict``). Changes that share no lock and do not
 depend on each other run in parallel.
 

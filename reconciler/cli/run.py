@@ -66,40 +66,40 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
                 return _cannot_start((str(error),), config)
             return _finish(Report(errors=(str(error),)), config, writer)
         gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
-        writers, plan_context = runtime.writers, runtime.plan_context
-        if writers is None:
+        connections, plan_context = runtime.connections, runtime.plan_context
+        if connections is None:
             with ended_at_the_latest(stop, code=code):
                 return _finish(_guarded(lambda: plan_once(plan_context)), config, writer)
-        with _held(writers, stop, code):
+        with _held(connections, stop, code):
             if is_loop:
-                return _loop(runtime, writers, config, writer, stop)
-            return _finish(_once(plan_context, writers, stop), config, writer)
+                return _loop(runtime, connections, config, writer, stop)
+            return _finish(_once(plan_context, connections, stop), config, writer)
 
 
 @contextmanager
-def _held(writers: Connections, stop: Stop, code: int) -> Iterator[None]:
+def _held(connections: Connections, stop: Stop, code: int) -> Iterator[None]:
     """Hold what a run that writes needs, and give it back at its end, which comes soon after a stop, whatever hangs.
     The Lease is left to run out when a request of ours is still open."""
-    with ended_at_the_latest(stop, lambda: writers.leader.close(release=False), code=code):
+    with ended_at_the_latest(stop, lambda: connections.leader.close(release=False), code=code):
         try:
             yield
         finally:
-            is_quiet = writers.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
-            writers.leader.close(release=is_quiet)
+            is_quiet = connections.events.close(EVENTS_GRACE_S if stop.is_set() else _LAST_EVENTS_S)
+            connections.leader.close(release=is_quiet)
 
 
-def _once(plan_context: PlanContext, writers: Connections, stop: Stop) -> Report:
+def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Report:
     """One pass, as soon as this process leads."""
     deadline = threading.Timer(ONCE_DEADLINE_S, stop.set)
     deadline.daemon = True
     deadline.start()
     try:
-        outcome = writers.leader.wait_until_leader(stop)
+        outcome = connections.leader.wait_until_leader(stop)
         match outcome.standing:
             case LeadershipStatus.LEADING:
-                allowance = SharedAllowance(lambda: _allowance(writers))
-                actuators = within_budget(writers.apply_context.actuators, allowance.begin_change)
-                return _guarded(lambda: converge(plan_context, replace(writers.apply_context, actuators=actuators)))
+                allowance = SharedAllowance(lambda: _allowance(connections))
+                actuators = within_budget(connections.apply_context.actuators, allowance.begin_change)
+                return _guarded(lambda: converge(plan_context, replace(connections.apply_context, actuators=actuators)))
             case LeadershipStatus.NOT_LEADER:
                 return Report(not_leader=outcome.why)
             case _:
@@ -108,12 +108,12 @@ def _once(plan_context: PlanContext, writers: Connections, stop: Stop) -> Report
         deadline.cancel()
 
 
-def _allowance(writers: Connections) -> tuple[int, int] | None:
-    known = writers.cloud.rate_limit
+def _allowance(connections: Connections) -> tuple[int, int] | None:
+    known = connections.cloud.rate_limit
     return None if known is None else (known.limit, known.remaining)
 
 
-def _loop(runtime: Runtime, writers: Connections, config: Config, writer: Writer, stop: Stop) -> int:
+def _loop(runtime: Runtime, connections: Connections, config: Config, writer: Writer, stop: Stop) -> int:
     from reconciler.controller import run_controller  # noqa: PLC0415 - a run that ends by itself need not pay for it
 
     def publish_pass(report: Report) -> None:
@@ -123,7 +123,7 @@ def _loop(runtime: Runtime, writers: Connections, config: Config, writer: Writer
     wake = Wake(stop)
     stop.wakes(wake.interrupt)
     try:
-        run_controller(runtime, writers, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
+        run_controller(runtime, connections, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
     except ConfigurationError as error:
         return _cannot_start(error.lines, config)
     return 0

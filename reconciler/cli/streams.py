@@ -1,4 +1,4 @@
-"""Preparations of commands that read or delete once: logging, and warnings about the configuration."""
+"""Streams of the command line: what goes to stdout and to stderr, and how logging and warnings begin."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Timings of the Lease: how long it lasts, and how often its holder renews it."""
+"""What the rest of the runtime sees of leader election: timings, the lead and its states, and no election at all."""
 
 import math
 import threading

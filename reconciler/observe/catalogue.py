@@ -1,4 +1,4 @@
-"""Catalog of load balancer types: as each load balancer says its own, and all of them, read at most once an hour."""
+"""Catalog of load balancer types, read at most once an hour, and the currency of their prices."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""The three clocks at hand, compared: Kubernetes', Hetzner's and this process' (guard ``clock-skew``)."""
+"""Observation of both APIs: one snapshot for a pass, and what is read again after each round."""
 
 import time
 from collections.abc import Callable, Collection, Mapping

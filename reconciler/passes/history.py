@@ -147,8 +147,8 @@ class History:
         return suspended
 
     def due_in_s(self) -> float | None:
-        """Seconds until the first of what failed is worth another try; None when nothing failed lately. None at all
-        when Hetzner accepts again what others wait for."""
+        """Seconds until the first of what failed is worth another try; None when nothing failed lately. 0
+        when Hetzner accepts a refused kind again."""
         if self._is_freed:
             return 0.0
         now = self._clock()

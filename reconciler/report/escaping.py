@@ -1,4 +1,4 @@
-"""Escaping of foreign text: names and error bodies come from elsewhere, and terminals obey control characters."""
+"""Escaping and limits of foreign text: names and error bodies come from elsewhere, and terminals obey them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

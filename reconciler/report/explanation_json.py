@@ -1,4 +1,4 @@
-"""JSON members that explanations of all kinds share."""
+"""JSON of explanations, of a Node and of a Service."""
 
 import json
 from collections.abc import Mapping

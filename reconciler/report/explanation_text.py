@@ -1,4 +1,4 @@
-"""Text of the explanation of a Node: its server, what happens to it and why, then everything on it."""
+"""Text of explanations, of a Node and of a Service: what it is, what happens to it and why, then its parts."""
 
 from collections.abc import Iterator
 

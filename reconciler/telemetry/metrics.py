@@ -1,4 +1,4 @@
-"""Metrics of the requests of both connections, by endpoint without ids and names, of which there are few."""
+"""The metrics of a running controller: those of requests, of passes, of the lead and of the call budget."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Measurement of a pass: its report, its cost, and what triggered it."""
+"""What the log says of a pass; and the measurement of one: its report, its cost, and what triggered it."""
 
 import logging
 import threading

@@ -2,26 +2,23 @@
 and the values that counters are increased by."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
-
-from desired.plan.change import NoteKind
-from reconciler.result import Report
-from reconciler.telemetry.metric_table import METRICS, OURS
-
-if TYPE_CHECKING:
-    from desired.section import Section
-from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.load_balancer import CloudBalancer
 from desired.model.route import MOST_ROUTES
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Change, NoteKind, Verdict
 from desired.plan.kinds import KINDS
+from reconciler.result import Report
+from reconciler.telemetry.metric_table import METRICS, OURS
+
+if TYPE_CHECKING:
+    from desired.section import Section
 
 COMPLETE = f"{OURS}snapshot_complete"
 OBJECTS = f"{OURS}snapshot_objects"

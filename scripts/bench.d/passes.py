@@ -30,8 +30,8 @@ def main() -> int:
     wanted = int(sys.argv[1])
     stop = threading.Event()
     runtime = build_runtime(load_config(Command.RUN, {}, os.environ), stop, TerminalProgress())
-    writers = runtime.writers
-    if writers is None:
+    connections = runtime.connections
+    if connections is None:
         raise AssertionError("a run that is no dry run acts")
     gc.freeze()
     passes: list[dict[str, float]] = []
@@ -40,7 +40,7 @@ def main() -> int:
     def run_pass(_why: str) -> tuple[Measured, Pace]:
         nonlocal last
         before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
-        report = converge(runtime.plan_context, writers.apply_context)
+        report = converge(runtime.plan_context, connections.apply_context)
         last = replace(report, snapshot=None)  # the world is not kept, as the loop does not keep it
         wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
         passes.append(
@@ -56,8 +56,8 @@ def main() -> int:
             stop.set()
         return Measured(report, wall_s), Pace(0.0)
 
-    run_loop(run_pass, stop=stop, publish=lambda _: None, wake=Wake(stop), leader=writers.leader)
-    writers.events.close(5.0)
+    run_loop(run_pass, stop=stop, publish=lambda _: None, wake=Wake(stop), leader=connections.leader)
+    connections.events.close(5.0)
     requests = {"kubernetes": last.cost.kubernetes, "hetzner": last.cost.hetzner}
     json.dump({"result": last.result, "requests": requests, "passes": passes}, sys.stdout)
     return 0

@@ -101,17 +101,17 @@ def _loop(stage: Stage, passes: Sequence[Pass]) -> int:
     stop = ImpatientStop()
     reports: list[Report] = []
     with runtime(stage, FLAGS, stop) as built:
-        plan_context, writers = built.plan_context, built.writers
-        assert writers is not None
+        plan_context, connections = built.plan_context, built.connections
+        assert connections is not None
 
         def run_pass(_why: str) -> Report:
             _spoil(stage, passes[len(reports)])
-            reports.append(converge(plan_context, writers.apply_context))
+            reports.append(converge(plan_context, connections.apply_context))
             if len(reports) == len(passes):
                 stop.set()
             return reports[-1]
 
-        loop(run_pass, stop, leader=writers.leader)
+        loop(run_pass, stop, leader=connections.leader)
     return len(reports)
 
 

@@ -3,7 +3,7 @@
 import urllib.request
 from collections.abc import Callable
 
-from actuators.apply import PARALLEL_LANES
+from actuators.apply import PARALLEL_CHANGES
 from desired.plan.kinds import Api
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.balancer_cluster import (
@@ -68,7 +68,7 @@ def test_forty_services_and_a_quota_of_five_cost_one_try_a_minute(a_stage: Calla
 
     tried = [entry for entry in stage.written_to_hetzner() if entry.path == "/v1/load_balancers"]
     assert len(balancers(stage)) == 5
-    assert len(tried) <= 5 + PARALLEL_LANES[Api.HETZNER] + 2
+    assert len(tried) <= 5 + PARALLEL_CHANGES[Api.HETZNER] + 2
     refused = said_of(service_in(stage, "web-39"))["LoadBalancerInSync"]
     assert refused == ("False", "SyncFailed")
 

@@ -222,17 +222,17 @@ def test_a_running_controller_finds_at_its_start_what_another_let_go(served: Sta
     delete_service(served)
     one_pass(served)
     with runtime(served, {}, ImpatientStop()) as built:
-        assert built.writers is not None
+        assert built.connections is not None
         for _ in range(2):
             served.forget()
-            (line,) = converge(built.plan_context, built.writers.apply_context).lines
+            (line,) = converge(built.plan_context, built.connections.apply_context).lines
             assert line.change.decision.rule == "undo-window"
             assert len(listed(served)) == 1
         relabel(served, delete_after=LONG_AGO)
-        converge(built.plan_context, built.writers.apply_context)
+        converge(built.plan_context, built.connections.apply_context)
         assert balancers(served) == []
         served.forget()
-        assert converge(built.plan_context, built.writers.apply_context).lines == ()
+        assert converge(built.plan_context, built.connections.apply_context).lines == ()
         assert listed(served) == []
 
 

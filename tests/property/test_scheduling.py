@@ -26,7 +26,7 @@ def tangles(draw: st.DrawFn) -> list[Change]:
         a_change(
             f"{number}",
             draw(some("node.initialise", "lb.identity")),
-            owner=f"lane-{draw(st.integers(0, 4))}",
+            owner=f"owner-{draw(st.integers(0, 4))}",
             depends_on=tuple(f"{other}" for other in draw(names) if other < number),
             follows=tuple(f"{other}" for other in draw(names) if other < number),
         )

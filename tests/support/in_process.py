@@ -24,16 +24,18 @@ def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
     built = build_runtime(load_config(Command.RUN, flags, {**stage.environment, **variables}), stop, Ears())
     yield built
-    if built.writers is not None:
-        built.writers.events.close(5.0)
-        built.writers.leader.close()
+    if built.connections is not None:
+        built.connections.events.close(5.0)
+        built.connections.leader.close()
 
 
 def one_pass(stage: Stage, flags: Mapping[str, str] = ONCE, /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. Its retries do not wait."""
     with runtime(stage, flags, ImpatientStop(), **variables) as built:
-        writers = built.writers
+        connections = built.connections
         report = (
-            plan_once(built.plan_context) if writers is None else converge(built.plan_context, writers.apply_context)
+            plan_once(built.plan_context)
+            if connections is None
+            else converge(built.plan_context, connections.apply_context)
         )
     return report_as_json(report)

@@ -152,9 +152,9 @@ class _Interrupted:
 def pass_during_which(stage: Stage, happens: Callable[[], object], /, **variables: str) -> Mapping[str, Any]:
     """The JSON report of one pass. When it has observed, and not written yet, this happens."""
     with runtime(stage, ONCE, ImpatientStop(), **variables) as built:
-        assert built.writers is not None
+        assert built.connections is not None
         apply_context = replace(
-            built.writers.apply_context, progress=_Interrupted(built.writers.apply_context.progress, happens)
+            built.connections.apply_context, progress=_Interrupted(built.connections.apply_context.progress, happens)
         )
         return report_as_json(converge(built.plan_context, apply_context))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.apply import PARALLEL_LANES, Actuator, apply
+from actuators.apply import PARALLEL_CHANGES, Actuator, apply
 from actuators.http.errors import (
     ApiError,
     Broken,
@@ -123,9 +123,9 @@ def test_changes_of_one_object_keep_their_order() -> None:
 
 def test_objects_side_by_side() -> None:
     """Changes of different objects are carried out at the same time."""
-    meeting = threading.Barrier(PARALLEL_LANES[Api.KUBERNETES], timeout=TIMEOUT_S)
+    meeting = threading.Barrier(PARALLEL_CHANGES[Api.KUBERNETES], timeout=TIMEOUT_S)
     writers = Hands(before_each=lambda _change: meeting.wait())
-    changes = [a_change(f"node/web-{number}") for number in range(PARALLEL_LANES[Api.KUBERNETES])]
+    changes = [a_change(f"node/web-{number}") for number in range(PARALLEL_CHANGES[Api.KUBERNETES])]
 
     assert set(carry_out(writers, *changes).values()) == {Applied()}
 
@@ -246,7 +246,7 @@ def test_who_waits_for_a_network_takes_no_place() -> None:
         else:
             assert done.wait(TIMEOUT_S)
 
-    waiting = [created(f"{number:03}", 7) for number in range(3 * PARALLEL_LANES[Api.HETZNER])]
+    waiting = [created(f"{number:03}", 7) for number in range(3 * PARALLEL_CHANGES[Api.HETZNER])]
 
     outcomes = carry_out(Hands(before_each=act), *waiting, of_balancer("zzz"))
 
@@ -263,7 +263,7 @@ def test_no_node_waits_while_load_balancers_take_their_time() -> None:
         else:
             assert joined.wait(TIMEOUT_S)
 
-    balancers = [of_balancer(f"{number}") for number in range(3 * PARALLEL_LANES[Api.HETZNER])]
+    balancers = [of_balancer(f"{number}") for number in range(3 * PARALLEL_CHANGES[Api.HETZNER])]
 
     outcomes = carry_out(Hands(before_each=act), *balancers, a_change())
 
@@ -341,12 +341,12 @@ def test_stop_before_those_that_wait_for_a_thread() -> None:
             assert last_begun.wait(TIMEOUT_S)
             stop.set()
 
-    nodes = [a_change(f"node/{number}") for number in range(3 * PARALLEL_LANES[Api.KUBERNETES])]
+    nodes = [a_change(f"node/{number}") for number in range(3 * PARALLEL_CHANGES[Api.KUBERNETES])]
 
     outcomes = carry_out(Hands(before_each=act), *nodes, of_balancer("web"), stop=stop)
 
     stopped = [node.key for node in nodes if outcomes[node.key] == Skipped(STOPPED)]
-    assert 2 * PARALLEL_LANES[Api.KUBERNETES] <= len(stopped) < len(nodes)
+    assert 2 * PARALLEL_CHANGES[Api.KUBERNETES] <= len(stopped) < len(nodes)
 
 
 def test_stopped_beforehand() -> None:

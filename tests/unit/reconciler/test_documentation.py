@@ -66,7 +66,7 @@ annotation is removed, unless the table says otherwise; with a variable that is 
 - Words of a choice may be in capitals. Items of a list are separated by commas, and blanks around them do not count.
 - Where "empty: not set" is said, an empty value means that nothing is set, whatever the variable says.
 
-The keys below stand behind `load-balancer.hetzner.cloud/`, save one that is written in full.
+The keys below stand behind `load-balancer.hetzner.cloud/`, save those that are written in full.
 """
 
 

@@ -94,7 +94,7 @@ def test_no_cell_breaks_the_table() -> None:
     [
         "from reconciler.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n",
         "import reconciler.cli.run, reconciler.runtime\n",
-        "import reconciler.telemetry.pass_logger, reconciler.telemetry.pass_logger, reconciler.telemetry.logs\n",
+        "import reconciler.telemetry.pass_logger, reconciler.telemetry.logs\n",
     ],
     ids=["help", "a single run", "what logs"],
 )

@@ -44,8 +44,8 @@ def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tupl
     """Every kind of change has its actuator."""
     built = runtime(sim, Command.RUN, *modes)
 
-    assert built.writers is not None
-    assert set(built.writers.apply_context.actuators) == KINDS.keys()
+    assert built.connections is not None
+    assert set(built.connections.apply_context.actuators) == KINDS.keys()
 
 
 def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
@@ -54,10 +54,10 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
     service = {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}
     sim.kubernetes_writer().create("/api/v1/namespaces/default/services", service)
     built = runtime(sim, Command.RUN, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
-    assert built.writers is not None
+    assert built.connections is not None
 
-    report = converge(built.plan_context, built.writers.apply_context)
-    built.writers.events.close(5.0)
+    report = converge(built.plan_context, built.connections.apply_context)
+    built.connections.events.close(5.0)
 
     sent = sim.sent_to_hetzner()
     assert report.result == "no_changes"
@@ -82,7 +82,7 @@ def test_who_looks_cannot_write(
 
     built = runtime(sim, command, *modes)
 
-    assert built.writers is None
+    assert built.connections is None
     for connection in (connection_of(built), built.plan_context.readers.kubernetes._connection):
         with pytest.raises(PermissionError):
             connection.send("DELETE", "/load_balancers/1", repeatable=True)
@@ -93,11 +93,11 @@ def test_who_looks_cannot_write(
 def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> None:
     """With ``--policy observe`` a run beside HCCM needs no Lease, and sends neither events nor conditions."""
     built = runtime(sim, Command.RUN, "--once", RECONCILER_POLICY="observe", RECONCILER_LEADER_ELECT="true")
-    assert built.writers is not None
+    assert built.connections is not None
 
-    report = converge(built.plan_context, built.writers.apply_context)
-    built.writers.events.close(5.0)
+    report = converge(built.plan_context, built.connections.apply_context)
+    built.connections.events.close(5.0)
 
     assert report.result == "changes"
-    assert built.writers.leader.is_leader()
+    assert built.connections.leader.is_leader()
     assert [exchange.method for exchange in sim.sent_to_kubernetes("POST", "PATCH", "PUT", "DELETE")] == []
