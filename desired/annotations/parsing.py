@@ -15,7 +15,7 @@ from typing import Any
 
 from desired.annotations.choices import CertificateType, DeletionPolicy, Protocol
 from desired.annotations.options import BadAnnotation, Defaults, Options
-from desired.annotations.table import BY_FIELD, Annotation
+from desired.annotations.table import BY_FIELD
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import shown_text
 
@@ -217,28 +217,27 @@ def with_defaults(read: ReadAnnotations, defaults: Defaults) -> tuple[Options, M
     values: dict[str, Any] = {}
     bad: dict[str, BadAnnotation] = {}
     for field, row in BY_FIELD.items():
-        if field in read.values:
-            values[field] = read.values[field]
-        elif field in read.bad:
-            bad[field] = read.bad[field]
-        elif field not in read.unset and row.variable is not None:
-            value = getattr(defaults, field)
-            try:
-                if value is not UNMANAGED:
+        match origin_of(field, read, defaults):
+            case Origin.ANNOTATION if field in read.bad:
+                bad[field] = read.bad[field]
+            case Origin.ANNOTATION:
+                values[field] = read.values[field]
+            case Origin.ENVIRONMENT if row.variable is not None:
+                value = getattr(defaults, field)
+                try:
                     row.grammar.check(value)
                     values[field] = value
-            except ValueError as error:
-                remedy = f"correct it, or set {row.full_key}"
-                bad[field] = BadAnnotation(row.variable, f"{row.variable} is {value}: {error}; {remedy}")
+                except ValueError as error:
+                    remedy = f"correct it, or set {row.full_key}"
+                    bad[field] = BadAnnotation(row.variable, f"{row.variable} is {value}: {error}; {remedy}")
     if "location" in values:
         values.pop("network_zone", None)  # the location takes precedence
     return Options(**values), bad
 
 
-def origin_of(row: Annotation, annotations: Mapping[str, str], defaults: Defaults) -> Origin:
-    """The origin of the row's value."""
-    text = annotations.get(row.full_key)
-    if text is not None:
-        return Origin.UNSET if row.empty_unsets and not text else Origin.ANNOTATION
-    is_set = row.variable is not None and row.field is not None and getattr(defaults, row.field) is not UNMANAGED
-    return Origin.ENVIRONMENT if is_set else Origin.UNSET
+def origin_of(field: str, read: ReadAnnotations, defaults: Defaults) -> Origin:
+    """The origin of the value of this field of ``Options``: an annotation, even an empty one, beats the environment."""
+    if field in read.values or field in read.bad:
+        return Origin.ANNOTATION
+    is_set = BY_FIELD[field].variable is not None and getattr(defaults, field) is not UNMANAGED
+    return Origin.ENVIRONMENT if is_set and field not in read.unset else Origin.UNSET

@@ -121,7 +121,7 @@ def _labels(
             after.service_uid,
             lambda uid: _say_service(uid, service, before, snapshot),
         ),
-        (LABEL_CLUSTER_UID, before.cluster_uid, after.cluster_uid, lambda uid: _say_cluster(uid, snapshot)),
+        (LABEL_CLUSTER_UID, before.cluster_uid, after.cluster_uid, lambda uid: _CLUSTERS[ownership(uid, snapshot)]),
         (LABEL_RELEASED, before.released, after.released, _say_released),
         (LABEL_ADOPTED, before.adopted, after.adopted, _say_adopted),
         (LABEL_FORMER, before.former, after.former, lambda former: _say_former(former, before, after)),
@@ -165,10 +165,6 @@ _CLUSTERS: Mapping[Ownership, str] = {
     Ownership.OURS: "this cluster's",
     Ownership.OTHER_CLUSTER: "another cluster's",
 }
-
-
-def _say_cluster(uid: str | None, snapshot: Snapshot) -> str:
-    return _CLUSTERS[ownership(uid, snapshot)]
 
 
 def _say_released(at: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
+from desired.annotations.options import Defaults
 from desired.annotations.parsing import Origin, origin_of
 from desired.annotations.table import BY_FIELD, Annotation
 from desired.annotations.warnings import AnnotationWarning
@@ -148,7 +149,7 @@ def explain_options(
                 for field, row in BY_FIELD.items()
             )
         case LoadBalancerRelease():
-            return (_deletion_policy(wish, settings),)
+            return (_deletion_policy(wish, settings.balancer_defaults),)
     return ()
 
 
@@ -180,7 +181,7 @@ def _option(
     is_readable: bool,
     remarks: Mapping[str, str],
 ) -> OptionFact:
-    origin = origin_of(row, wish.service.claim.annotations, settings.balancer_defaults)
+    origin = origin_of(field, wish.service.claim.read, settings.balancer_defaults)
     value = getattr(wish.options, field) if is_readable and origin is not Origin.UNSET else UNMANAGED
     return OptionFact(
         key=row.full_key,
@@ -194,10 +195,9 @@ def _option(
     )
 
 
-def _deletion_policy(wish: LoadBalancerRelease, settings: Settings) -> OptionFact:
-    row, annotations, defaults = BY_FIELD["deletion_policy"], wish.service.claim.annotations, settings.balancer_defaults
-    origin = origin_of(row, annotations, defaults)
-    read = wish.service.claim.read
+def _deletion_policy(wish: LoadBalancerRelease, defaults: Defaults) -> OptionFact:
+    row, read = BY_FIELD["deletion_policy"], wish.service.claim.read
+    origin = origin_of("deletion_policy", read, defaults)
     problem = read.bad.get("deletion_policy")
     return OptionFact(
         key=row.full_key,

@@ -139,17 +139,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
         )
         first = (change,)
     elif present is not None:
-        change = Change(
-            key=service.balancer_key,
-            kind="lb.delete",
-            verb=Verb.REMOVE,
-            before=present.spec,
-            after=None,
-            reason=why,
-            owner=service.key,
-            consequences=_lost_addresses(present),
-        )
-        first = (change,)
+        first = (_deletion(present, service.balancer_key, service.key, why),)
     release = Change(
         key=f"{service.key}/release",
         kind="service.release",
@@ -180,15 +170,19 @@ def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
             owner=balancer.key,
             consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
         )
+    return _deletion(balancer, balancer.key, balancer.key, why)
+
+
+def _deletion(present: CloudBalancer, key: str, owner: str, why: str) -> Change:
     return Change(
-        key=balancer.key,
+        key=key,
         kind="lb.delete",
         verb=Verb.REMOVE,
-        before=balancer.spec,
+        before=present.spec,
         after=None,
         reason=why,
-        owner=balancer.key,
-        consequences=_lost_addresses(balancer),
+        owner=owner,
+        consequences=_lost_addresses(present),
     )
 
 

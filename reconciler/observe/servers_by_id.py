@@ -61,7 +61,8 @@ class Confirmer:
         wanted = dict.fromkeys(servers_to_confirm(snapshot, settings))
         now = snapshot.taken_at
         if snapshot.servers.complete:  # a list with a gap does not tell who is wanted, nor whose project it is
-            self._keep_apart(is_own_project(anchor_of_cloud(snapshot, settings), witnesses(snapshot, settings)))
+            if wanted:
+                self._keep_apart(is_own_project(anchor_of_cloud(snapshot, settings), witnesses(snapshot, settings)))
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order

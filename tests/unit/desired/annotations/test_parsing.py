@@ -278,7 +278,7 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     """Where a value comes from."""
     annotations = {} if text is None else {key_of(field): text}
 
-    assert origin_of(BY_FIELD[field], annotations, Defaults(**defaults)) is origin
+    assert origin_of(field, read_annotations(annotations), Defaults(**defaults)) is origin
 
 
 @pytest.mark.parametrize(
