@@ -60,7 +60,7 @@ def apply(
     Raises KeyError for a kind without an actuator, and ValueError for changes that wait for each other in a circle,
     before anything is written: the plan and the actuators do not fit together.
     """
-    by_key = {change.key: change for change in changes}
+    by_key: dict[str, Change] = {change.key: change for change in changes}
     for change in changes:
         actuators[change.kind]
     waiting = TopologicalSorter(predecessors(changes))

@@ -155,7 +155,7 @@ def _require_silence(answer: Answer, node: Node) -> None:
 
 def _node(change: Change, snapshot: Snapshot) -> Node:
     """The Node of ``change`` as observed. Raises KeyError for a change that was planned from another snapshot."""
-    return snapshot.nodes.items[change.owner.removeprefix("node/")]
+    return snapshot.nodes.items[change.owner.name]
 
 
 def _path(node: Node) -> str:

@@ -14,7 +14,7 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient, one_line
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
-from desired.model.route import Route, parse_route_key
+from desired.model.route import Route
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 
@@ -40,11 +40,10 @@ def create(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
     Raises an ApiError: NotFound when the network is gone.
     """
     match change.before, change.after:
-        case None, IPv4Address() as gateway:
-            network_id, destination = parse_route_key(change.key)
+        case None, Route() as route:
+            _add(writers, _network_id(change), route)
         case _:
             raise unexpected_change(change)
-    _add(writers, network_id, Route(destination, gateway))
 
 
 def delete(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
@@ -53,11 +52,10 @@ def delete(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
     Raises an ApiError: NotFound when the network is gone.
     """
     match change.before, change.after:
-        case IPv4Address() as gateway, None:
-            network_id, destination = parse_route_key(change.key)
+        case Route() as route, None:
+            network_id = _network_id(change)
         case _:
             raise unexpected_change(change)
-    route = Route(destination, gateway)
     if (other := _remove(writers, network_id, route)) is not None:
         raise _leads_elsewhere(network_id, route, other)
 
@@ -71,23 +69,28 @@ def replace(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
     missing. Raises an ApiError: NotFound when the network is gone.
     """
     match change.before, change.after:
-        case IPv4Address() as before, IPv4Address() as after:
-            network_id, destination = parse_route_key(change.key)
+        case Route() as old, Route() as new if old.destination == new.destination:
+            network_id = _network_id(change)
         case _:
             raise unexpected_change(change)
-    old = Route(destination, before)
     other = _remove(writers, network_id, old)
-    if other == after:
+    if other == new.gateway:
         return
     if other is not None:
         raise _leads_elsewhere(network_id, old, other)
     try:
-        _add(writers, network_id, Route(destination, after))
+        _add(writers, network_id, new)
     except (Conflict, Throttled, Transient):  # there is another one by now, or the old one could not be added either
         raise
     except ApiError:
         _put_back(writers, network_id, old)
         raise
+
+
+def _network_id(change: Change) -> int:
+    if change.cloud_id is None:
+        raise unexpected_change(change)
+    return change.cloud_id
 
 
 def _add(writers: Writers, network_id: int, route: Route) -> None:

@@ -7,6 +7,7 @@ from desired.load_balancers.changes import deletion_change, load_balancer_change
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.notes import notes_on_stuck_services
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -53,7 +54,7 @@ def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
     if isinstance(snapshot.cluster_uid, Present):
         return ()
     why = f"the cluster's identity could not be read, so nothing is written to Hetzner: {snapshot.cluster_uid.why}"
-    return (Note("cluster", NoteKind.UNKNOWN, why),)
+    return (Note(Key(ObjectKind.CLUSTER), NoteKind.UNKNOWN, why),)
 
 
 def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
@@ -46,8 +47,8 @@ _FINDINGS = frozenset({NoteKind.ANCHOR, NoteKind.STUCK})
 """Notes that decide on the result, whatever is planned."""
 _CUT_OFF = frozenset({NoteKind.CLUSTER_CIDR, NoteKind.LIMIT})
 """Notes that on a Node, and there alone, say that no route leads to its pods until somebody acts."""
-_LOOKED_AFTER = ("node/", "service/", "load_balancer/", "route/")
-"""How the keys begin of the objects for which such a note is a gap."""
+_LOOKED_AFTER = frozenset({ObjectKind.NODE, ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.ROUTE})
+"""The objects for which such a note is a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +99,10 @@ class Report:
 class Explained:
     """The explanation of one object, with the report of the plan that it is part of."""
 
-    key: str
+    key: Key
     report: Report
     explanation: "Explanation | ServiceExplanation | None" = None
     """None when there is nothing to explain: the report's errors say why."""
-
-    @property
-    def kind(self) -> str:
-        """The first part of its key: ``node`` or ``service``."""
-        return self.key.partition("/")[0]
 
 
 def compute_result(report: Report) -> Result:
@@ -145,10 +141,10 @@ def _is_undecided(note: Note) -> bool:
 
     Where the configured network is missing every Node waits for that, which is an error or reported by the anchor.
     """
-    return note.key.startswith(_LOOKED_AFTER) and note.kind in _UNDECIDED
+    return note.key.kind in _LOOKED_AFTER and note.kind in _UNDECIDED
 
 
-def needing_a_person(report: Report) -> tuple[str, ...]:
+def needing_a_person(report: Report) -> tuple[Key, ...]:
     """Keys of the Nodes and Services that do not get what they ask for, or whose pods are unreachable, until somebody
     corrects them, sorted.
 
@@ -158,9 +154,9 @@ def needing_a_person(report: Report) -> tuple[str, ...]:
 
 
 def _needs_a_person(note: Note) -> bool:
-    if note.key.startswith("node/"):
+    if note.key.kind is ObjectKind.NODE:
         return note.kind in _WRONG or note.kind in _CUT_OFF
-    return note.key.startswith("service/") and (note.kind in _WRONG or note.kind is NoteKind.STUCK)
+    return note.key.kind is ObjectKind.SERVICE and (note.kind in _WRONG or note.kind is NoteKind.STUCK)
 
 
 def exit_code(report: Report, *, detailed: bool) -> int:

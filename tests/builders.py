@@ -25,6 +25,7 @@ from desired.nodes.contested import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, State
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent, K, Present, Section, V
+from tests.support.keys import key_of
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 UNINITIALIZED = Taint(TAINT_UNINITIALIZED, "NoSchedule", "true")
@@ -213,7 +214,8 @@ def a_change(key: str = "node/web-1", kind: str = "node.initialise", **overrides
         "reason": "a test wants it",
         "owner": key,
     }
-    return Change(key, kind, **defaults | overrides)
+    values = defaults | overrides
+    return Change(key_of(key), kind, **values | {"owner": key_of(values["owner"])})
 
 
 def a_fleet(*nodes: Node, gone: Collection[int] = (), **overrides: Any) -> Snapshot:

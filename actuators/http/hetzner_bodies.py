@@ -138,4 +138,4 @@ def _differing(before: Body, after: Body) -> Body:
 
 def _in_order(target: Target) -> tuple[str, int]:
     """Servers by id, then addresses."""
-    return (target.suffix, 0) if not isinstance(target, ServerTarget) else ("", target.server_id)
+    return (target.name, 0) if not isinstance(target, ServerTarget) else ("", target.server_id)

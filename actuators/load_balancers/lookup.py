@@ -11,15 +11,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound, one_line
 from actuators.http.hetzner import HetznerReader
-from desired.load_balancers.ownership import (
-    Ownership,
-    asked_name,
-    former_of,
-    left_behind,
-    may_come_back,
-    owner_of,
-    ownership,
-)
+from desired.load_balancers.ownership import Ownership, may_come_back, owner_of, ownership
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -143,32 +135,11 @@ def service_of(change: Change, snapshot: Snapshot) -> Service:
 
 
 def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
-    """The load balancer that the change is about, as it was observed.
-
-    It has the label of the Service; or, when it is adopted in this round, the name that the Service asks for, or the
-    label of a Service of its namespace and name that went. What has no Service is named by its id. Raises KeyError for
-    a change that was planned from another snapshot.
-    """
-    nobodys = next((found for found in snapshot.load_balancers or () if found.key == change.owner), None)
-    if nobodys is not None:
-        return nobodys
-    service = service_of(change, snapshot)
-    name = asked_name(service)
-    labelled, named = [], []
-    for balancer in snapshot.load_balancers or ():
-        if is_of_another_cluster(owner_of(balancer.spec.labels), snapshot):
-            continue
-        if balancer.spec.labels.get(LABEL_SERVICE_UID) == service.uid:
-            labelled.append(balancer)
-        elif balancer.spec.name == name:
-            named.append(balancer)
-    for found in (labelled, named):
-        if len(found) == 1:
-            return found[0]
-    back = left_behind(snapshot).get(former_of(service))
-    if back is not None:
-        return back
-    raise KeyError(f"load balancer of {change.owner}")
+    """The load balancer that the change names, as it was observed. Raises KeyError for a change that was planned from
+    another snapshot."""
+    if change.cloud_id is None or snapshot.load_balancers is None:
+        raise KeyError(f"load balancer of {change.key}")
+    return snapshot.load_balancers.items[change.cloud_id]
 
 
 def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:

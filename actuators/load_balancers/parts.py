@@ -54,7 +54,7 @@ def change_rdns(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    ip = change.key.rpartition("/")[2]
+    ip = change.key.parts[-1]
 
     def happened() -> bool:
         return pointer is not None and balancer_now(writers.reader, balancer).pointers.get(ip) == pointer

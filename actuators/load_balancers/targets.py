@@ -83,7 +83,7 @@ def add_target(writers: Writers, balancer: CloudBalancer, target: Target, look: 
         return target in look().targets
 
     try:
-        what = f"addition of {target.suffix} to {name_of(balancer)}"
+        what = f"addition of target {target.name} to {name_of(balancer)}"
         writers.act_once(path_of(balancer, "add_target"), target_body(target), what, happened)
     except Invalid as error:
         if error.code != "target_already_defined":
@@ -99,7 +99,7 @@ def _remove(writers: Writers, balancer: CloudBalancer, target: Target, address: 
         return target not in balancer_now(writers.reader, balancer).targets
 
     try:
-        what = f"removal of {target.suffix} from {name_of(balancer)}"
+        what = f"removal of target {target.name} from {name_of(balancer)}"
         writers.act(path_of(balancer, "remove_target"), named_target(target, address), what, happened)
     except (NotFound, Invalid) as error:  # also out of an action, which knows no class of errors
         if error.code != "not_found":

@@ -13,6 +13,7 @@ from desired.guards.other_controllers import RULE as OTHER_CONTROLLER
 from desired.guards.other_controllers import other_controllers
 from desired.guards.table import GUARDS
 from desired.load_balancers.switch import SWITCH
+from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING
@@ -36,7 +37,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
         or (change.kind == "lb.network" and change.before is not None)
     ),
     "target-health": lambda change: (
-        (change.kind == "lb.target" and change.verb is Verb.MODIFY) or change.key.endswith(f"/{SWITCH}")
+        (change.kind == "lb.target" and change.verb is Verb.MODIFY) or change.key.parts == SWITCH
     ),
     "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
     "route-blast-radius": lambda change: change.kind in {"route.delete", "route.replace"},
@@ -63,7 +64,7 @@ class Word:
     hold: Hold | None = None
 
 
-def guard_words(owner: str, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
+def guard_words(owner: Key, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
     """The decision of each rule on the changes that are planned for the Node or Service with this key, in the order of
     the rules; empty when none is planned.
 

@@ -143,7 +143,7 @@ def _owner_after(before: Owner, changes: Collection[Change]) -> tuple[Owner, str
         match change.after:
             case Owner():
                 return change.after, if_withheld(change)
-            case Identity(labels=labels) if change.key.endswith("/identity"):  # others say of single labels
+            case Identity(labels=labels) if change.key.parts == ("identity",):  # others say of single labels
                 return owner_of(labels), if_withheld(change)
     return before, ""
 

@@ -45,7 +45,7 @@ def explain_members(
     settings: Settings,
 ) -> tuple[MemberFact, ...]:
     """Each Node in the order of names, then the targets of ``balancer`` that are no Node's."""
-    members = _Members(balancer, _by_suffix(changes), _created(changes), snapshot)
+    members = _Members(balancer, _by_name(changes), _created(changes), snapshot)
     match wish:
         case DesiredLoadBalancer():
             nodes = tuple(members.of_node(member) for member in wish.targets.members)
@@ -57,9 +57,9 @@ def explain_members(
     return ()
 
 
-def _by_suffix(changes: Collection[Change]) -> Mapping[str, Change]:
+def _by_name(changes: Collection[Change]) -> Mapping[str, Change]:
     """Name of a target → its change."""
-    return {change.key.split("/", 3)[3]: change for change in changes if change.kind == "lb.target"}
+    return {change.key.parts[-1]: change for change in changes if change.kind == "lb.target"}
 
 
 def _created(changes: Collection[Change]) -> Change | None:
@@ -76,32 +76,32 @@ class _Members:
     snapshot: Snapshot
 
     def of_node(self, member: NodeTarget) -> MemberFact:
-        suffix = "" if member.server_id is None else ServerTarget(member.server_id, use_private_ip=False).suffix
-        before = tuple(target for target in self._there() if target.suffix == suffix)
-        after, withheld = self._after(suffix, before)
+        name = "" if member.server_id is None else ServerTarget(member.server_id, use_private_ip=False).name
+        before = tuple(target for target in self._there() if target.name == name)
+        after, withheld = self._after(name, before)
         if member.membership is Membership.TARGET and before == after == ():
             withheld = "; nothing is planned as things are"
         return self._fact(member.node, member, before, after, member.why + withheld)
 
     def of_nobody(self, claimed: Collection[int | None]) -> Iterator[MemberFact]:
-        for suffix in dict.fromkeys(target.suffix for target in self._there()):
-            before = tuple(target for target in self._there() if target.suffix == suffix)
+        for name in dict.fromkeys(target.name for target in self._there()):
+            before = tuple(target for target in self._there() if target.name == name)
             server_id = _server_id(before)
             if server_id is not None and server_id in claimed:
                 continue
-            after, withheld = self._after(suffix, before)
-            change = self.changes.get(suffix)
+            after, withheld = self._after(name, before)
+            change = self.changes.get(name)
             left = "not ours, left as it is" if server_id is None else f"no Node is server {server_id}; left as it is"
             why = left if change is None else change.reason + withheld
-            yield self._fact(suffix.removeprefix("target/"), None, before, after, why)
+            yield self._fact(name, None, before, after, why)
 
     def that_go(self, wish: LoadBalancerRelease, names: Mapping[int, str]) -> Iterator[MemberFact]:
         goes = wish.retained is None
         why = "goes with the load balancer" if goes else "stays with the load balancer, which is let go"
-        for suffix in dict.fromkeys(target.suffix for target in self._there()):
-            before = tuple(target for target in self._there() if target.suffix == suffix)
-            name = names.get(_server_id(before) or 0, suffix.removeprefix("target/"))
-            yield self._fact(name, None, before, () if goes else before, why)
+        for name in dict.fromkeys(target.name for target in self._there()):
+            before = tuple(target for target in self._there() if target.name == name)
+            shown = names.get(_server_id(before) or 0, name)
+            yield self._fact(shown, None, before, () if goes else before, why)
 
     def _fact(self, subject: str, member: NodeTarget | None, before: _Targets, after: _Targets, why: str) -> MemberFact:
         return MemberFact(
@@ -117,9 +117,9 @@ class _Members:
     def _there(self) -> tuple[Target, ...]:
         return self.balancer.targets if self.balancer else ()
 
-    def _after(self, suffix: str, before: _Targets) -> tuple[_Targets, str]:
+    def _after(self, name: str, before: _Targets) -> tuple[_Targets, str]:
         """The future targets of this name, and what withholds that, in words."""
-        change = self.changes.get(suffix)
+        change = self.changes.get(name)
         if change is not None:
             kept = tuple(target for target in before if target not in (change.before, change.after))
             return (*kept, change.after) if isinstance(change.after, Target) else kept, if_withheld(change)
@@ -127,7 +127,7 @@ class _Members:
             return before, ""
         created = self.create.after.targets
         targets = created if isinstance(created, frozenset) else ()
-        return tuple(target for target in targets if target.suffix == suffix), if_withheld(self.create)
+        return tuple(target for target in targets if target.name == name), if_withheld(self.create)
 
     def _shown(self, targets: _Targets) -> str | None:
         return ", ".join(map(self._address, targets)) or None
@@ -135,7 +135,7 @@ class _Members:
     def _address(self, target: Target) -> str:
         """The address of a target; what it is called, where that is not known."""
         if not isinstance(target, ServerTarget):
-            return target.suffix.removeprefix("target/")
+            return target.name
         server = self.snapshot.servers.items.get(target.server_id)
         address = None
         if server is not None and target.use_private_ip:

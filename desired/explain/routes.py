@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from desired.explain.fact import Fact, Rule, if_withheld
 from desired.explain.stage import Stage, why_left
-from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
+from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Plan
@@ -80,7 +80,7 @@ def explain_network_condition(
     there, wanted = condition_of(node), desired.conditions.get(node.name)
     value = _shown(there)
     if wanted is not None:
-        change = plan.by_key.get(f"{node.key}/network")
+        change = plan.by_key.get(node.key.part("network"))
         later = "; written once the routes are there" if wanted.after and change else ""
         why = wanted.why + later + (if_withheld(change) if change else "")
         return Fact(CONDITION_NETWORK, value, _shown(wanted.condition), Rule.ROUTES, why)
@@ -181,7 +181,7 @@ class _Routes:
         change = self.changes.get(route_key(self.network_id, destination))
         wanted = value
         if change is not None:
-            wanted = change.after if isinstance(change.after, IPv4Address) else None
+            wanted = change.after.gateway if isinstance(change.after, Route) else None
             why += if_withheld(change)
         standing = claim.standing if claim else None
         return RouteFact(str(destination), standing, found.action if found else None, value, wanted, why)

@@ -78,7 +78,7 @@ def explain_service(
     facts = Facts(plan, snapshot, settings, desired)
     wish = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
-    roots = (service.key, service.balancer_key, f"certificate/{service.id}")
+    roots = service.keys
     part = restrict(plan, roots, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(wish, snapshot)

@@ -12,8 +12,9 @@ from ipaddress import IPv4Address, IPv4Network
 
 from desired.guards.facts import Facts, GuardResult
 from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_going_away, proof_of_absence, wait_for
+from desired.model.key import is_below
 from desired.model.load_balancer import ServerTarget
-from desired.model.route import parse_route_key
+from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
@@ -126,14 +127,12 @@ def _targets(snapshot: Snapshot) -> Iterator[ServerTarget]:
 
 
 def _is_named(change: Change, only: Collection[str]) -> bool:
-    return change.owner in only or any(change.key == key or change.key.startswith(f"{key}/") for key in only)
+    return change.owner in only or is_below(change.key, only)
 
 
 def _ends_of(change: Change) -> tuple[IPv4Address, IPv4Network] | None:
     """The gateway that the change of a route gives up, and the destination; None for any other change."""
-    if change.kind not in _ROUTES or not isinstance(change.before, IPv4Address):
-        return None
-    return change.before, parse_route_key(change.key)[1]
+    return (change.before.gateway, change.before.destination) if isinstance(change.before, Route) else None
 
 
 def absence_proof(facts: Facts) -> Iterator[GuardResult]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
+from desired.model.key import PLAN, ObjectKind
 from desired.model.load_balancer import Owner
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Verdict
@@ -23,7 +24,7 @@ def clock_skew(facts: Facts) -> Iterator[GuardResult]:
 
 def hangs_on_age(change: Change) -> bool:
     """Whether a wrong clock alone could let this change pass, or is what it writes down."""
-    ends_a_window = change.owner.startswith("load_balancer/")
+    ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
     begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None
     return change.kind in _BY_AGE or ends_a_window or begins_one
 
@@ -31,4 +32,4 @@ def hangs_on_age(change: Change) -> bool:
 def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     """Notes on the clocks that are off, also where nothing waits for them; empty when all agree."""
     why = explain_clocks(snapshot.clocks)
-    return () if why is None else (Note("plan", NoteKind.CLOCK_SKEW, why),)
+    return () if why is None else (Note(PLAN, NoteKind.CLOCK_SKEW, why),)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from desired.guards.anchor import Anchor, anchor_of_cloud, witnesses
+from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, Plan, Verdict
@@ -45,9 +46,9 @@ class Facts:
         return witnesses(self.snapshot, self.settings)
 
     @cached_property
-    def by_owner(self) -> Mapping[str, tuple[Change, ...]]:
+    def by_owner(self) -> Mapping[Key, tuple[Change, ...]]:
         """Key of a Node or Service → its changes."""
-        grouped: dict[str, list[Change]] = {}
+        grouped: dict[Key, list[Change]] = {}
         for change in self.plan.changes:
             grouped.setdefault(change.owner, []).append(change)
         return {owner: tuple(changes) for owner, changes in grouped.items()}

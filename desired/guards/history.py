@@ -38,9 +38,7 @@ def mark_in(change: Change, snapshot: Snapshot | None) -> str:
     deletion undone."""
     if snapshot is None or change.kind == "node.delete":
         return mark_of(change)
-    sort, _, name = change.owner.partition("/")
-    things = snapshot.services if sort == "service" else snapshot.nodes
-    found = None if things is None else things.items.get(name)
+    found = snapshot.service(change.owner) or snapshot.node(change.owner)
     return mark_of(change, "" if found is None else found.uid)
 
 

@@ -11,6 +11,7 @@ from desired.guards.other_controllers import controller_notes
 from desired.guards.project import anchor_notes
 from desired.guards.table import GUARDS
 from desired.load_balancers.conditions import service_conditions
+from desired.model.key import PLAN, Key, is_below
 from desired.model.service import ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import BACK_OFF, FLAPPING
@@ -68,14 +69,14 @@ def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> 
     """
     if not only:
         return plan
-    chosen = tuple(change for change in plan.changes if _is_below(change.key, only) or change.owner in only)
+    chosen = tuple(change for change in plan.changes if is_below(change.key, only) or change.owner in only)
     kept = {change.key for change in chosen}
     left = plan.by_key.keys() - kept
     changes = _withhold_dependents(tuple(_without_its_basis(change, left) for change in chosen))
-    notes = tuple(note for note in plan.notes if note.kind in _OF_THE_WHOLE or _is_below(note.key, only))
+    notes = tuple(note for note in plan.notes if note.kind in _OF_THE_WHOLE or is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
-    scope = Note("plan", NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
+    scope = Note(PLAN, NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
     holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
     everything = sorted({*plan.by_key, *known})
     strange = tuple(_note_on_strange_key(key, everything) for key in only if not _names_something(key, everything))
@@ -83,13 +84,13 @@ def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> 
 
 
 def _names_something(key: str, everything: Collection[str]) -> bool:
-    return any(_is_below(thing, (key,)) or _is_below(key, (thing,)) for thing in everything)
+    return any(is_below(thing, (key,)) or is_below(key, (thing,)) for thing in everything)
 
 
 def _note_on_strange_key(key: str, everything: Collection[str]) -> Note:
     near = get_close_matches(key, everything, n=3)
     hint = f"; nearest: {', '.join(near)}" if near else ""
-    return Note("plan", NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
+    return Note(PLAN, NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
 
 
 def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:
@@ -124,7 +125,7 @@ def _hold(finding: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collec
 
 def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Withhold whatever depends, directly or not, on a change that is withheld."""
-    by_key = {change.key: change for change in changes}
+    by_key: dict[str, Change] = {change.key: change for change in changes}
     settled = False
     while not settled:
         settled = True
@@ -204,12 +205,13 @@ def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change,
     )
 
 
-def conditions_of(key: str, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
+def conditions_of(key: Key, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
     """The desired conditions of the Service with this key, by its judged changes; empty for another key."""
     service = facts.snapshot.service(key)
-    if service is None:
+    wish = None if service is None else facts.desired.services.get(service.id)
+    if wish is None:
         return ()
-    return service_conditions(service, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
+    return service_conditions(wish.service, wish.match, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
 
 
 def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:
@@ -220,7 +222,3 @@ def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator
             if key in by_key and by_key[key].decision.verdict is not Verdict.ALLOWED:
                 yield change, by_key[key]
                 break
-
-
-def _is_below(key: str, roots: Collection[str]) -> bool:
-    return any(key == root or key.startswith(f"{root}/") for root in roots)

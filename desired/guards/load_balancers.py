@@ -62,7 +62,7 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
         uid, former = owner.service_uid, shown_former(owner)
         strange = f"{named} was a Service's, of the UID {uid}, and nothing says that it was one of this cluster"
         if removals:
-            parts = ", ".join(change.key.split("/", 3)[-1].replace("/", " ") for change in removals)
+            parts = ", ".join(" ".join(change.key.parts) for change in removals)
             why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
             why += f"; {strange}" if wish.match.is_stranger else ""
             why += f"; {_awaited(balancer)}" if wish.match.is_awaited else ""
@@ -208,7 +208,7 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
             continue
         named = f"load balancer {present.id} {present.spec.name}"
         way = f"by {'private' if switch.to_private else 'public'} address"
-        label = [change.key for change in changes if change.key.endswith(f"/{SWITCH}")]
+        label = [change.key for change in changes if change.key.parts == SWITCH]
         waiting = [change.key for change in switch.waiting]
         closing = [change.key for change in changes if _takes_away_the_way_back(change, to_private=switch.to_private)]
         if switch.phase in (Phase.FAILS, Phase.FAILED):
@@ -258,7 +258,7 @@ def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, t
     """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
     for owner, changes in facts.by_owner.items():
         if any(change.kind in kinds for change in changes):
-            wish = facts.desired.services.get(owner.removeprefix("service/"))
+            wish = facts.desired.services.get(owner.name)
             if isinstance(wish, DesiredLoadBalancer):
                 yield wish, changes
 

@@ -6,6 +6,7 @@ HCCM with one replica takes no Lease, so that the Lease alone does not tell.
 from collections.abc import Collection, Iterator
 
 from desired.guards.facts import Facts, GuardResult
+from desired.model.key import PLAN
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
 from desired.plan.change import Note, NoteKind, Verdict
 
@@ -48,4 +49,4 @@ def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     others = other_controllers(snapshot)
     seen = tuple(Note(other.key, NoteKind.OTHER_CONTROLLER, explain_others([other])) for other in others)
     gap = found.why_incomplete or next(iter(found.unreadable.values()), None)
-    return seen if gap is None else (*seen, Note("plan", NoteKind.OTHER_CONTROLLER, f"{_UNTOLD}: {gap}"))
+    return seen if gap is None else (*seen, Note(PLAN, NoteKind.OTHER_CONTROLLER, f"{_UNTOLD}: {gap}"))

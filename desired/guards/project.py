@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.guards.facts import Facts, GuardResult
+from desired.model.key import Key, ObjectKind
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
@@ -112,11 +113,11 @@ def anchor_notes(
     """The note that the project seems to be another one, even when nothing is held: the anchor is violated, or nothing
     of the cluster was found and the reading is complete. Says what could not be read. Empty otherwise."""
     if anchor.state is AnchorState.VIOLATED:
-        return (Note("project/cloud", NoteKind.ANCHOR, explain_violation(anchor)),)
+        return (Note(Key(ObjectKind.PROJECT, "cloud"), NoteKind.ANCHOR, explain_violation(anchor)),)
     if anchor.state is AnchorState.UNFOUND and not anchor.hidden and not witnesses:
         if isinstance(remembered, Unknown):
-            return (Note("project/cloud", NoteKind.UNKNOWN, _explain_unremembered(remembered)),)
-        return (Note("project/cloud", NoteKind.ANCHOR, explain_unfound(anchor)),)
+            return (Note(Key(ObjectKind.PROJECT, "cloud"), NoteKind.UNKNOWN, _explain_unremembered(remembered)),)
+        return (Note(Key(ObjectKind.PROJECT, "cloud"), NoteKind.ANCHOR, explain_unfound(anchor)),)
     return ()
 
 

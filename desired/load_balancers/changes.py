@@ -16,6 +16,7 @@ from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, waits_for_certificate
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
+from desired.model.key import Key
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
@@ -124,7 +125,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
     if present is not None and wish.retained is not None:
         until = None if wish.delete_at is None else shown_time(wish.delete_at)
         change = Change(
-            key=f"{service.balancer_key}/retain",
+            key=service.balancer_key.part("retain"),
             kind="lb.retain",
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
@@ -133,6 +134,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
             if until is None
             else f"{why}: its load balancer is let go now, and deleted after {until}",
             owner=service.key,
+            cloud_id=present.id,
             consequences=(f"{named} stays, and is paid for",)
             if until is None
             else (f"{named} is deleted after {until}, unless Service {service.id} comes back before",),
@@ -141,7 +143,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
     elif present is not None:
         first = (_deletion(present, service.balancer_key, service.key, why),)
     release = Change(
-        key=f"{service.key}/release",
+        key=service.key.part("release"),
         kind="service.release",
         verb=Verb.REMOVE,
         before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
@@ -161,19 +163,20 @@ def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
     why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(parting.due_at)} at the latest"
     if balancer.is_protected:
         return Change(
-            key=f"{balancer.key}/retain",
+            key=balancer.key.part("retain"),
             kind="lb.retain",
             verb=Verb.MODIFY,
             before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
             after=for_good(owner, snapshot.taken_at),
             reason=f"{why}; it is protected against deletion, and stays",
             owner=balancer.key,
+            cloud_id=balancer.id,
             consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
         )
     return _deletion(balancer, balancer.key, balancer.key, why)
 
 
-def _deletion(present: CloudBalancer, key: str, owner: str, why: str) -> Change:
+def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str) -> Change:
     return Change(
         key=key,
         kind="lb.delete",
@@ -182,6 +185,7 @@ def _deletion(present: CloudBalancer, key: str, owner: str, why: str) -> Change:
         after=None,
         reason=why,
         owner=owner,
+        cloud_id=present.id,
         consequences=_lost_addresses(present),
     )
 
@@ -196,7 +200,7 @@ def _claim(wish: DesiredLoadBalancer) -> tuple[Change, ...]:
     if FINALIZER_BALANCER in service.finalizers:
         return ()
     change = Change(
-        key=f"{service.key}/finalizer",
+        key=service.key.part("finalizer"),
         kind="service.claim",
         verb=Verb.ADD,
         before=False,
@@ -213,7 +217,7 @@ def _certificate(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tupl
     if certificate is None or wish.problems or not used:
         return ()
     change = Change(
-        key=f"certificate/{service.id}",
+        key=service.certificate_key,
         kind="certificate.create",
         verb=Verb.ADD,
         before=None,
@@ -295,6 +299,7 @@ def _adopt(
         after=after,
         reason=_why_adopted(wish, present, stays=stays),
         owner=wish.service.key,
+        cloud_id=present.id,
         depends_on=prepared,
     )
     return (change,)
@@ -308,14 +313,13 @@ def _why_adopted(wish: DesiredLoadBalancer, present: CloudBalancer, *, stays: bo
 
 
 def _consequence_of(change: Change) -> str:
-    part = change.key.split("/", 3)[-1].replace("/", " ")
-    return f"{part} is removed from it: the Service does not ask for that"
+    return f"{' '.join(change.key.parts)} is removed from it: the Service does not ask for that"
 
 
 def _status_to_come(wish: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
     service, hostname = wish.service, wish.options.hostname
     yield Change(
-        key=f"{service.key}/status",
+        key=service.key.part("status"),
         kind="service.status",
         verb=Verb.MODIFY,
         before=service.ingress,
@@ -337,12 +341,13 @@ def _status(wish: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str
     wanted = UNMANAGED if wish.unclear & _PUBLISHING else desired_ingress(wish.options, present)
     if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):
         yield Change(
-            key=f"{service.key}/status",
+            key=service.key.part("status"),
             kind="service.status",
             verb=Verb.MODIFY,
             before=service.ingress,
             after=wanted,
             reason=f"publishes what load balancer {present.id} really has",
             owner=service.key,
+            cloud_id=present.id,
             depends_on=needed,
         )

@@ -6,7 +6,8 @@ They are written together with other changes, or when a verdict has changed, so 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from desired.load_balancers.ownership import Ownership, asked_name, owner_of, ownership
+from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Owned, Undecided
+from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
@@ -30,16 +31,16 @@ _LEFT_OUT = ("spec.ports[", "spec.loadBalancerSourceRanges")
 
 
 def service_conditions(
-    service: Service, snapshot: Snapshot, changes: tuple[Change, ...], notes: tuple[Note, ...]
+    service: Service, match: BalancerMatch, snapshot: Snapshot, changes: tuple[Change, ...], notes: tuple[Note, ...]
 ) -> tuple[ServiceCondition, ...]:
     """``LoadBalancerReady`` and ``LoadBalancerInSync``, with the time since when each has its status.
 
-    ``changes`` are the Service's own, judged: those that are applied now count as done, as the conditions ride on their
-    write. ``notes`` may be those of the whole plan. A condition about which too little is known stays as it is; its
-    status is ``Unknown`` when there was none.
+    ``match`` says which load balancer is the Service's. ``changes`` are its own, judged: those that are applied now
+    count as done, as the conditions ride on their write. ``notes`` may be those of the whole plan. A condition about
+    which too little is known stays as it is; its status is ``Unknown`` when there was none.
     """
     own = tuple(sorted(note for note in notes if _is_about(note.key, service)))
-    wanted = (_ready(service, snapshot, changes), _in_sync(service, changes, own))
+    wanted = (_ready(service, match, changes), _in_sync(service, changes, own))
     there = {condition.type: condition for condition in service.conditions}
     return tuple(_since(condition, there.get(condition.type), snapshot) for condition in wanted)
 
@@ -58,13 +59,13 @@ def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> 
     return False
 
 
-def _ready(service: Service, snapshot: Snapshot, changes: tuple[Change, ...]) -> ServiceCondition:
+def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) -> ServiceCondition:
     done = tuple(change for change in changes if _is_done(change))
     if any(change.kind in ("lb.delete", "lb.retain") for change in done):
         return _condition(CONDITION_READY, "NotCreated", "the load balancer is let go")
-    balancer, balancers = _balancer(service, snapshot, done), snapshot.load_balancers
+    balancer = _balancer(match, done)
     if balancer is None:
-        if balancers is None or not balancers.complete or balancers.unreadable:
+        if isinstance(match, Undecided):
             return _unchanged(service, CONDITION_READY, "it is not known whether there is a load balancer")
         return _condition(CONDITION_READY, "NotCreated", "there is no load balancer")
     published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
@@ -129,27 +130,19 @@ def _sentence(texts: list[str]) -> str:
     return f"{first} (and {len(others)} more)" if others else first
 
 
-def _is_about(key: str, service: Service) -> bool:
+def _is_about(key: Key, service: Service) -> bool:
     """Whether a note is on the Service, its load balancer, its certificate, or a part of one."""
-    roots = (service.key, service.balancer_key, f"certificate/{service.id}")
-    return any(key == root or key.startswith(f"{root}/") for root in roots)
+    return key.whole in service.keys
 
 
-def _balancer(service: Service, snapshot: Snapshot, done: tuple[Change, ...]) -> CloudBalancer | None:
-    """The Service's load balancer once ``done`` is; None when none is known."""
-    balancers = tuple(snapshot.load_balancers or ())
-    own = next((balancer for balancer in balancers if _is_its(balancer, service, snapshot)), None)
-    if own is not None or not any(change.kind == "lb.adopt" for change in done):
-        return own
-    name = asked_name(service)
-    return next((balancer for balancer in balancers if balancer.spec.name == name), None)
-
-
-def _is_its(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
-    """Whether the labels name this Service, and no other cluster."""
-    owner = owner_of(balancer.spec.labels)
-    is_elsewhere = ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER
-    return owner.service_uid == service.uid and not is_elsewhere
+def _balancer(match: BalancerMatch, done: tuple[Change, ...]) -> CloudBalancer | None:
+    """The Service's load balancer once ``done`` is; None when it has none, or which one is not known."""
+    match match:
+        case Owned(balancer) | Contested(balancer=CloudBalancer() as balancer, is_owned=True):
+            return balancer
+        case Adoptable(balancer) | Contested(balancer=CloudBalancer() as balancer):
+            return balancer if any(change.kind == "lb.adopt" for change in done) else None
+    return None
 
 
 def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
@@ -174,7 +167,7 @@ def _ports(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[str]:
     ports = {str(port) for port in balancer.spec.listeners}
     for change in done:
         if change.kind == "lb.listener":
-            port = change.key.rpartition("/")[2]
+            port = change.key.parts[-1]
             ports = ports | {port} if change.after is not None else ports - {port}
     return ports
 

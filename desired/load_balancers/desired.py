@@ -49,6 +49,7 @@ from desired.load_balancers.targets import (
     target_candidates,
 )
 from desired.load_balancers.wanted import wants_balancer
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     CloudBalancer,
     Listener,
@@ -268,7 +269,7 @@ def desired_load_balancers(
         return {}, (), ()
     desired: dict[str, DesiredLoadBalancer | LoadBalancerRelease] = {}
     unreadable = snapshot.services.unreadable
-    notes = [Note(f"service/{key}", NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
+    notes = [Note(Key(ObjectKind.SERVICE, key), NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
     matches = match_balancers(snapshot, settings)
     asked = _private_addresses(snapshot.services, settings)
     known: dict[object, TargetCandidates] = {}

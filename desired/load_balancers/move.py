@@ -151,4 +151,4 @@ def _target(line: str) -> Iterator[Target]:
 
 def _name(target: Target) -> str:
     """As in its key: ``server:7``."""
-    return target.suffix.removeprefix("target/")
+    return target.name

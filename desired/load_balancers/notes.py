@@ -67,7 +67,7 @@ def notes_on_public_interface(
         remedy = "remove that target" if not is_ours or options.use_private_ip else f"set {private.full_key} to true"
         text = (
             f"{row.full_key} (or {row.variable}) is true: the public interface stays while"
-            f" {target.suffix.removeprefix('target/')}{origin} needs it; {remedy}"
+            f" {target.name}{origin} needs it; {remedy}"
         )
         yield Note(service.key, NoteKind.KEPT, text)
 
@@ -119,7 +119,7 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
         text = "no Node may get traffic"
         yield Note(service.key, NoteKind.NO_TARGETS, text)
     for target in targets.foreign if present else ():
-        yield Note(service.key, NoteKind.FOREIGN, f"{target.suffix.removeprefix('target/')} is left as it is")
+        yield Note(service.key, NoteKind.FOREIGN, f"{target.name} is left as it is")
 
 
 _SHOWN = 5

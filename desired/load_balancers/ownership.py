@@ -175,6 +175,8 @@ class Contested:
     balancer: CloudBalancer | None
     """The one that has the name or the Service's label; None when there is none."""
     why: str
+    is_owned: bool = False
+    """Whether ``balancer`` has the Service's label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +324,7 @@ def _contested(found: BalancerMatch, name: str | None, rivals: Several) -> Balan
     balancer = found.balancer if isinstance(found, Owned | Adoptable | Foreign) else None
     ask = f"Service {rivals} asks" if rivals.count == 1 else f"Services {rivals} ask"
     why = f"{ask} for a load balancer named {name!r} as well: give each a name of its own"
-    return Contested(balancer, why)
+    return Contested(balancer, why, is_owned=isinstance(found, Owned))
 
 
 def _name(service: Service, defaults: Defaults) -> str | None:

@@ -15,6 +15,7 @@ from desired.load_balancers.move import (
 )
 from desired.load_balancers.switch import SWITCH, Phase, switch_of
 from desired.load_balancers.targets import removal_reason
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
@@ -73,7 +74,7 @@ def listener_change(
         why = f"the Service has port {port}" if before is None else f"differs from what the Service asks of port {port}"
     return _change(
         wish,
-        f"listener/{port}",
+        ("listener", port),
         "lb.listener",
         before,
         after,
@@ -90,7 +91,7 @@ def waits_for_certificate(listener: Listener) -> bool:
 
 def _change(
     wish: DesiredLoadBalancer,
-    part: str,
+    part: tuple[object, ...],
     kind: str,
     before: State | None,
     after: State | None,
@@ -101,13 +102,14 @@ def _change(
 ) -> Change:
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
     return Change(
-        key=f"{wish.service.balancer_key}/{part}",
+        key=wish.service.balancer_key.part(*part),
         kind=kind,
         verb=verb if verb in KINDS[kind].verbs else Verb.MODIFY,
         before=before,
         after=after,
         reason=reason,
         owner=wish.service.key,
+        cloud_id=None if wish.present is None else wish.present.id,
         consequences=consequences,
         depends_on=depends_on,
     )
@@ -117,11 +119,11 @@ def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalanc
     spec = present.spec
     if wanted.name != spec.name:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        yield _change(wish, "identity", "lb.identity", named, renamed, "the Service names it otherwise")
+        yield _change(wish, ("identity",), "lb.identity", named, renamed, "the Service names it otherwise")
     algorithm, there = wanted.algorithm, spec.algorithm
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
         why = "the Service asks for another algorithm"
-        yield _change(wish, "algorithm", "lb.algorithm", there, algorithm, why)
+        yield _change(wish, ("algorithm",), "lb.algorithm", there, algorithm, why)
     for address, pointer, before in (
         (present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
         (present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
@@ -130,7 +132,7 @@ def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalanc
             continue
         if (pointer or "") != (before or ""):
             why = "the Service asks for another reverse name"
-            yield _change(wish, f"rdns/{address}", "lb.rdns", before or None, pointer, why)
+            yield _change(wish, ("rdns", address), "lb.rdns", before or None, pointer, why)
 
 
 def _goes_before_it_leaves(change: Change) -> bool:
@@ -144,10 +146,10 @@ def _type(
     if wanted.type != present.spec.type:
         why = "the Service asks for another type"
         needed = tuple(_room_for(wish.size.type, present, parts))
-        yield _change(wish, "type", "lb.type", present.spec.type, wanted.type, why, depends_on=needed)
+        yield _change(wish, ("type",), "lb.type", present.spec.type, wanted.type, why, depends_on=needed)
 
 
-def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[str]:
+def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Key]:
     """Keys of the removals before which a smaller type would not hold what is there by then."""
     if size is None or size.max_targets >= present.type.max_targets:
         return
@@ -168,7 +170,7 @@ def _public_interface(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: 
         return  # refused without a network, and which one that is cannot be told now
     yield _change(
         wish,
-        "public",
+        ("public",),
         "lb.public_interface",
         there,
         public,
@@ -186,7 +188,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
         why = "HCLOUD_NETWORK names another network" if place else "HCLOUD_NETWORK names no network"
         yield _change(
             wish,
-            f"network/{there.network_id}",
+            ("network", there.network_id),
             "lb.network",
             there,
             None,
@@ -199,17 +201,17 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
     if here is None:
         yield _change(
             wish,
-            f"network/{place.network_id}",
+            ("network", place.network_id),
             "lb.network",
             None,
             place,
             "HCLOUD_NETWORK names this network",
-            depends_on=tuple(f"{key}/network/{there.network_id}" for there in others),
+            depends_on=tuple(key.part("network", there.network_id) for there in others),
         )
     elif not isinstance(place.ip, Unmanaged) and place.ip != here.ip:
         yield _change(
             wish,
-            f"network/{place.network_id}",
+            ("network", place.network_id),
             "lb.network",
             here,
             place,
@@ -262,10 +264,10 @@ def _targets(
             member = next((each for each in reversed(wish.targets.claiming(server_id)) if each.target == after), None)
             name = f"Node {member.node}" if member else f"server {server_id}"
             how = "by its private address" if after.use_private_ip else "by its public address"
-            joins = (f"node/{member.node}",) if member and member.joins else ()
+            joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
             yield _change(
                 wish,
-                after.suffix,
+                ("target", after.name),
                 "lb.target",
                 before,
                 after,
@@ -306,7 +308,7 @@ def _step_by_step(
     back = (
         _change(
             wish,
-            target.suffix,
+            ("target", target.name),
             "lb.target",
             target,
             ServerTarget(target.server_id, not target.use_private_ip),
@@ -339,16 +341,16 @@ def _moved(
     stay = [t for t in present.targets if is_private(t)] if leaves else []
     owed = [t for t in remembered(present.spec.labels) if t not in present.targets]
     for target in dict.fromkeys((*stay, *owed)):
-        if f"{wish.service.balancer_key}/{target.suffix}" in planned:
+        if wish.service.balancer_key.part("target", target.name) in planned:
             continue
         if may_return(target, place, present, snapshot):
             why = f"{spoken(target)} is added again: it goes with the place in the network"
-            yield _change(wish, target.suffix, "lb.target", None, target, why, depends_on=attached)
+            yield _change(wish, ("target", target.name), "lb.target", None, target, why, depends_on=attached)
         elif target in stay:
             why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
             yield _change(
                 wish,
-                target.suffix,
+                ("target", target.name),
                 "lb.target",
                 target,
                 None,
@@ -377,7 +379,7 @@ def _memory(
     before = memory_in(present.spec.labels)
     if labels != before:
         name = present.spec.name
-        yield _change(wish, "labels/returning", "lb.identity", Identity(name, before), Identity(name, labels), why)
+        yield _change(wish, ("labels", "returning"), "lb.identity", Identity(name, before), Identity(name, labels), why)
 
 
 def _is_needed(change: Change, target: ServerTarget) -> bool:
@@ -397,7 +399,7 @@ def _removal(wish: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot
     removal = removal_reason(target, wish.targets.claiming(target.server_id), snapshot)
     return _change(
         wish,
-        target.suffix,
+        ("target", target.name),
         "lb.target",
         target,
         None,

@@ -38,7 +38,7 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 
 RETRY_AFTER = timedelta(hours=6)
 """After this long a switch that failed is tried again, with one target first."""
-SWITCH = "labels/switch"
+SWITCH = ("labels", "switch")
 """The end of the key of the change that writes the label."""
 _AHEAD = timedelta(minutes=5)
 """A label from further in the future was written by a clock that was put back since: it says nothing."""

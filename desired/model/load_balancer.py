@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from desired.annotations.choices import Algorithm, Protocol
+from desired.model.key import Key, ObjectKind
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -87,9 +88,9 @@ class ServerTarget:
     use_private_ip: bool
 
     @property
-    def suffix(self) -> str:
-        """The last part of its key in plans."""
-        return f"target/server:{self.server_id}"
+    def name(self) -> str:
+        """Its name in keys and messages."""
+        return f"server:{self.server_id}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -99,9 +100,9 @@ class IpTarget:
     ip: str
 
     @property
-    def suffix(self) -> str:
-        """The last part of its key in plans."""
-        return f"target/ip:{self.ip}"
+    def name(self) -> str:
+        """Its name in keys and messages."""
+        return f"ip:{self.ip}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,9 +113,9 @@ class SelectorTarget:
     use_private_ip: bool
 
     @property
-    def suffix(self) -> str:
+    def name(self) -> str:
         """Its name in notes."""
-        return f"target/selector:{self.selector}"
+        return f"selector:{self.selector}"
 
 
 Target = ServerTarget | IpTarget | SelectorTarget
@@ -252,9 +253,9 @@ class CloudBalancer:
         return Health.UNKNOWN in said and Health.HEALTHY not in said
 
     @property
-    def key(self) -> str:
+    def key(self) -> Key:
         """Its key where it belongs to no Service."""
-        return f"load_balancer/#{self.id}"
+        return Key(ObjectKind.LOAD_BALANCER, f"#{self.id}")
 
 
 class Issuance(Enum):

@@ -6,6 +6,8 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 from types import MappingProxyType
 
+from desired.model.key import Key, ObjectKind
+
 MOST_ROUTES = 100
 """Routes that a network may have (Hetzner's limit)."""
 
@@ -21,17 +23,10 @@ class Route:
     gateway: IPv4Address
 
 
-def route_key(network_id: int, destination: IPv4Network) -> str:
-    """A route's key in plans, ``route/4711/10.244.1.0/24``."""
-    return f"route/{network_id}/{destination}"
-
-
-def parse_route_key(key: str) -> tuple[int, IPv4Network]:
-    """Network id and destination of a route's key. Raises ValueError for a key that is no route's."""
-    kind, network_id, destination = key.split("/", 2)
-    if kind != "route":
-        raise ValueError(f"{key} is no route")
-    return int(network_id), IPv4Network(destination)
+def route_key(network_id: int, destination: IPv4Network | str) -> Key:
+    """A route's key in plans, ``route/4711/10.244.1.0/24``. A destination that could not be read is named as it is
+    written."""
+    return Key(ObjectKind.ROUTE, network_id, destination)
 
 
 class MemberKind(StrEnum):

@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from desired.annotations.claims import Claim
+from desired.model.key import Key, ObjectKind
 
 TYPE_LOAD_BALANCER = "LoadBalancer"
 
@@ -63,11 +64,21 @@ class Service:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def key(self) -> str:
+    def key(self) -> Key:
         """The Service's key in plans, and the owner of all its changes."""
-        return f"service/{self.id}"
+        return Key(ObjectKind.SERVICE, self.id)
 
     @property
-    def balancer_key(self) -> str:
+    def balancer_key(self) -> Key:
         """The key of its load balancer in plans."""
-        return f"load_balancer/{self.id}"
+        return Key(ObjectKind.LOAD_BALANCER, self.id)
+
+    @property
+    def certificate_key(self) -> Key:
+        """The key of its managed certificate in plans."""
+        return Key(ObjectKind.CERTIFICATE, self.id)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys of the Service and of what is made for it."""
+        return (self.key, self.balancer_key, self.certificate_key)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer
 from desired.model.remembered import Remembered
 from desired.model.route import Member, Route
@@ -38,9 +39,9 @@ class Workload:
     """Of its containers, as they are written; those that only run before these are left out."""
 
     @property
-    def key(self) -> str:
+    def key(self) -> Key:
         """In the snapshot and in notes: ``deployment/NAMESPACE/NAME``."""
-        return f"{self.kind.lower()}/{self.namespace}/{self.name}"
+        return Key(ObjectKind(self.kind.lower()), f"{self.namespace}/{self.name}")
 
 
 def is_another_controller(workload: Workload) -> bool:
@@ -129,9 +130,9 @@ class Node:
     """``spec.podCIDRs`` as it stands; empty while none is assigned."""
 
     @property
-    def key(self) -> str:
+    def key(self) -> Key:
         """The Node's key in plans."""
-        return f"node/{self.name}"
+        return Key(ObjectKind.NODE, self.name)
 
     @property
     def ready(self) -> Readiness:
@@ -280,9 +281,9 @@ class Snapshot:
     at_first: frozenset[str] | None = None
     """What was a witness of the project when the pass began (``anchor``); None: it begins with this reading."""
 
-    def node(self, key: str) -> Node | None:
+    def node(self, key: Key) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""
-        return self.nodes.items.get(key.removeprefix("node/"))
+        return self.nodes.items.get(key.name) if key.kind is ObjectKind.NODE else None
 
     def sections(self) -> Mapping[str, Section[Any, Any]]:
         """Name → section of everything that is read as a whole list, in the order in which people read it."""
@@ -296,6 +297,6 @@ class Snapshot:
         }
         return {name: section for name, section in read.items() if section is not None}
 
-    def service(self, key: str) -> Service | None:
+    def service(self, key: Key) -> Service | None:
         """The Service with this key of a plan; None when the key is no Service's, or the Service was not read."""
-        return self.services.items.get(key.removeprefix("service/")) if self.services else None
+        return self.services.items.get(key.name) if self.services and key.kind is ObjectKind.SERVICE else None

@@ -10,6 +10,8 @@ from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
+from desired.model.route import Route
+
 
 def to_builtins(value: object) -> Any:
     """``value`` in dicts, lists, strings, numbers, booleans and None.
@@ -24,6 +26,8 @@ def to_builtins(value: object) -> Any:
             return value
         case datetime():
             return value.isoformat()
+        case Route():  # the destination is its identity, and in its key
+            return str(value.gateway)
         case IPv4Address() | IPv6Address() | IPv4Network() | IPv6Network():
             return str(value)
         case Mapping():

@@ -51,7 +51,7 @@ def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator
     before = owned_labels(node.labels, settings)
     if not isinstance(wanted.labels, Unmanaged) and wanted.labels != before:
         yield Change(
-            key=f"{node.key}/labels",
+            key=node.key.part("labels"),
             kind="node.labels",
             verb=Verb.MODIFY,
             before=before,
@@ -74,7 +74,7 @@ def _why_labels(before: Mapping[str, str], after: Mapping[str, str], server: Ser
 def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
     if not isinstance(wanted.addresses, Unmanaged) and wanted.addresses != node.addresses:
         yield Change(
-            key=f"{node.key}/addresses",
+            key=node.key.part("addresses"),
             kind="node.addresses",
             verb=Verb.MODIFY,
             before=node.addresses,
@@ -89,7 +89,7 @@ def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
     tainted = has_shutdown_taint(node.taints)
     if not isinstance(wanted.shut_down, Unmanaged) and wanted.shut_down is not tainted:
         yield Change(
-            key=f"{node.key}/shutdown",
+            key=node.key.part("shutdown"),
             kind="node.shutdown_taint",
             verb=Verb.MODIFY,
             before=tainted,

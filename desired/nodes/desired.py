@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from desired.model.absence import is_going_away, proof_of_absence
+from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, ServerStatus, Snapshot, Taint
 from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
@@ -282,7 +283,9 @@ DesiredNode = UninitializedNode | InitializedNode | OrphanedNode
 def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, DesiredNode], tuple[Note, ...]]:
     """Name of each managed Node → its desired state; and notes on what is left alone."""
     desired: dict[str, DesiredNode] = {}
-    notes = [Note(f"node/{name}", NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()]
+    notes = [
+        Note(Key(ObjectKind.NODE, name), NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()
+    ]
     matcher, others = Matcher(snapshot.nodes, snapshot.servers), Others(snapshot)
     for node in snapshot.nodes:
         wanted, why = _desired_node(node, matcher, others, snapshot, settings)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from ipaddress import IPv4Address
 
 from desired.model.absence import AbsenceProof
+from desired.model.key import Key
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
@@ -18,7 +18,7 @@ from desired.model.load_balancer import (
     Owner,
     Target,
 )
-from desired.model.route import NetworkCondition
+from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
 from desired.plan.kinds import KINDS, Kind, Verb
@@ -69,7 +69,7 @@ State = (
     | Listener
     | Target
     | ManagedCertificate
-    | IPv4Address
+    | Route
     | NetworkCondition
 )
 """Every type that the two sides of a change may have; which kind has which is in ``docs/design/architecture.md``."""
@@ -112,7 +112,7 @@ ALLOWED = GuardDecision(Verdict.ALLOWED)
 class Change:
     """One difference between the present and the desired state."""
 
-    key: str
+    key: Key
     """Identity of what changes, ``node/web-1``; no plan has a key twice."""
     kind: str
     """A name in the table of kinds."""
@@ -121,7 +121,7 @@ class Change:
     after: State | None
     reason: str
     """One sentence for people: why this is wanted."""
-    owner: str
+    owner: Key
     """Key of the Node or Service that the change serves."""
     consequences: tuple[str, ...] = ()
     """What a person would want to be warned of."""
@@ -132,6 +132,9 @@ class Change:
     rides: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED
+    cloud_id: int | None = None
+    """Id of the load balancer or network that the change is about; None while it does not exist, and for what is
+    Kubernetes' alone."""
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:
@@ -153,7 +156,7 @@ class Change:
     @property
     def order(self) -> tuple[str, int, str]:
         """The position of the change in a plan: by section, then class (removals last), then key."""
-        return (self.key.split("/", 1)[0], list(Verb).index(self.verb), self.key)
+        return (self.key.kind, list(Verb).index(self.verb), self.key)
 
     def ruled(self, decision: GuardDecision) -> "Change":
         """The same change with another decision."""
@@ -216,7 +219,7 @@ class NoteKind(StrEnum):
 class Note:
     """Something a person should know though nothing is done."""
 
-    key: str
+    key: Key
     kind: NoteKind
     text: str
 

@@ -17,6 +17,7 @@ depend on each other run in parallel.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
 
@@ -31,15 +32,15 @@ def locks_of(change: Change) -> frozenset[str]:
     return frozenset(networks) if change.row.locks == ("network",) else frozenset({change.owner, *networks})
 
 
-def _networks(change: Change) -> Iterator[str]:
+def _networks(change: Change) -> Iterator[Key]:
     if "network" not in change.row.locks:
         return
-    if change.key.startswith("route/"):
-        yield f"network/{change.key.split('/')[1]}"
+    if change.key.kind is ObjectKind.ROUTE:
+        yield Key(ObjectKind.NETWORK, change.cloud_id)
     for side in (change.before, change.after):
         attachment = side.attachment if isinstance(side, LoadBalancer) else side
         if isinstance(attachment, Attachment):
-            yield f"network/{attachment.network_id}"
+            yield Key(ObjectKind.NETWORK, attachment.network_id)
 
 
 def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
@@ -47,7 +48,7 @@ def in_order(changes: Sequence[Change]) -> tuple[Change, ...]:
 
     What is not among them counts as done. Raises ValueError when changes wait for each other in a circle.
     """
-    places = {change.key: place for place, change in enumerate(changes)}
+    places: dict[str, int] = {change.key: place for place, change in enumerate(changes)}
     order: dict[str, Change] = {}
     for first in changes:
         path = {} if first.key in order else {first.key: _before(first, places)}
@@ -92,7 +93,7 @@ def not_preemptible(changes: Sequence[Change]) -> frozenset[str]:
 
     Raises ValueError when changes wait for each other in a circle.
     """
-    patient = {change.key for change in changes if change.row.gives_way}
+    patient: set[str] = {change.key for change in changes if change.row.gives_way}
     for key, before in predecessors(changes).items():
         if not patient.isdisjoint(before):
             patient.add(key)
@@ -136,10 +137,12 @@ def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
 
     A change that waits delays what depends on it, and not what merely follows it.
     """
-    allowed = {change.key: change for change in plan.allowed}
-    created = {change.key for change in plan.changes if change.kind == "lb.create"}
-    claims = {change.owner: change.key for change in plan.changes if change.kind == "service.claim"}
-    why = {key: reason for key, change in allowed.items() if (reason := _why(change, created, claims)) is not None}
+    allowed: dict[str, Change] = {change.key: change for change in plan.allowed}
+    created: set[str] = {change.key for change in plan.changes if change.kind == "lb.create"}
+    claims: dict[str, str] = {c.owner: c.key for c in plan.changes if c.kind == "service.claim"}
+    why: dict[str, str] = {
+        key: reason for key, change in allowed.items() if (reason := _why(change, created, claims)) is not None
+    }
     dependents: dict[str, list[str]] = {}
     for key, change in allowed.items():
         for before in change.depends_on:
@@ -167,8 +170,7 @@ def _why(change: Change, created: Collection[str], claims: Mapping[str, str]) ->
 
 def _needed(change: Change) -> Iterator[str]:
     """Keys of load balancers whose id or addresses a change takes: the one that it is a part of, or publishes."""
-    kind, *name = change.key.split("/")
-    if kind == "load_balancer" and len(name) > 2:
-        yield "/".join((kind, *name[:2]))
+    if change.key.kind is ObjectKind.LOAD_BALANCER and change.key.parts:
+        yield change.key.whole
     if change.kind == "service.status":
         yield from change.depends_on

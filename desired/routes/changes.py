@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from desired.model.route import route_key
+from desired.model.key import Key, ObjectKind
+from desired.model.route import Route, route_key
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
@@ -32,7 +33,7 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
     time."""
     by_owner: dict[str, list[str]] = {}
     for change in others:
-        if change.key.startswith("node/"):
+        if change.key.kind is ObjectKind.NODE:
             by_owner.setdefault(change.owner, []).append(change.key)
     for name, wanted in desired.conditions.items():
         node = snapshot.nodes.items[name]
@@ -46,9 +47,10 @@ def _create(claim: RouteClaim, network_id: int) -> Change:
         kind="route.create",
         verb=Verb.ADD,
         before=None,
-        after=claim.gateway,
+        after=Route(claim.destination, claim.gateway),
         reason=f"server {claim.endpoint.server_id} has the pods of Node {claim.endpoint.node.name}",
         owner=claim.endpoint.node.key,
+        cloud_id=network_id,
         depends_on=(*_joining(claim), *(route_key(network_id, destination) for destination in claim.after)),
     )
 
@@ -59,10 +61,11 @@ def _replace(claim: RouteClaim, network_id: int) -> Change:
         key=route_key(network_id, claim.destination),
         kind="route.replace",
         verb=Verb.MODIFY,
-        before=claim.present,
-        after=claim.gateway,
+        before=None if claim.present is None else Route(claim.destination, claim.present),
+        after=Route(claim.destination, claim.gateway),
         reason=f"{claim.why}, and server {claim.endpoint.server_id} has the pods of Node {node.name}",
         owner=node.key,
+        cloud_id=network_id,
         consequences=(f"pods of Node {node.name} are out of reach for the moment of the swap",),
         depends_on=_joining(claim),
     )
@@ -73,10 +76,11 @@ def _delete(decided: RouteDecision, network_id: int) -> Change:
         key=route_key(network_id, decided.route.destination),
         kind="route.delete",
         verb=Verb.REMOVE,
-        before=decided.route.gateway,
+        before=decided.route,
         after=None,
         reason=decided.why,
-        owner=f"node/{decided.node}" if decided.node else f"network/{network_id}",
+        owner=Key(ObjectKind.NODE, decided.node) if decided.node else Key(ObjectKind.NETWORK, network_id),
+        cloud_id=network_id,
         consequences=_cost(decided),
     )
 
@@ -90,7 +94,7 @@ def _cost(decided: RouteDecision) -> tuple[str, ...]:
 
 def _condition(node: Node, wanted: DesiredCondition, others: tuple[str, ...]) -> Change:
     return Change(
-        key=f"{node.key}/network",
+        key=node.key.part("network"),
         kind="node.network_condition",
         verb=Verb.MODIFY,
         before=condition_of(node),

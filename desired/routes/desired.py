@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Network
 
+from desired.model.key import Key, ObjectKind
 from desired.model.route import MOST_ROUTES, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Snapshot
@@ -44,7 +45,7 @@ def notes_on_routes(
     """Notes on Nodes whose pods are unreachable, on routes that are left alone, and on the network as a whole."""
     yield from _on_nodes(endpoints, claims)
     yield from _on_foreign(snapshot, network, decided)
-    key = f"network/{network.id}"
+    key = Key(ObjectKind.NETWORK, network.id)
     ours = [endpoint for endpoint in endpoints if endpoint.is_ours]
     if mismatch is not None:
         yield Note(key, NoteKind.CLUSTER_CIDR, mismatch)
@@ -95,7 +96,7 @@ def _on_foreign(snapshot: Snapshot, network: Network, decided: Mapping[IPv4Netwo
         elif found.action is RouteAction.UNCERTAIN:
             yield Note(key, NoteKind.UNKNOWN, f"left as it is: {found.why}")
     for text, why in present_routes(snapshot).unreadable.items():
-        yield Note(f"route/{network.id}/{text}", NoteKind.FOREIGN, f"left alone: {why}")
+        yield Note(route_key(network.id, text), NoteKind.FOREIGN, f"left alone: {why}")
 
 
 def _without_cluster_cidr(pods: IPv4Network) -> str:

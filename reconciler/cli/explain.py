@@ -4,6 +4,7 @@ Reads only."""
 from collections.abc import Mapping
 
 from actuators.http.kubeconfig import ConnectionProblem
+from desired.model.key import Key, ObjectKind
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import begin, fail, publish
@@ -32,17 +33,17 @@ def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str
     return fail(*errors, code=0 if written and not errors else 1)
 
 
-def key_of(kind: str, name: str) -> str:
+def key_of(kind: str, name: str) -> Key:
     """The object's key in plans, which may stand for its name. A Service without a namespace is one of ``default``."""
     name = name.encode(errors="backslashreplace").decode()  # what is no text is no JSON either
     if kind == "node":
-        return f"node/{name.removeprefix('node/')}"
+        return Key(ObjectKind.NODE, name.removeprefix("node/"))
     if name.count("/") > 1:  # a namespace may be named service as well
         name = name.removeprefix("service/")
-    return f"service/{name}" if "/" in name else f"service/default/{name}"
+    return Key(ObjectKind.SERVICE, name if "/" in name else f"default/{name}")
 
 
-def _explained(key: str, config: Config) -> Explained:
+def _explained(key: Key, config: Config) -> Explained:
     """The explanation, or the errors that keep it from being one."""
     with stop_on_signals() as stop:
         try:
@@ -53,5 +54,5 @@ def _explained(key: str, config: Config) -> Explained:
             return _nothing(key, internal_error(error))
 
 
-def _nothing(key: str, *errors: str) -> Explained:
+def _nothing(key: Key, *errors: str) -> Explained:
     return Explained(key, Report(errors=errors))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from actuators.apply import within_budget
 from actuators.http.call_budget import SharedAllowance
 from actuators.http.kubeconfig import ConnectionProblem
+from desired.model.key import Key, ObjectKind
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
@@ -166,10 +167,11 @@ def _finish(report: Report, config: Config, writer: Writer) -> int:
     return exit_code(report, detailed=config.detailed_exitcode) if written else 1
 
 
-def _in_need(keys: Sequence[str]) -> str:
+def _in_need(keys: Sequence[Key]) -> str:
     """``1 Node and 2 Services need a person, see the notes: node/a, service/ns/b, service/ns/c``."""
-    sorts = {sort: sum(key.startswith(f"{sort.lower()}/") for key in keys) for sort in ("Node", "Service")}
-    counted = " and ".join(f"{count} {sort}{'s' * (count > 1)}" for sort, count in sorts.items() if count)
+    kinds = {"Node": ObjectKind.NODE, "Service": ObjectKind.SERVICE}
+    counts = {word: sum(key.kind is kind for key in keys) for word, kind in kinds.items()}
+    counted = " and ".join(f"{count} {word}{'s' * (count > 1)}" for word, count in counts.items() if count)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
     verb = "needs" if len(keys) == 1 else "need"
     return f"{counted} {verb} a person, see the notes: {', '.join(keys[:_SHOWN])}{more}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import QUOTA, bars_of, narrow_scope_of, scope_of, suspension_of
+from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import BACK_OFF
 from desired.plan.change import ALLOWED, Change, Plan, Verdict
@@ -142,7 +143,7 @@ class Attempts:
         yet, as lists lag behind: then nothing would release it any more."""
         if change.kind != "service.release" or change.depends_on:
             return False
-        created = self.by_key.get(change.owner.replace("service/", "load_balancer/", 1), ())
+        created = self.by_key.get(Key(ObjectKind.LOAD_BALANCER, change.owner.name), ())
         return any(a.change.kind == "lb.create" and not _is_refused(a.outcome) for a in created)
 
     def _ended(self, plan: Plan) -> Mapping[str, Outcome]:

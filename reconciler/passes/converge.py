@@ -15,6 +15,7 @@ from desired.guards.facts import Facts
 from desired.guards.history import backing_off, refused_by_quota
 from desired.guards.judge import judge, restrict
 from desired.load_balancers.wanted import matters
+from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -68,7 +69,7 @@ def plan_once(plan_context: PlanContext) -> Report:
     return _report(plan_context, observation, _judge(plan_context, observation.snapshot).plan)
 
 
-def explain_once(plan_context: PlanContext, key: str) -> Explained:
+def explain_once(plan_context: PlanContext, key: Key) -> Explained:
     """Everything that decides now on the Node or Service with this key. Sends only reads; never raises an ApiError."""
     from desired.explain.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
@@ -225,25 +226,28 @@ def _judge(plan_context: PlanContext, snapshot: Snapshot) -> JudgedPlan:
             approvals = {approval.hash: approval for approval in found if approval.counts(now, clocks_differ=differ)}
             why = _notes_on_void(found, judged.holds, now, clocks_differ=differ)
         except ApiError as error:
-            why = (Note("plan", NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
+            why = (Note(PLAN, NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
         judged = judge(Facts(plan, snapshot, plan_context.settings, desired), (*plan_context.approved, *approvals))
     return JudgedPlan(restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), desired, approvals)
 
 
-def _known_keys(snapshot: Snapshot) -> Iterator[str]:
+_OF_A_SERVICE = (ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE)
+
+
+def _known_keys(snapshot: Snapshot) -> Iterator[Key]:
     """Keys of all that was observed and may be changed, whatever is planned for it."""
-    yield from (f"node/{name}" for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
+    yield from (Key(ObjectKind.NODE, name) for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is not None:
-        yield f"network/{network.id}"
+        yield Key(ObjectKind.NETWORK, network.id)
         yield from (route_key(network.id, route.destination) for route in snapshot.routes or ())
     if snapshot.services is None:
         return
     yield from (service.key for service in snapshot.services)
     balanced = (service.id for service in snapshot.services if matters(service))
     for name in (*balanced, *snapshot.services.unreadable):
-        yield from (f"service/{name}", f"load_balancer/{name}", f"certificate/{name}")
+        yield from (Key(kind, name) for kind in _OF_A_SERVICE)
 
 
 def _notes_on_void(
@@ -252,7 +256,7 @@ def _notes_on_void(
     """A note on each approval of a hold that exists and does not count: somebody believes that it does."""
     held = {hold.hash for hold in holds}
     return tuple(
-        Note("plan", NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
+        Note(PLAN, NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
         for approval in found
         if approval.hash in held and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
     )

@@ -6,7 +6,6 @@ and machines leaves it out, since it is not part of the desired state.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from ipaddress import IPv4Address
 from typing import Any
 
 from desired.model.load_balancer import (
@@ -22,7 +21,7 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.route import CONDITION_NETWORK, NetworkCondition
+from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import to_builtins
@@ -72,6 +71,8 @@ def _nested(value: object) -> Any:
     match value:
         case Unmanaged():
             return value
+        case Route():
+            return to_builtins(value)
         case Mapping():
             return {str(key): _nested(value[key]) for key in sorted(value, key=str)}
         case tuple():
@@ -103,7 +104,7 @@ def _canonical(state: State | None, field: str) -> Nested:
     match state:
         case None:
             return {}
-        case str() | bool() | KnownAfterApply() | IPv4Address() | NetworkCondition():
+        case str() | bool() | KnownAfterApply() | Route() | NetworkCondition():
             return {field: _leaf(state)}
         case ServerTarget() | IpTarget() | SelectorTarget():
             return {field: _target(state)}
@@ -132,7 +133,7 @@ def _canonical(state: State | None, field: str) -> Nested:
             return {"labels": to_builtins(state)}
 
 
-def _leaf(state: str | bool | KnownAfterApply | IPv4Address | NetworkCondition) -> Any:
+def _leaf(state: str | bool | KnownAfterApply | Route | NetworkCondition) -> Any:
     """``False (RouteCreated)`` for a condition: its message follows from these."""
     if not isinstance(state, NetworkCondition):
         return to_builtins(state)
@@ -179,7 +180,7 @@ def _targets(balancer: LoadBalancer) -> list[str] | Unmanaged:
 
 def _target(target: Target) -> str:
     """``server:42 (private)``, ``ip:192.0.2.7``: as in its key, and by which address it is reached."""
-    name = target.suffix.removeprefix("target/")
+    name = target.name
     return name if isinstance(target, IpTarget) else f"{name} ({'private' if target.use_private_ip else 'public'})"
 
 

@@ -17,6 +17,7 @@ from desired.explain.service import ServiceExplanation
 from desired.explain.stage import ServerMatch
 from desired.guards.anchor import Anchor
 from desired.guards.nodes import NodeLosses
+from desired.model.key import ObjectKind
 from desired.model.load_balancer import NO_LIMIT, CloudBalancer
 from desired.model.snapshot import Server
 from desired.model.to_builtins import to_builtins
@@ -293,7 +294,7 @@ def explanation_as_json(explained: Explained) -> Mapping[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "tool_version": __version__,
-        "kind": explained.kind,
+        "kind": explained.key.kind.value,
         "key": explained.key,
         "taken_at": snapshot.taken_at.isoformat() if snapshot else None,
         "cluster": {"uid": uid},
@@ -322,6 +323,6 @@ def _found(explained: Explained) -> Mapping[str, Any]:
         case ServiceExplanation() as explanation:
             return service_as_json(explanation, explained.report.approve_flags)
         case None:
-            return NO_SERVICE if explained.kind == "service" else NO_NODE
+            return NO_SERVICE if explained.key.kind is ObjectKind.SERVICE else NO_NODE
         case _:
             assert_never(explained.explanation)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from actuators.outcome import Applied, Failed, Outcome
 from desired.guards.history import suspension_of
-from desired.model.route import parse_route_key
+from desired.model.route import Route
 from desired.model.snapshot import Snapshot
 from desired.model.suspension import FLAPPING
 from desired.nodes.desired import is_uninitialized
@@ -149,19 +149,18 @@ _ROUTE_REASONS: Mapping[NoteKind, str] = {
 """Notes on a Node of which some pods have no route, and get none until a person acts → the event's reason."""
 
 
-_MAKES = frozenset({"route.create", "route.replace"})
-
-
 def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
     """A warning for the Node whose route was refused; None for any other change, for one that only waits or gives way,
     and for a Node that is initialized in this pass. HCCM's text without the Node's uid and the duration, so that the
     text is stable."""
     node = snapshot.node(change.owner)
-    if node is None or is_uninitialized(node) or change.kind not in _MAKES or not isinstance(outcome, Failed):
+    if node is None or is_uninitialized(node):
         return None
-    _, destination = parse_route_key(change.key)
-    text = f"Could not create route {destination} for node {node.name}: {outcome.error}"
-    return Event(subject_of(node), EventType.WARNING, _FAILED, text)
+    match change.after, outcome:
+        case Route(destination), Failed(error):
+            text = f"Could not create route {destination} for node {node.name}: {error}"
+            return Event(subject_of(node), EventType.WARNING, _FAILED, text)
+    return None
 
 
 def warnings_on_routes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:

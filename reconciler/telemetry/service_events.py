@@ -12,7 +12,7 @@ not known yet; this product does not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice, product
+from itertools import groupby, islice, product
 
 from actuators.outcome import Applied, Failed
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -165,13 +165,11 @@ def _unfinished(plan: Plan) -> frozenset[str]:
 
 
 def _by_service(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[tuple[Service, list[Line]]]:
-    by_owner: dict[str, list[Line]] = {}
-    for line in tried:
-        by_owner.setdefault(line.change.owner, []).append(line)
-    for owner, lines in sorted(by_owner.items()):
+    ordered = sorted(tried, key=lambda line: line.change.owner)  # stable: changes of one Service keep their order
+    for owner, lines in groupby(ordered, key=lambda line: line.change.owner):
         service = snapshot.service(owner)
         if service is not None:
-            yield service, lines
+            yield service, list(lines)
 
 
 def _failed(change: Change) -> tuple[str, str]:

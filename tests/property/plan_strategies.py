@@ -15,6 +15,7 @@ from desired.section import Section
 from tests.builders import a_settled_node
 from tests.property.strategies import addresses, labels, provider_ids, some, taints
 from tests.property.worlds import lost_nodes, snapshots
+from tests.support.keys import key_of
 
 identities = st.builds(
     NodeIdentity,
@@ -56,7 +57,7 @@ def changes(draw: st.DrawFn) -> Change:
     key = draw(keys)
     owner = "/".join(key.split("/")[:2])
     depends_on = tuple(draw(st.lists(keys, max_size=2)))
-    return Change(key, kind.name, verb, before, after, "a law wants it", owner, depends_on=depends_on)
+    return Change(key_of(key), kind.name, verb, before, after, "a law wants it", key_of(owner), depends_on=depends_on)
 
 
 plans = st.lists(changes(), max_size=5, unique_by=lambda change: change.key).map(lambda found: Plan(tuple(found)))

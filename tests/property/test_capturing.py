@@ -28,6 +28,7 @@ from tests.property.balancer_worlds import SERVICES, World, worlds
 from tests.property.route_worlds import CLUSTER_CIDR, NETWORK_ID, Event, Raw, Stage, fleets, steps
 from tests.property.strategies import law, some
 from tests.support.direct import DirectSimulation
+from tests.support.keys import key_of
 from tests.support.passes import NAMESPACE
 from tests.support.simulators import START
 
@@ -66,7 +67,7 @@ def told(readers: Readers, settings: Settings, names: Collection[str]) -> Sequen
     plan_context = PlanContext(readers, settings, NAMESPACE)
     documents = [
         report_as_json(plan_once(plan_context)),
-        *(explanation_as_json(explain_once(plan_context, key)) for key in names),
+        *(explanation_as_json(explain_once(plan_context, key_of(key))) for key in names),
     ]
     return [{name: value for name, value in found.items() if name != "requests"} for found in documents]
 

@@ -53,7 +53,7 @@ def returning(found: ServiceExplanation) -> set[str]:
     """What targets are called that are there, and are to be added as well."""
     there = found.balancer.balancer.targets if found.balancer.balancer else ()
     added = {change.after for change in found.changes if change.kind == "lb.target" and change.before is None}
-    return {target.suffix.removeprefix("target/") for target in there if target in added}
+    return {target.name for target in there if target in added}
 
 
 @law
@@ -72,7 +72,7 @@ def test_a_service_is_told_as_it_is_planned(world: World) -> None:
         for balancer in whole(found.changes):
             ports |= balancer.listeners.keys()
             assert isinstance(balancer.targets, frozenset)
-            targets |= {target.suffix.removeprefix("target/") for target in balancer.targets}
+            targets |= {target.name for target in balancer.targets}
         targets -= returning(found)
 
         assert {fact.port for fact in found.listeners if fact.planned} == ports

@@ -24,11 +24,11 @@ def tangles(draw: st.DrawFn) -> list[Change]:
     names = st.lists(st.integers(0, size - 1), max_size=3)
     changes = [
         a_change(
-            f"{number}",
+            f"node/{number}",
             draw(some("node.initialise", "lb.identity")),
-            owner=f"owner-{draw(st.integers(0, 4))}",
-            depends_on=tuple(f"{other}" for other in draw(names) if other < number),
-            follows=tuple(f"{other}" for other in draw(names) if other < number),
+            owner=f"node/owner-{draw(st.integers(0, 4))}",
+            depends_on=tuple(f"node/{other}" for other in draw(names) if other < number),
+            follows=tuple(f"node/{other}" for other in draw(names) if other < number),
         )
         for number in range(size)
     ]
@@ -54,8 +54,8 @@ def test_any_tangle_can_be_put_in_order(changes: list[Change]) -> None:
 def test_what_is_left_out_leaves_the_order_of_the_rest(data: st.DataObject, changes: list[Change]) -> None:
     """Who comes after another one through any number of changes, comes after it without them."""
     plan = Plan(tuple(changes))
-    kept = {change.key: change for change in changes if data.draw(st.booleans(), label=change.key)}
-    left = {change.key: change for change in bridged(tuple(kept.values()), plan)}
+    kept: dict[str, Change] = {change.key: change for change in changes if data.draw(st.booleans(), label=change.key)}
+    left: dict[str, Change] = {change.key: change for change in bridged(tuple(kept.values()), plan)}
     assert left.keys() == kept.keys()
     for key in kept:
         assert before(key, left) == before(key, plan.by_key) & kept.keys()

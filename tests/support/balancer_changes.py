@@ -21,6 +21,7 @@ from desired.plan.change import Change, State
 from desired.plan.kinds import Verb
 from tests.balancers import DEFAULT_NAME, SERVICE_UID
 from tests.builders import CLUSTER_UID
+from tests.support.keys import key_of
 
 SERVICE = "service/default/web"
 BALANCER = "load_balancer/default/web"
@@ -37,14 +38,15 @@ def a_difference(
 ) -> Change:
     """A change that serves ``default/web``; its class follows from its sides."""
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+    exists = kind.startswith("lb.") and kind != "lb.create"
     return Change(
-        key,
+        key_of(key),
         kind,
-        **{"verb": verb} | more,
+        **{"verb": verb, "cloud_id": 42 if exists else None} | more,
         before=before,
         after=after,
         reason=reason,
-        owner=SERVICE,
+        owner=key_of(SERVICE),
         consequences=consequences,
     )
 
@@ -78,7 +80,7 @@ PUBLISH = a_difference(
 
 def a_publication(*ingress: Ingress, **more: Any) -> Change:
     """What is published of a load balancer that is there."""
-    return replace(PUBLISH, after=ingress, reason="publishes what load balancer 42 really has", **more)
+    return replace(PUBLISH, after=ingress, reason="publishes what load balancer 42 really has", cloud_id=42, **more)
 
 
 def an_adoption(before: Owner, *consequences: str, outlives: bool = False) -> Change:

@@ -45,6 +45,7 @@ from tests.support.balancer_changes import (
     a_wish,
     an_adoption,
 )
+from tests.support.keys import key_of
 
 _COST = Cost(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
 _ADDRESSES = (Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP"))
@@ -206,7 +207,9 @@ def _certified() -> Report:
         depends_on=(issue.key,),
     ).ruled(GuardDecision(Verdict.WAITING, "certificate-issuance", why, 30))
     snapshot = a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)
-    report = _report(snapshot, (listener,), [Note(SERVICE, NoteKind.CERTIFICATE, f"{why}; port 443 waits for it")])
+    report = _report(
+        snapshot, (listener,), [Note(key_of(SERVICE), NoteKind.CERTIFICATE, f"{why}; port 443 waits for it")]
+    )
     return replace(report, lines=(Line(issue, Applied()), *report.lines))
 
 
@@ -228,7 +231,7 @@ def _unread() -> Report:
     """A page of load balancers is missing, so that nothing is created."""
     why = "Hetzner API https://api.hetzner.cloud/v1: GET /load_balancers answers 429 rate_limit_exceeded"
     gap = incomplete(Section({42: a_balancer(service_uid=None)}, expected=51), why)
-    waiting = Note(SERVICE, NoteKind.UNKNOWN, f"whether it has a load balancer could not be told: {why}")
+    waiting = Note(key_of(SERVICE), NoteKind.UNKNOWN, f"whether it has a load balancer could not be told: {why}")
     return _report(a_world([a_service()], load_balancers=gap, **_FLEET), notes=[waiting])
 
 

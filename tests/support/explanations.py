@@ -27,6 +27,7 @@ from tests.builders import (
     workloads_of,
 )
 from tests.support.judging import explain, judge
+from tests.support.keys import key_of
 from tests.support.route_explanations import ROUTED_WORLDS
 
 COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
@@ -46,9 +47,9 @@ def explained(
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
     report = Report(snapshot=snapshot, cost=COST)
-    node = snapshot.node(f"node/{name}")
+    node = snapshot.node(key_of(f"node/{name}"))
     if node is None:
-        return Explained(f"node/{name}", replace(report, errors=(why_no_node(name, snapshot),)))
+        return Explained(key_of(f"node/{name}"), replace(report, errors=(why_no_node(name, snapshot),)))
     return Explained(node.key, report, explain(node, snapshot, settings, plan))
 
 
@@ -177,6 +178,6 @@ EXPLANATIONS: Mapping[str, Explained] = {
     ),
     "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), name="web-2"),
     **{name: explained(*world) for name, world in ROUTED_WORLDS.items()},
-    "no_api": Explained("node/web-1", Report(errors=(NO_API,), cost=Cost(kubernetes=5))),
+    "no_api": Explained(key_of("node/web-1"), Report(errors=(NO_API,), cost=Cost(kubernetes=5))),
 }
 """Name → explanation; the golden files are named ``explain_<name>``."""

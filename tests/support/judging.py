@@ -17,6 +17,7 @@ from reconciler.result import Line
 from reconciler.telemetry import announcements, conditions
 from reconciler.telemetry.conditions import Due
 from reconciler.telemetry.events import Event
+from tests.support.keys import key_of
 
 
 def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings) -> Facts:
@@ -55,4 +56,4 @@ def explain_object(
     key: str, snapshot: Snapshot, settings: Settings, plan: Plan
 ) -> Explanation | ServiceExplanation | str:
     """The explanation of what has this key, or why there is none."""
-    return objects.explain_object(key, snapshot, settings, plan, compute_desired(snapshot, settings))
+    return objects.explain_object(key_of(key), snapshot, settings, plan, compute_desired(snapshot, settings))

@@ -42,6 +42,7 @@ from tests.balancers import (
 )
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_server, a_settled_node, incomplete
 from tests.support.judging import explain_object, judge
+from tests.support.keys import key_of
 
 KEY = "service/default/web"
 COST = Cost(kubernetes=3, hetzner=2, remaining=3598, limit=3600)
@@ -66,8 +67,8 @@ def explained_service(
     report = Report(snapshot=snapshot, cost=COST)
     found = explain_object(key, snapshot, settings, plan)
     if isinstance(found, str):
-        return Explained(key, replace(report, errors=(found,)))
-    return Explained(key, report, found)
+        return Explained(key_of(key), replace(report, errors=(found,)))
+    return Explained(key_of(key), report, found)
 
 
 def of_the_service(snapshot: Snapshot, settings: Settings = LOCATED) -> ServiceExplanation:
@@ -300,6 +301,6 @@ SERVICE_EXPLANATIONS: Mapping[str, Explained] = {
     "service_missing": explained_service(
         a_world([a_service(), a_service("api", uid=RIVAL_UID)], **FLEET), key="service/shop/web"
     ),
-    "service_no_api": Explained("service/default/web", Report(errors=("no API",), cost=Cost(kubernetes=5))),
+    "service_no_api": Explained(key_of("service/default/web"), Report(errors=("no API",), cost=Cost(kubernetes=5))),
 }
 """Name → explanation; the golden files are named ``explain_<name>``."""

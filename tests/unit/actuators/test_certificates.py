@@ -15,6 +15,7 @@ from tests.balancers import SERVICE_UID
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import SERVICE, a_difference
 from tests.support.balancer_stage import Stage, a_stage
+from tests.support.keys import key_of
 from tests.support.simulators import Simulation
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_STAGING_CA: "true"}
@@ -156,4 +157,4 @@ def test_sides_of_another_kind(stage: Stage, before: Any, after: Any) -> None:
 def test_a_service_that_was_not_observed(stage: Stage) -> None:
     """A change that was planned from another world is not carried out in this one."""
     with pytest.raises(KeyError):
-        create(stage.writers, replace(CHANGE, owner=f"{SERVICE}-2"), stage.snapshot)
+        create(stage.writers, replace(CHANGE, owner=key_of(f"{SERVICE}-2")), stage.snapshot)

@@ -33,6 +33,7 @@ from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
 from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
+from tests.support.keys import key_of
 from tests.support.simulators import Simulation
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
@@ -568,6 +569,6 @@ def test_a_service_that_was_not_observed(simulate: Callable[..., Simulation]) ->
     stage = a_stage(simulate)
 
     with pytest.raises(KeyError):
-        stage.carry_out(replace(creation(), owner=f"{SERVICE}-2"))
+        stage.carry_out(replace(creation(), owner=key_of(f"{SERVICE}-2")))
 
     assert stage.sent() == []

@@ -8,7 +8,6 @@ import pytest
 
 from actuators.http.errors import ApiError, Busy, Conflict, Denied, Invalid, Transient
 from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
-from desired.model.service import Service
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
@@ -20,7 +19,7 @@ from desired.names import (
     LABEL_SWITCH,
 )
 from desired.plan.change import Change
-from desired.section import Section, Unknown
+from desired.section import Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, annotated
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, OURS, a_difference, a_part
@@ -522,22 +521,9 @@ def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, b
     assert stage.sent() == []
 
 
-@pytest.mark.parametrize(
-    ("service", "balancers"),
-    [
-        pytest.param(a_service(), [], id="none"),
-        pytest.param(a_service(), [a_balancer(cluster_uid="another")], id="another cluster's"),
-        pytest.param(a_service(), [a_balancer(), a_balancer(43)], id="two"),
-        pytest.param(a_service(uid="another"), [a_balancer()], id="another Service's"),
-    ],
-)
-def test_which_load_balancer_is_meant(
-    simulate: Callable[..., Simulation], service: Service, balancers: list[CloudBalancer]
-) -> None:
+def test_what_was_not_observed(simulate: Callable[..., Simulation]) -> None:
     """A change that was planned from another world is not carried out in this one."""
-    stage = a_stage(simulate, service=service)
-    section = Section({balancer.id: balancer for balancer in balancers})
-    stage.snapshot = replace(stage.snapshot, load_balancers=section)
+    stage = a_stage(simulate)
 
     with pytest.raises(KeyError):
         stage.carry_out(deletion())

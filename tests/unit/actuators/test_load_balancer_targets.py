@@ -37,7 +37,7 @@ def change(before: Target | None, after: Target | None) -> Change:
     """The change of one target."""
     some = after or before
     assert some is not None
-    return a_part(some.suffix, before, after, WHY)
+    return a_part(f"target/{some.name}", before, after, WHY)
 
 
 def balancer(*targets: Target) -> CloudBalancer:
@@ -223,9 +223,9 @@ def test_actions_that_fail(simulate: Callable[..., Simulation], code: str, expec
     stage = a_stage(simulate, balancer(public(1)))
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code, "count": 2}])
 
-    with pytest.raises(expected, match=r"^addition of target/server:2 to load balancer 42 .*: the action add_target"):
+    with pytest.raises(expected, match=r"^addition of target server:2 to load balancer 42 .*: the action add_target"):
         stage.carry_out(change(None, public(2)))
-    with pytest.raises(expected, match=r"^removal of target/server:1 from load balancer 42 .*: the action remove_"):
+    with pytest.raises(expected, match=r"^removal of target server:1 from load balancer 42 .*: the action remove_"):
         stage.carry_out(change(public(1), None))
 
     assert stage.targets() == {public(1)}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from actuators.http.errors import (
 from actuators.outcome import Pending
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.writers import Writers
+from desired.model.route import Route
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
@@ -44,8 +45,13 @@ def change(before: str | None, after: str | None) -> Change:
     """The change of the route to the pods."""
     kinds = {(False, True): ("create", Verb.ADD), (True, True): ("replace", Verb.MODIFY)}
     name, verb = kinds.get((before is not None, after is not None), ("delete", Verb.REMOVE))
-    sides = {"before": before and IPv4Address(before), "after": after and IPv4Address(after)}
-    return a_change(f"route/{NETWORK_ID}/{PODS}", f"route.{name}", verb=verb, owner="node/web-1", **sides)
+    sides = {"before": _route(before), "after": _route(after)}
+    key = f"route/{NETWORK_ID}/{PODS}"
+    return a_change(key, f"route.{name}", verb=verb, owner="node/web-1", cloud_id=NETWORK_ID, **sides)
+
+
+def _route(gateway: str | None) -> Route | None:
+    return None if gateway is None else Route(IPv4Network(PODS), IPv4Address(gateway))
 
 
 CREATE, REPLACE, DELETE = change(None, NEW), change(OLD, NEW), change(OLD, None)
@@ -97,12 +103,12 @@ def a_stage(simulate: Callable[..., Simulation], gateway: str | None, **options:
 
 def before(wanted: Change) -> str | None:
     """Where the route leads before the change."""
-    return None if wanted.before is None else str(wanted.before)
+    return str(wanted.before.gateway) if isinstance(wanted.before, Route) else None
 
 
 def after(wanted: Change) -> str | None:
     """Where it leads afterwards."""
-    return None if wanted.after is None else str(wanted.after)
+    return str(wanted.after.gateway) if isinstance(wanted.after, Route) else None
 
 
 @pytest.mark.parametrize(
@@ -273,7 +279,7 @@ def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, sai
         stage.carry_out(wanted)
 
     assert stage.leads_to() is None
-    assert stage.sent() == [f"add_route {wanted.after}", "look"]
+    assert stage.sent() == [f"add_route {after(wanted)}", "look"]
 
 
 @pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])

@@ -19,6 +19,7 @@ from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_U
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
+from tests.support.keys import key_of
 from tests.support.simulators import START, Simulation, ago
 
 PATH = "/api/v1/namespaces/default/services/web"
@@ -259,7 +260,7 @@ def test_no_address_is_given_up_because_of_a_list(
     sim.hetzner.replace_world({"load_balancers": found})
     labelled = replace(listed, attachments=places, spec=replace(listed.spec, labels={LABEL_SERVICE_UID: served.uid}))
     snapshot = replace(a_world([served], [labelled]), taken_at=START)
-    change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),))
+    change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),), cloud_id=listed.id)
 
     if is_written:
         carry_out(sim, change, snapshot)
@@ -523,4 +524,4 @@ def test_a_service_that_was_not_observed(started: Callable[..., Simulation]) -> 
     sim = started()
 
     with pytest.raises(KeyError):
-        carry_out(sim, replace(CLAIM, owner=f"{SERVICE}-2"))
+        carry_out(sim, replace(CLAIM, owner=key_of(f"{SERVICE}-2")))

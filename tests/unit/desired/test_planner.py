@@ -29,6 +29,7 @@ from tests.builders import (
     a_settled_node,
     a_snapshot,
 )
+from tests.support.keys import key_of
 
 SETTINGS, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
 DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
@@ -61,7 +62,9 @@ def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> C
 
 def modify(part: str, kind: str, before: State, after: State, reason: str, *consequences: str) -> Change:
     """A change that keeps a part of node web-1 true."""
-    return Change(f"node/web-1/{part}", kind, Verb.MODIFY, before, after, reason, "node/web-1", consequences)
+    return Change(
+        key_of(f"node/web-1/{part}"), kind, Verb.MODIFY, before, after, reason, key_of("node/web-1"), consequences
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +243,7 @@ def test_node_whose_server_is_gone() -> None:
         proof_of_absence(node, 9),
     )
     reason = "no server of the project has the id 9"
-    expected = Change("node/web-1", "node.delete", Verb.REMOVE, lost, None, reason, "node/web-1")
+    expected = Change(key_of("node/web-1"), "node.delete", Verb.REMOVE, lost, None, reason, key_of("node/web-1"))
     assert plan_of(node) == Plan((expected,))
 
 
@@ -360,12 +363,12 @@ def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
     """A cluster whose identity cannot be read is told that nothing will be written to Hetzner."""
     text = "the cluster's identity could not be read, so nothing is written to Hetzner: 403"
     plan = compute_plan(a_snapshot(cluster_uid=Unknown("403")), Settings(controllers=controllers))
-    assert plan == Plan(notes=(Note("cluster", NoteKind.UNKNOWN, text),))
+    assert plan == Plan(notes=(Note(key_of("cluster"), NoteKind.UNKNOWN, text),))
 
 
 def test_notes_are_carried_over() -> None:
     """What the desired state has to say is in the plan."""
-    note = Note("node/a", NoteKind.FOREIGN, "left alone")
+    note = Note(key_of("node/a"), NoteKind.FOREIGN, "left alone")
     assert diff(a_snapshot(), DesiredState({}, notes=(note,)), SETTINGS) == Plan(notes=(note,))
 
 

@@ -13,6 +13,7 @@ from reconciler.telemetry.announcements import at_most, on_outcome
 from reconciler.telemetry.events import Event, EventType, subject_of
 from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
+from tests.support.keys import key_of
 
 JOINING = a_joining_node()
 WORLD = a_snapshot([JOINING, a_settled_node("web-2", 2)], [a_server(2, "web-2")])
@@ -118,7 +119,7 @@ def test_notes(kind: NoteKind, joining: str | None, settled: str | None) -> None
 @pytest.mark.parametrize("key", ["node/gone", "project/cloud", "plan", "network/4"])
 def test_notes_on_others(key: str, kind: NoteKind) -> None:
     """A note on anything but a Node that was observed has nothing to attach an event to."""
-    plan = Plan(notes=(Note(key, kind, "the cause"),))
+    plan = Plan(notes=(Note(key_of(key), kind, "the cause"),))
 
     assert list(warnings(plan, WORLD, Settings())) == []
 

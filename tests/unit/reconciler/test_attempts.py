@@ -13,6 +13,7 @@ from desired.plan.kinds import Verb
 from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
 from reconciler.result import Line
 from tests.builders import a_change
+from tests.support.keys import key_of
 
 A, B, C = "node/a", "node/b", "node/c"
 WITHDRAWN = "its approval could not be marked as used: 403"
@@ -262,7 +263,7 @@ RELEASE = a_change("service/ns/web/release", "service.release", owner="service/n
         pytest.param(
             Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web",)), False, id="listed, and deleted"
         ),
-        pytest.param(Applied(), replace(RELEASE, owner="service/ns/api"), False, id="of another Service"),
+        pytest.param(Applied(), replace(RELEASE, owner=key_of("service/ns/api")), False, id="of another Service"),
     ],
 )
 def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in_lists(

@@ -24,7 +24,7 @@ from desired.model.load_balancer import (
     SelectorTarget,
     ServerTarget,
 )
-from desired.model.route import ROUTED
+from desired.model.route import ROUTED, Route
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import to_builtins
@@ -288,7 +288,7 @@ def test_every_type_of_a_side_is_told() -> None:
     """A new type of a side has to be decided on: it would else look like labels."""
     sides = [side for case in BALANCER_CASES for side in case.values[1:3]]
     sides += [an_identity(), a_loss(), {"a": "b"}, (NodeAddress("Hostname", "web-1"),)]
-    sides += [IPv4Address("10.0.0.2"), ROUTED]
+    sides += [Route(IPv4Network("10.244.1.0/24"), IPv4Address("10.0.0.2")), ROUTED]
     types = {get_origin(kind) or kind for kind in get_args(State)}
 
     assert {kind for kind in types if not any(isinstance(side, kind) for side in sides)} == set()

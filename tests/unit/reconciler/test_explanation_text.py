@@ -24,6 +24,7 @@ from reconciler.report.explanation_text import render_explanation
 from reconciler.report.text_report import Tone
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
+from tests.support.keys import key_of
 from tests.support.rendering import ESCAPES, Terminal, golden, written
 from tests.support.route_explanations import ROUTED_WORLDS
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
@@ -212,7 +213,7 @@ FOREIGN = "a\x1b[31m\nb\u202e"
 def test_control_characters_are_made_visible() -> None:
     """Text from elsewhere cannot move the cursor, change colours or begin a line of its own."""
     fact = Fact(FOREIGN, FOREIGN, None, Rule.SERVER, FOREIGN)
-    note = Note("node/web-1", NoteKind.UNKNOWN, FOREIGN)
+    note = Note(key_of("node/web-1"), NoteKind.UNKNOWN, FOREIGN)
     spoiled = changed(EXPLANATIONS["settled"], why=FOREIGN, labels=(fact,), notes=(note,))
     shown = r"a\x1b[31m\nb\u202e"
 

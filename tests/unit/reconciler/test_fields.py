@@ -1,6 +1,5 @@
 """Differences field by field: every path reads like the object's own, and nothing shifts in lists."""
 
-from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
@@ -10,11 +9,12 @@ from desired.model.snapshot import NodeAddress, Taint
 from reconciler.report.canonical import as_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity
+from tests.routes import a_route
 
 HOSTNAME = NodeAddress("Hostname", "web-1")
 EXTERNAL = NodeAddress("ExternalIP", "203.0.113.1")
 INTERNAL = NodeAddress("InternalIP", "10.0.0.2")
-VIA = IPv4Address("10.0.0.2")
+VIA = a_route()
 
 
 def fields(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
@@ -164,7 +164,7 @@ def test_differences(before: Any, after: Any, expected: list[tuple[str, Any, Any
         pytest.param("route.create", None, VIA, [("gateway", None, "10.0.0.2")], id="a route comes"),
         pytest.param(
             "route.replace",
-            IPv4Address("10.0.0.9"),
+            a_route(1, "10.0.0.9"),
             VIA,
             [("gateway", "10.0.0.9", "10.0.0.2")],
             id="a route gets another gateway",

@@ -16,6 +16,7 @@ from reconciler.passes.history import MOST_TRAILS, History
 from reconciler.result import Line, Report
 from tests.balancers import a_service
 from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete, servers_of
+from tests.support.keys import key_of
 
 CHANGE = a_change()
 OTHER = a_change("node/web-2", owner="node/web-2")
@@ -378,7 +379,13 @@ def test_what_is_created_again_was_not_undone(uids: list[str], is_held: bool) ->
     """A Service that a person creates and deletes again and again is served each time."""
     loop = Loop()
     change = Change(
-        "service/default/web/finalizer", "service.claim", Verb.ADD, False, True, "new", "service/default/web"
+        key_of("service/default/web/finalizer"),
+        "service.claim",
+        Verb.ADD,
+        False,
+        True,
+        "new",
+        key_of("service/default/web"),
     )
     for uid in uids:
         snapshot = a_snapshot(services=Section({"default/web": a_service(uid=uid)}))

@@ -15,12 +15,13 @@ from reconciler.result import Line, Report
 from reconciler.telemetry.pass_logger import Measured
 from reconciler.wake import Wake
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
+from tests.support.keys import key_of
 from tests.support.looping import loop
 
 QUIET = Report(snapshot=a_snapshot())
 GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
 PLANNED = replace(QUIET, lines=(Line(a_change()),))
-NOTED = replace(QUIET, notes=(Note("node/web-1", NoteKind.FOREIGN, "left alone"),))
+NOTED = replace(QUIET, notes=(Note(key_of("node/web-1"), NoteKind.FOREIGN, "left alone"),))
 APPLIED = replace(QUIET, lines=(Line(a_change(), Applied()),))
 FAILED = replace(QUIET, lines=(Line(a_change(), Failed("no")),))
 PENDING = replace(QUIET, lines=(Line(a_change(), Pending("conflict")),))

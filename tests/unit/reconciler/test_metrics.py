@@ -18,6 +18,7 @@ from reconciler.telemetry.pass_metrics import OUTCOMES, TRIGGERS, actions
 from tests.balancers import LB11, a_balancer, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, nodes_of, servers_of
 from tests.routes import a_route, routes_of
+from tests.support.keys import key_of
 from tests.support.passes import Run
 from tests.support.simulators import Simulation
 
@@ -119,7 +120,7 @@ def test_every_row_is_served_and_nothing_else() -> None:
             report(Line(HELD)), {"name": "plan_blocked", "rule": "some-rule", "verdict": "held"}, 1, id="a rule holds"
         ),
         pytest.param(
-            report(notes=(Note("load_balancer/#1", NoteKind.ORPHAN, "nobody's"),)),
+            report(notes=(Note(key_of("load_balancer/#1"), NoteKind.ORPHAN, "nobody's"),)),
             {"name": "notes", "kind": "orphan"},
             1,
             id="an orphan",
@@ -261,8 +262,8 @@ def test_labels_do_not_grow_with_the_cluster() -> None:
         metrics = make_metrics()
         names = [f"web-{number}" for number in range(count)]
         lines = [Line(a_change(f"node/{name}", owner=f"node/{name}"), Failed(f"{name}: no")) for name in names]
-        held = [Line(replace(HELD, key=f"node/{name}/labels")) for name in names]
-        notes = tuple(Note(f"node/{name}", NoteKind.UNMATCHED, name) for name in names)
+        held = [Line(replace(HELD, key=key_of(f"node/{name}/labels"))) for name in names]
+        notes = tuple(Note(key_of(f"node/{name}"), NoteKind.UNMATCHED, name) for name in names)
         world = replace(WHOLE, nodes=nodes_of(*(a_settled_node(name, n) for n, name in enumerate(names))))
         passed(metrics, report(*lines, *held, snapshot=world, notes=notes))
         sizes.append(len(scraped(metrics)))

@@ -26,6 +26,7 @@ from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from tests.builders import a_change, a_snapshot
 from tests.support.balanced_passes import BALANCER, a_balanced_run
 from tests.support.balancer_stage import PassingTime
+from tests.support.keys import key_of
 from tests.support.simulators import Simulation
 
 LOGGER = "hcloud-reconciler.pass"
@@ -144,7 +145,7 @@ def a_hold(count: int = 2, **more: object) -> Hold:
             id="a hold, and how to approve it",
         ),
         pytest.param(
-            Report(notes=(Note("cluster", NoteKind.ANCHOR, "the token is another project's"),)),
+            Report(notes=(Note(key_of("cluster"), NoteKind.ANCHOR, "the token is another project's"),)),
             'violated rule=project-anchor why="the token is another project\'s"',
             id="the anchor, which holds nothing",
         ),

@@ -12,13 +12,14 @@ from desired.plan.kinds import Verb
 from desired.section import Absent, Section, Unknown
 from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
+from tests.support.keys import key_of
 
 WHOLE = a_snapshot()
 GAP = a_snapshot(servers_section=incomplete(servers_of(a_server())))
-ANCHOR = Note("project/cloud", NoteKind.ANCHOR, "another project")
-UNDECIDED = Note("node/web-8", NoteKind.UNKNOWN, "429")
-UNREADABLE = Note("node/web-7", NoteKind.UNREADABLE, "no uid")
-REMARK = Note("node/web-9", NoteKind.FOREIGN, "left alone")
+ANCHOR = Note(key_of("project/cloud"), NoteKind.ANCHOR, "another project")
+UNDECIDED = Note(key_of("node/web-8"), NoteKind.UNKNOWN, "429")
+UNREADABLE = Note(key_of("node/web-7"), NoteKind.UNREADABLE, "no uid")
+REMARK = Note(key_of("node/web-9"), NoteKind.FOREIGN, "left alone")
 FAILED = Failed("refused")
 PENDING = Pending("conflict")
 SKIPPED = Skipped("stopped")
@@ -104,7 +105,7 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
         pytest.param(report(), Result.NO_CHANGES, 0, 0, id="nothing to do"),
         pytest.param(report(notes=(REMARK,)), Result.NO_CHANGES, 0, 0, id="a note is no change"),
         pytest.param(
-            report(notes=(Note("cluster", NoteKind.UNKNOWN, "403"),)),
+            report(notes=(Note(key_of("cluster"), NoteKind.UNKNOWN, "403"),)),
             Result.NO_CHANGES,
             0,
             0,
@@ -143,7 +144,7 @@ def test_results(told: Report, result: Result, plain: int, detailed: int) -> Non
 )
 def test_which_notes_are_gaps(key: str, kind: NoteKind) -> None:
     """An object whose need could not be told is a gap; one of which it is known that nothing is done is none."""
-    told = report(notes=(Note(key, kind, "why"),))
+    told = report(notes=(Note(key_of(key), kind, "why"),))
 
     assert is_incomplete(told) is (kind in {NoteKind.UNKNOWN, NoteKind.UNREADABLE})
 
@@ -163,7 +164,7 @@ def test_an_unknown_catalogue_alone_is_no_gap() -> None:
     world = replace(WHOLE, balancer_types=Unknown("429"))
 
     assert not is_incomplete(report(snapshot=world))
-    assert is_incomplete(report(snapshot=world, notes=(Note("service/default/web", NoteKind.UNKNOWN, "429"),)))
+    assert is_incomplete(report(snapshot=world, notes=(Note(key_of("service/default/web"), NoteKind.UNKNOWN, "429"),)))
 
 
 def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
@@ -218,17 +219,17 @@ def test_outcomes() -> None:
 def test_who_needs_a_person() -> None:
     """Nodes and Services with something wrong about them, each once; no change of the result."""
     notes = (
-        Note("service/ns/b", NoteKind.AMBIGUOUS, "two load balancers"),
-        Note("node/a", NoteKind.MALFORMED, "no providerID of ours"),
-        Note("node/a", NoteKind.MALFORMED, "and a second thing"),
-        Note("node/c", NoteKind.KEPT, "set by hand"),
-        Note("node/d", NoteKind.UNROUTABLE, "its server is not in the network"),
-        Note("node/e", NoteKind.CLUSTER_CIDR, "its pods are outside of it"),
-        Note("node/f", NoteKind.LIMIT, "the network takes no more routes"),
-        Note("network/7", NoteKind.UNROUTABLE, "on nothing that wants pods"),
-        Note("network/7", NoteKind.CLUSTER_CIDR, "it is not given"),
-        Note("service/ns/c", NoteKind.LIMIT, "25 of its Nodes are targets, and others none"),
-        Note("load_balancer/#42", NoteKind.MALFORMED, "on nothing that a person applied"),
+        Note(key_of("service/ns/b"), NoteKind.AMBIGUOUS, "two load balancers"),
+        Note(key_of("node/a"), NoteKind.MALFORMED, "no providerID of ours"),
+        Note(key_of("node/a"), NoteKind.MALFORMED, "and a second thing"),
+        Note(key_of("node/c"), NoteKind.KEPT, "set by hand"),
+        Note(key_of("node/d"), NoteKind.UNROUTABLE, "its server is not in the network"),
+        Note(key_of("node/e"), NoteKind.CLUSTER_CIDR, "its pods are outside of it"),
+        Note(key_of("node/f"), NoteKind.LIMIT, "the network takes no more routes"),
+        Note(key_of("network/7"), NoteKind.UNROUTABLE, "on nothing that wants pods"),
+        Note(key_of("network/7"), NoteKind.CLUSTER_CIDR, "it is not given"),
+        Note(key_of("service/ns/c"), NoteKind.LIMIT, "25 of its Nodes are targets, and others none"),
+        Note(key_of("load_balancer/#42"), NoteKind.MALFORMED, "on nothing that a person applied"),
     )
 
     assert needing_a_person(report(notes=notes)) == ("node/a", "node/d", "node/e", "node/f", "service/ns/b")

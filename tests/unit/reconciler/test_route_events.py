@@ -25,7 +25,9 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.routes import a_route
 from tests.support.judging import judge, warnings
+from tests.support.keys import key_of
 
 SETTINGS = Settings(network="private", routes=True, cluster_cidr=IPv4Network("10.244.0.0/16"))
 ROUTE = "route/4/10.244.1.0/24"
@@ -110,10 +112,10 @@ def test_what_holds_after_a_pass(world: Snapshot, events: list[tuple[str, str]])
 
 def test_another_project() -> None:
     """What a token of another project does not show is said of no Node."""
-    note = Note("node/web-1", NoteKind.UNROUTABLE, "the cause")
+    note = Note(key_of("node/web-1"), NoteKind.UNROUTABLE, "the cause")
     world = a_world(with_pods())
 
-    assert list(warnings(Plan(notes=(note, Note("project", NoteKind.ANCHOR, "other"))), world, SETTINGS)) == []
+    assert list(warnings(Plan(notes=(note, Note(key_of("project"), NoteKind.ANCHOR, "other"))), world, SETTINGS)) == []
 
 
 @pytest.mark.parametrize("kind", ["route.create", "route.replace"])
@@ -134,7 +136,7 @@ def test_another_project() -> None:
 def test_routes_that_were_tried(kind: str, outcome: Outcome, text: str | None) -> None:
     """A refused route is HCCM's event; what is only late is none, and the text has no uid and no duration."""
     node = with_pods("10.244.1.0/24")
-    change = a_change(ROUTE, kind, owner=node.key)
+    change = a_change(ROUTE, kind, owner=node.key, after=a_route())
     expected = Event(subject_of(node), EventType.WARNING, "FailedToCreateRoute", text) if text else None
 
     assert on_outcome(change, outcome, a_world(node)) == expected
@@ -151,4 +153,5 @@ def test_routes_that_were_tried(kind: str, outcome: Outcome, text: str | None) -
 )
 def test_refused_routes_without_an_event(node: Node, kind: str, owner: str) -> None:
     """HCCM knows no event for a route that stays, and none is said of a Node whose server has only just come."""
-    assert on_outcome(a_change(ROUTE, kind, owner=owner), Failed("refused"), a_world(node)) is None
+    change = a_change(ROUTE, kind, owner=owner, **{} if kind == "route.delete" else {"after": a_route()})
+    assert on_outcome(change, Failed("refused"), a_world(node)) is None

@@ -16,6 +16,7 @@ from reconciler.report.terminal import Writer
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry import logs
 from tests.builders import a_change
+from tests.support.keys import key_of
 from tests.support.looping import loop
 from tests.support.simulators import ImpatientStop
 
@@ -74,7 +75,7 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
 def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What only a person mends is said beside a result that is none of that; the exit code stays."""
     config = load_config(Command.RUN, {"--dry-run": "true"}, {"HCLOUD_TOKEN": "x" * 64})
-    report = Report(notes=tuple(Note(key, NoteKind.MALFORMED, "why") for key in (*keys, "plan")))
+    report = Report(notes=tuple(Note(key_of(key), NoteKind.MALFORMED, "why") for key in (*keys, "plan")))
 
     code = _finish(report, config, Writer(config.output, io.StringIO()))
 

@@ -18,6 +18,7 @@ from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_se
 from tests.builders import a_change, a_server, a_settled_node
 from tests.support.balancer_changes import BALANCER, SERVICE
 from tests.support.judging import judge, warnings
+from tests.support.keys import key_of
 
 WEB = a_served_service()
 WORLD = a_world([WEB, a_service("api", uid="uid-api")])
@@ -92,14 +93,14 @@ LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
     ("plan", "is_told"),
     [
         pytest.param(Plan((LEFT,)), False, id="the status is not published"),
-        pytest.param(Plan((replace(LEFT, owner="service/default/api"),)), True, id="another Service's is not"),
+        pytest.param(Plan((replace(LEFT, owner=key_of("service/default/api")),)), True, id="another Service's is not"),
         pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, "incomplete-snapshot")),)), False, id="a gap"),
         pytest.param(
             Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, "certificate-issuance")),)), True, id="an https port"
         ),
         pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.HELD, "target-floor")),)), True, id="held"),
-        pytest.param(Plan(notes=(Note(SERVICE, NoteKind.UNKNOWN, "unread"),)), False, id="nobody knows"),
-        pytest.param(Plan(notes=(Note(SERVICE, NoteKind.LIMIT, "too many"),)), True, id="a limit"),
+        pytest.param(Plan(notes=(Note(key_of(SERVICE), NoteKind.UNKNOWN, "unread"),)), False, id="nobody knows"),
+        pytest.param(Plan(notes=(Note(key_of(SERVICE), NoteKind.LIMIT, "too many"),)), True, id="a limit"),
     ],
 )
 def test_what_is_left_to_do(plan: Plan, is_told: bool) -> None:
@@ -196,7 +197,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
 @pytest.mark.parametrize(("kind", "reason"), NOTES)
 def test_notes(kind: NoteKind, reason: str | None) -> None:
     """What a person has to do something about is a warning with the note's own words; passing trouble is none."""
-    plan = Plan(notes=(Note(SERVICE, kind, "the cause"),))
+    plan = Plan(notes=(Note(key_of(SERVICE), kind, "the cause"),))
 
     assert said(warnings(plan, WORLD, LOCATED)) == ([("Warning", reason, "the cause")] if reason else [])
 
@@ -209,7 +210,7 @@ def test_every_kind_of_note_is_decided_on() -> None:
 @pytest.mark.parametrize("key", ["service/default/gone", "load_balancer/#42", "node/gone", "plan"])
 def test_notes_on_others(key: str) -> None:
     """A note on anything but a Service that was observed has nothing to attach an event to."""
-    assert said(warnings(Plan(notes=(Note(key, NoteKind.MALFORMED, "the cause"),)), WORLD, LOCATED)) == []
+    assert said(warnings(Plan(notes=(Note(key_of(key), NoteKind.MALFORMED, "the cause"),)), WORLD, LOCATED)) == []
 
 
 def judged(world: Snapshot, *approved: str) -> Plan:
@@ -345,7 +346,7 @@ def test_another_project() -> None:
 def test_events_of_services_and_nodes_come_together() -> None:
     """One call has what holds for everything."""
     plan = Plan(
-        notes=(Note("node/web-1", NoteKind.MALFORMED, "a"), Note(SERVICE, NoteKind.MALFORMED, "b")),
+        notes=(Note(key_of("node/web-1"), NoteKind.MALFORMED, "a"), Note(key_of(SERVICE), NoteKind.MALFORMED, "b")),
     )
 
     assert list(warnings(plan, WORLD, LOCATED)) == [

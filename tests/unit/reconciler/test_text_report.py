@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given
@@ -22,6 +21,7 @@ from tests.balancers import a_balancer, a_certificate, a_service, a_world
 from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete
 from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.balancer_changes import a_creation, a_difference, a_wish
+from tests.support.keys import key_of
 from tests.support.rendering import ESCAPES, Terminal, golden, written
 from tests.support.scenarios import SCENARIOS
 
@@ -109,7 +109,7 @@ def test_brackets_are_kept(coloured: bool, terminal: Terminal) -> None:
 )
 def test_control_characters_are_made_visible(foreign: str, shown: str) -> None:
     """Text from elsewhere cannot move the cursor, change colours or begin a line of its own."""
-    note = Note("node/web-1", NoteKind.UNKNOWN, foreign)
+    note = Note(key_of("node/web-1"), NoteKind.UNKNOWN, foreign)
     report = Report(snapshot=a_snapshot(), notes=(note,), errors=(foreign,))
 
     text = written(report)
@@ -191,9 +191,9 @@ def listed(addresses: list[dict[str, str]]) -> str:
     return ", ".join(f"{address['type']} {address['address']}" for address in addresses)
 
 
-WRONG = Note("service/default/web", NoteKind.MALFORMED, "soon is no duration")
-UNCLEAR = Note("node/web-1", NoteKind.AMBIGUOUS, "two servers")
-ONLY = Note("plan", NoteKind.PARTIAL, "only node/web-1 is looked at; 0 other changes are left out")
+WRONG = Note(key_of("service/default/web"), NoteKind.MALFORMED, "soon is no duration")
+UNCLEAR = Note(key_of("node/web-1"), NoteKind.AMBIGUOUS, "two servers")
+ONLY = Note(key_of("plan"), NoteKind.PARTIAL, "only node/web-1 is looked at; 0 other changes are left out")
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,10 @@ def test_consequences_are_shown() -> None:
 
 def test_the_anchor_is_the_first_of_the_notes() -> None:
     """What explains most of the other notes is read before them."""
-    notes = (Note("node/web-1", NoteKind.UNMATCHED, "no server"), Note("project/cloud", NoteKind.ANCHOR, "wrong token"))
+    notes = (
+        Note(key_of("node/web-1"), NoteKind.UNMATCHED, "no server"),
+        Note(key_of("project/cloud"), NoteKind.ANCHOR, "wrong token"),
+    )
     lines = [line.text for line in render_lines(Report(snapshot=a_snapshot(), notes=notes))]
 
     noted = [line.split()[0] for line in lines if line.startswith("  ")]
@@ -306,10 +309,10 @@ def told(*changes: Change) -> list[str]:
 
 def test_sections_stand_in_the_order_of_reading() -> None:
     """Nodes come first, then load balancers with what belongs to them, whatever the order of the plan."""
-    keys = ("service/default/web/finalizer", "route/4/10.0.0.0", "load_balancer/default/web", "node/web-1", "other/1")
+    keys = ("service/default/web/finalizer", "route/4/10.0.0.0", "load_balancer/default/web", "node/web-1")
     changes = [a_change(key) for key in (*keys, "certificate/default/web", "load_balancer/default/shop")]
 
-    headings = ["nodes", "load balancers", "certificates", "services", "routes", "other"]
+    headings = ["nodes", "load balancers", "certificates", "services", "routes"]
     lines = told(*changes)
     assert [line for line in lines if line in headings] == headings
     assert [line.split()[1] for line in lines if line.startswith("  + load")] == [keys[2], "load_balancer/default/shop"]
@@ -388,7 +391,7 @@ def test_what_is_used_of_a_limit() -> None:
     where a report counts what it saw."""
     section = routes_of(a_route(), a_route(2, 2), unreadable={"fd00::/64": "its destination is of IPv6"})
     full = Report(snapshot=replace(a_routed_world(), routes=section))
-    create = a_change("route/4/10.244.3.0/24", "route.create", after=IPv4Address("10.0.0.4"))
+    create = a_change("route/4/10.244.3.0/24", "route.create", after=a_route(3))
 
     assert "No changes. Observed 1 node, 1 server, 3/100 routes." in written(full)
     assert "\nroutes, 3/100 used\n  + route/4/10.244.3.0/24  route.create\n" in written(
@@ -414,8 +417,8 @@ def test_routes_that_could_not_be_read() -> None:
 )
 def test_notes_that_say_the_same(number: int, lines: list[str]) -> None:
     """Notes on many objects with the same text are one line for people, so that no other drowns; machines get all."""
-    notes = tuple(Note(f"route/4/{n}", NoteKind.FOREIGN, "left alone") for n in range(number))
-    report = Report(snapshot=a_snapshot(), notes=(*notes, Note("node/web-1", NoteKind.FOREIGN, "another's")))
+    notes = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(number))
+    report = Report(snapshot=a_snapshot(), notes=(*notes, Note(key_of("node/web-1"), NoteKind.FOREIGN, "another's")))
     shown = [line.text for line in render_lines(report) if "foreign: " in line.text]
 
     assert shown == [*lines, "  node/web-1  foreign: another's"]

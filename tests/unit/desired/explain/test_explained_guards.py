@@ -35,6 +35,7 @@ from tests.builders import (
     workloads_of,
 )
 from tests.support.judging import facts_of, judge
+from tests.support.keys import key_of
 
 BORN = NOW - timedelta(days=30)
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9, created_at=BORN), a_server(9, "control-1")
@@ -310,7 +311,7 @@ def test_what_only_a_loop_remembers() -> None:
     """Rules on the past are told where they say something, and never as if they let pass."""
     snapshot = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
     (change,) = compute_plan(snapshot, Settings()).changes
-    held = {change.key: Suspension("back-off", mark_in(change, snapshot), "failed: no", 7.0)}
+    held: dict[str, Suspension] = {change.key: Suspension("back-off", mark_in(change, snapshot), "failed: no", 7.0)}
 
     assert not {"back-off", "flapping"} & {word.rule for word in said(a_joining_node(), snapshot)}
     words = said(a_joining_node(), replace(snapshot, suspensions=held))
@@ -320,7 +321,7 @@ def test_what_only_a_loop_remembers() -> None:
 def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[str, Verdict]:
     """Rule → its verdict on the changes of the Service of ``a_service()``."""
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
-    words = guard_words("service/default/web", facts_of(plan, snapshot, settings), plan.holds)
+    words = guard_words(key_of("service/default/web"), facts_of(plan, snapshot, settings), plan.holds)
     return {word.rule: word.verdict for word in words}
 
 

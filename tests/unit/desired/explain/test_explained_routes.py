@@ -9,7 +9,7 @@ import pytest
 from desired.explain.fact import Fact, Rule
 from desired.explain.node import Explanation
 from desired.explain.routes import NodeRoutes
-from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
+from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Condition, Snapshot
 from desired.plan.change import Verdict
@@ -47,6 +47,10 @@ def condition(world: Snapshot, settings: Settings = ROUTING) -> Fact | None:
     return next((fact for fact in explained(world, settings).conditions if fact.subject == CONDITION_NETWORK), None)
 
 
+def _gateway(side: object) -> object:
+    return side.gateway if isinstance(side, Route) else None
+
+
 @pytest.mark.parametrize("name", ROUTED_WORLDS)
 def test_facts_agree_with_the_plan(name: str) -> None:
     """Routes and the condition are said to change exactly where the plan changes them."""
@@ -56,7 +60,7 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     told = {fact.destination: (fact.value, fact.wanted) for fact in found.routes.facts if fact.value != fact.wanted}
     network = [fact for fact in found.conditions if fact.subject == CONDITION_NETWORK and fact.value != fact.wanted]
     planned = {
-        str(parse_route_key(change.key)[1]): (change.before, change.after)
+        change.key.parts[0]: (_gateway(change.before), _gateway(change.after))
         for change in found.changes
         if change.kind.startswith("route.")
     }
@@ -68,7 +72,7 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     assert len(network) == sum(change.kind == "node.network_condition" for change in found.changes)
     for change in found.changes:
         if change.kind.startswith("route.") and change.decision.verdict is not Verdict.ALLOWED:
-            destination = str(parse_route_key(change.key)[1])
+            destination = change.key.parts[0]
             (fact,) = (fact for fact in found.routes.facts if fact.destination == destination)
             assert fact.why.endswith(f"; {change.decision.verdict} ({change.decision.rule})")
 

@@ -40,6 +40,7 @@ from tests.builders import (
 )
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
+from tests.support.keys import key_of
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
@@ -186,7 +187,7 @@ def test_notes_on_approvals() -> None:
     node = a_settled_node()
     snapshot = a_snapshot([node], [a_server()])
     plan = compute_plan(snapshot, Settings())
-    note = Note("plan", NoteKind.APPROVAL, "the approval of sha256:0123456789abcdef by somebody has expired")
+    note = Note(key_of("plan"), NoteKind.APPROVAL, "the approval of sha256:0123456789abcdef by somebody has expired")
 
     assert explain(node, snapshot, Settings(), replace(plan, notes=(note,))).notes == (note,)
 

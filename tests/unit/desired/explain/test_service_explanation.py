@@ -16,6 +16,7 @@ from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import a_joining_node, a_server, a_settled_node, incomplete
 from tests.support.judging import explain_object, explain_service, judge
+from tests.support.keys import key_of
 from tests.support.service_explanations import RIVAL_UID, SERVICE_EXPLANATIONS, of_the_service
 
 FOUND = {
@@ -115,7 +116,10 @@ def test_notes_on_its_load_balancer() -> None:
     service = a_service()
     snapshot = a_world([service])
     keys = ("certificate/default/web", "load_balancer/default/web/listener/80")
-    notes = (*(Note(key, NoteKind.KEPT, "x") for key in keys), Note("load_balancer/default/web-2", NoteKind.KEPT, "x"))
+    notes = (
+        *(Note(key_of(key), NoteKind.KEPT, "x") for key in keys),
+        Note(key_of("load_balancer/default/web-2"), NoteKind.KEPT, "x"),
+    )
     plan = replace(judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED), notes=notes)
 
     assert [note.key for note in explain_service(service, snapshot, LOCATED, plan).notes] == list(keys)

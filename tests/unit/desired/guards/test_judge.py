@@ -42,6 +42,7 @@ from tests.builders import (
     nodes_of,
 )
 from tests.support.judging import facts_of, judge
+from tests.support.keys import key_of
 
 OLD = a_lost_node("old", 9, unschedulable=True)
 ANCHORED = a_fleet(a_settled_node("n-1", 1), OLD, gone=[9])
@@ -66,7 +67,7 @@ def test_nothing_in_the_way() -> None:
 
 def test_hold() -> None:
     """A held plan names rule, numbers, keys and the hash that lets it pass; the finding is also a note."""
-    note = Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY)
+    note = Note(key_of("project/cloud"), NoteKind.ANCHOR, ASTRAY_WHY)
     decision = GuardDecision(Verdict.HELD, "project-anchor", ASTRAY_WHY)
     hold = Hold(
         hold_hash("project-anchor", BOTH.changes, ASTRAY),
@@ -83,7 +84,9 @@ def test_hold() -> None:
 
 def test_violated_anchor_without_changes() -> None:
     """A violated anchor that holds nothing is a note and no hold."""
-    assert judge(Plan(), ASTRAY, Settings()) == Plan(notes=(Note("project/cloud", NoteKind.ANCHOR, ASTRAY_WHY),))
+    assert judge(Plan(), ASTRAY, Settings()) == Plan(
+        notes=(Note(key_of("project/cloud"), NoteKind.ANCHOR, ASTRAY_WHY),)
+    )
 
 
 def test_approved_hold_lets_its_changes_pass() -> None:
@@ -255,7 +258,7 @@ def test_hash_stays(other: Callable[[], str]) -> None:
         pytest.param(lambda: hash_of(*HELD, snapshot=a_snapshot(cluster_uid=Unknown("403"))), id="unknown-cluster"),
         pytest.param(lambda: hash_of(HELD[0]), id="one-fewer"),
         pytest.param(lambda: hash_of(*HELD, INITIALISE), id="one-more"),
-        pytest.param(lambda: hash_of(replace(HELD[0], key="node/x"), HELD[1]), id="key"),
+        pytest.param(lambda: hash_of(replace(HELD[0], key=key_of("node/x")), HELD[1]), id="key"),
         pytest.param(lambda: hash_of(replace(HELD[0], before=an_identity("hcloud://9")), HELD[1]), id="no-proof"),
         pytest.param(lambda: hash_of(loss_of(taints=(UNINITIALIZED,)), HELD[1]), id="identity-before"),
         pytest.param(lambda: hash_of(loss_of(8), HELD[1]), id="server-in-the-proof"),
@@ -281,8 +284,8 @@ def test_unrelated_changes_leave_an_approval_valid() -> None:
 
 A, B = a_change("node/a"), a_change("node/ab")
 A_LABELS = a_change("node/a/labels", "node.labels")
-NOTES = (Note("node/a", NoteKind.KEPT, "x"), Note("node/ab", NoteKind.FOREIGN, "x"))
-ANCHOR_NOTE = Note("project/cloud", NoteKind.ANCHOR, "x")
+NOTES = (Note(key_of("node/a"), NoteKind.KEPT, "x"), Note(key_of("node/ab"), NoteKind.FOREIGN, "x"))
+ANCHOR_NOTE = Note(key_of("project/cloud"), NoteKind.ANCHOR, "x")
 HOLDS = (Hold("1", "r", "1", "0", ("node/a", "node/ab"), ""), Hold("2", "r", "1", "0", ("node/ab",), ""))
 WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
 
@@ -290,13 +293,13 @@ WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
 def partial(only: str, left_out: int) -> Note:
     """What is said of a restricted plan."""
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
-    return Note("plan", NoteKind.PARTIAL, f"only {only} is looked at; {rest} left out")
+    return Note(key_of("plan"), NoteKind.PARTIAL, f"only {only} is looked at; {rest} left out")
 
 
 def strange(key: str, *nearest: str) -> Note:
     """What is said of a key that nobody knows."""
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    return Note("plan", NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
+    return Note(key_of("plan"), NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
 
 
 @pytest.mark.parametrize(
@@ -362,7 +365,7 @@ def test_without_only_no_key_is_strange() -> None:
 
 def test_a_part_keeps_what_is_said_of_approvals() -> None:
     """Why an approval does not count is said of the whole plan, and is not lost in a part of it."""
-    note = Note("plan", NoteKind.APPROVAL, "the approval of 1 has expired")
+    note = Note(key_of("plan"), NoteKind.APPROVAL, "the approval of 1 has expired")
     assert restrict(replace(WHOLE, notes=(note,)), ("node/a",)).notes == (note, partial("node/a", 1))
 
 
@@ -616,8 +619,8 @@ def test_rides_are_no_difference() -> None:
 def test_conditions_of_what_is_no_service(key: str) -> None:
     """Only a Service that was read has conditions."""
     snapshot = a_world([NEW], [a_balancer()])
-    assert conditions_of(key, (), facts_of(Plan(), snapshot, LOCATED)) == ()
-    assert conditions_of(key, (), facts_of(Plan(), replace(snapshot, services=None), LOCATED)) == ()
+    assert conditions_of(key_of(key), (), facts_of(Plan(), snapshot, LOCATED)) == ()
+    assert conditions_of(key_of(key), (), facts_of(Plan(), replace(snapshot, services=None), LOCATED)) == ()
 
 
 def test_status_of_what_is_no_service() -> None:

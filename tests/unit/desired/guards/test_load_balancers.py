@@ -319,10 +319,10 @@ def test_everything_of_a_service_or_a_route_derives_from_the_cloud(kind: str) ->
     snapshot = a_world([a_service()], [a_balancer()], nodes=[ASTRAY], servers=[])
     before, after = (None, "a") if Verb.ADD in KINDS[kind].verbs else ("a", None)
     after = "b" if Verb.MODIFY in KINDS[kind].verbs else after
-    change = a_change("x/default/web", kind, owner="x/default/web", before=before, after=after)
+    change = a_change("service/default/web", kind, before=before, after=after)
 
     (finding,) = project_anchor(facts([change], snapshot))
-    assert (finding.verdict, finding.keys) == (Verdict.HELD, ("x/default/web",))
+    assert (finding.verdict, finding.keys) == (Verdict.HELD, ("service/default/web",))
 
 
 @pytest.mark.parametrize(

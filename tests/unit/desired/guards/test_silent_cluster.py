@@ -171,7 +171,7 @@ def test_a_cluster_without_nodes(world: Snapshot, expected: Silence | None) -> N
 ADDING = {"certificate.create", "lb.create", "lb.listener", "lb.network", "lb.target", "route.create"}
 """Kinds that may add: a listener, a target and a network as well as take them away."""
 CHANGES = [
-    a_change("x", kind, verb=verb)
+    a_change("node/x", kind, verb=verb)
     for kind, row in KINDS.items()
     for verb in Verb
     if row.writes_cloud and verb in row.verbs
@@ -234,7 +234,7 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
 @pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if not row.writes_cloud])
 def test_what_is_written_to_the_cluster(kind: str) -> None:
     """That is the copy's own: other rules decide."""
-    changes = tuple(a_change("x", kind, verb=verb) for verb in KINDS[kind].verbs)
+    changes = tuple(a_change("node/x", kind, verb=verb) for verb in KINDS[kind].verbs)
     assert list(silent_cluster(facts_of(Plan(changes), a_snapshot([MUTE], [a_server()]), Settings()))) == []
 
 

@@ -30,6 +30,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.judging import facts_of
+from tests.support.keys import key_of
 
 WHOLE = a_snapshot()
 DELETE = a_change("node/old", "node.delete")
@@ -289,7 +290,7 @@ def test_an_unfound_cluster_without_changes() -> None:
     """That nothing of the cluster was found is a finding of its own, unless a witness is there."""
     anchor = anchor_of_cloud(a_snapshot([DOWN, ALIVE]), Settings())
     assert anchor.state is AnchorState.UNFOUND
-    assert anchor_notes(anchor) == (Note("project/cloud", NoteKind.ANCHOR, explain_unfound(anchor)),)
+    assert anchor_notes(anchor) == (Note(key_of("project/cloud"), NoteKind.ANCHOR, explain_unfound(anchor)),)
     assert anchor_notes(anchor, {"network/4": "network"}) == ()
 
 
@@ -312,7 +313,7 @@ def test_violated_anchor_without_changes() -> None:
     snapshot = cluster(0, 2)
     assert list(project_anchor(facts([], snapshot))) == held(Anchor(2, 0, 0))
     assert anchor_notes(anchor_of_cloud(snapshot, Settings())) == (
-        Note("project/cloud", NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),
+        Note(key_of("project/cloud"), NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),
     )
 
 

@@ -17,6 +17,7 @@ from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Section, Unknown
 from tests.balancers import SERVICE_UID, a_certificate, a_service, a_world
 from tests.builders import CLUSTER_UID, NOW
+from tests.support.keys import key_of
 
 P = "load-balancer.hetzner.cloud/"
 SERVICE = a_service()
@@ -56,7 +57,9 @@ def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> Ce
 
 def kept(*notes: tuple[NoteKind, str]) -> CertificateWish:
     """The ports keep what they have, and this is said."""
-    return CertificateWish(UNMANAGED, notes=tuple(Note("service/default/web", kind, text) for kind, text in notes))
+    return CertificateWish(
+        UNMANAGED, notes=tuple(Note(key_of("service/default/web"), kind, text) for kind, text in notes)
+    )
 
 
 def noted(found: CertificateWish) -> list[str]:
@@ -216,7 +219,7 @@ def test_a_failed_certificate_by_name() -> None:
         pending=f"certificate 5 'shop' was not issued: {REFUSED}",
         notes=(
             Note(
-                "service/default/web",
+                key_of("service/default/web"),
                 NoteKind.CERTIFICATE,
                 f"certificate 5 'shop' was not issued: {REFUSED}; {ZONES}; then {RETRY}; {STRICT}",
             ),
@@ -539,7 +542,7 @@ WRONG_TYPE = a_certificate(4, "old", labels=OURS)
 )
 def test_labels_that_mean_nothing(odd: Certificate, kind: NoteKind, text: str) -> None:
     """Such a certificate is neither used nor in the way; a word is said of it."""
-    note = Note("service/default/web", kind, text)
+    note = Note(key_of("service/default/web"), kind, text)
 
     assert wish(MANAGED, [odd, managed()]) == CertificateWish((5,), notes=(note,))
     created = wish(MANAGED, [odd])

@@ -240,7 +240,12 @@ def test_a_managed_certificate() -> None:
         depends_on=(CLAIM.key, BALANCER),
     )
     listener = a_part(
-        "listener/443", None, WAITING, "the Service has port 443", depends_on=(BALANCER, "certificate/default/web")
+        "listener/443",
+        None,
+        WAITING,
+        "the Service has port 443",
+        depends_on=(BALANCER, "certificate/default/web"),
+        cloud_id=None,
     )
     create = plan.by_key[BALANCER]
     assert plan.changes == (certificate, create, listener, CLAIM, PUBLISH)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from desired.load_balancers.conditions import is_worth_a_write, service_conditions
+from desired.load_balancers.ownership import match_balancers
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     CloudBalancer,
@@ -17,11 +18,13 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.snapshot import Snapshot
 from desired.plan.change import ALLOWED, Change, GuardDecision, Note, NoteKind, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
+    LOCATED,
     SERVICE_UID,
     a_balancer,
     a_claim,
@@ -33,6 +36,7 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, a_change, incomplete
+from tests.support.keys import key_of
 
 READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
 KEY, LB = "service/default/web", "load_balancer/default/web"
@@ -62,14 +66,14 @@ def change(
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
     key = f"{KEY if kind.startswith('service.') else LB}{part}"
     chosen = verb if verb in KINDS[kind].verbs else Verb.MODIFY
-    return Change(key, kind, chosen, before, after, reason, KEY, decision=decision)
+    return Change(key_of(key), kind, chosen, before, after, reason, key_of(KEY), decision=decision)
 
 
 def target(before: ServerTarget | None, after: ServerTarget | None, decision: GuardDecision = ALLOWED) -> Change:
     """A change of a target."""
     server = after or before
     assert server is not None
-    return change(f"/{server.suffix}", "lb.target", before, after, decision)
+    return change(f"/target/{server.name}", "lb.target", before, after, decision)
 
 
 def algorithm(decision: GuardDecision = ALLOWED) -> Change:
@@ -94,7 +98,7 @@ PENDING = change(
 
 def note(kind: NoteKind, text: str = "said", key: str = KEY) -> Note:
     """A note on the Service."""
-    return Note(key, kind, text)
+    return Note(key_of(key), kind, text)
 
 
 def port(number: int, *, added: bool) -> Change:
@@ -102,6 +106,14 @@ def port(number: int, *, added: bool) -> Change:
     sides = (None, a_listener(number)) if added else (a_listener(number), None)
     verb = Verb.ADD if added else Verb.REMOVE
     return a_change(f"{LB}/listener/{number}", "lb.listener", verb=verb, before=sides[0], after=sides[1])
+
+
+def conditions_in(
+    snapshot: Snapshot, changes: tuple[Change, ...] = (), notes: tuple[Note, ...] = ()
+) -> tuple[ServiceCondition, ...]:
+    """The conditions of the only Service."""
+    (service,) = tuple(snapshot.services or ())
+    return service_conditions(service, match_balancers(snapshot, LOCATED)[service.id], snapshot, changes, notes)
 
 
 def conditions(
@@ -112,7 +124,7 @@ def conditions(
     **world: Any,
 ) -> Mapping[str, tuple[str, str, str]]:
     """Type → status, reason and message."""
-    found = service_conditions(service, a_world([service], balancers, **world), changes, notes)
+    found = conditions_in(a_world([service], balancers, **world), changes, notes)
     return {each.type: (each.status, each.reason, each.message) for each in found}
 
 
@@ -228,7 +240,7 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
     """Nothing is said to be missing for a gap in the list: what was said before stays."""
     for present in ((), (ServiceCondition(READY, "True", "AddressPublished", "x"),)):
         service = replace(SERVED, conditions=present)
-        ready, _ = service_conditions(service, a_world([service], load_balancers=balancers), (), ())
+        ready, _ = conditions_in(a_world([service], load_balancers=balancers))
         if expected != "Unknown":
             assert ready.reason == expected
         elif present:
@@ -361,8 +373,7 @@ def test_since() -> None:
     )
 
     def since(service: Service, *changes: Change) -> list[object]:
-        snapshot = a_world([service], [a_balancer()])
-        return [condition.since for condition in service_conditions(service, snapshot, changes, ())]
+        return [condition.since for condition in conditions_in(a_world([service], [a_balancer()]), changes)]
 
     assert since(SERVED) == [NOW, NOW]
     assert since(replace(SERVED, conditions=present), algorithm(WAITING)) == [NOW, earlier]

@@ -30,6 +30,7 @@ from tests.support.balancer_verdicts import judged
 HERE = Attachment(7, IPv4Address("10.0.0.200"))
 ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
 ROBOT, EDGE = IpTarget("10.0.0.77"), SelectorTarget("role in (edge,worker),!spare", use_private_ip=True)
+TO_ROBOT, TO_EDGE = f"target/{ROBOT.name}", f"target/{EDGE.name}"
 OUTSIDE = IpTarget("198.51.100.7")
 BALANCER = "load_balancer/default/web"
 H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
@@ -187,8 +188,8 @@ def test_what_others_have_added_is_remembered_before_it_goes() -> None:
     assert set(remembered(memory.after.labels)) == {ROBOT, EDGE}  # type: ignore[union-attr]
     assert move.depends_on == (memory.key,)
     assert {key: (c.before, c.after, c.depends_on) for key, c in found.items() if key.startswith("target/")} == {
-        ROBOT.suffix: (None, ROBOT, (move.key,)),
-        EDGE.suffix: (None, EDGE, (move.key,)),
+        TO_ROBOT: (None, ROBOT, (move.key,)),
+        TO_EDGE: (None, EDGE, (move.key,)),
     }
     assert "labels/returning" not in moving(*public(1), OUTSIDE)
 
@@ -210,7 +211,7 @@ BACK = Attachment(7, IPv4Address("10.0.0.9"))
 def test_what_a_run_owes_that_ended_on_the_way(places: tuple[Attachment, ...]) -> None:
     """Out of the network, or in it again: what the labels name and is not there is added."""
     (change,) = owing(*public(1), EDGE, places=places)
-    assert (change.key, change.before, change.after) == (f"{BALANCER}/{ROBOT.suffix}", None, ROBOT)
+    assert (change.key, change.before, change.after) == (f"{BALANCER}/target/{ROBOT.name}", None, ROBOT)
 
 
 @pytest.mark.parametrize(
@@ -241,10 +242,10 @@ def test_what_is_owed_no_more() -> None:
     ("options", "targets", "healthy", "settings", "held"),
     [
         pytest.param({}, [*public(1), ROBOT], public(1), IN_NETWORK, set(), id="a Node goes on to serve"),
-        pytest.param({}, [*public(1), ROBOT], [ROBOT], IN_NETWORK, {"network/7", ROBOT.suffix}, id="nobody does"),
+        pytest.param({}, [*public(1), ROBOT], [ROBOT], IN_NETWORK, {"network/7", TO_ROBOT}, id="nobody does"),
         pytest.param({}, [*public(1), ROBOT], [], IN_NETWORK, set(), id="nobody did"),
-        pytest.param({}, [*public(1), ROBOT], public(1), LOCATED, {ROBOT.suffix}, id="no network any more"),
-        pytest.param({}, [*public(1), EDGE], public(1), LOCATED, {EDGE.suffix}, id="no network any more, a selector"),
+        pytest.param({}, [*public(1), ROBOT], public(1), LOCATED, {TO_ROBOT}, id="no network any more"),
+        pytest.param({}, [*public(1), EDGE], public(1), LOCATED, {TO_EDGE}, id="no network any more, a selector"),
         pytest.param({}, public(1), public(1), LOCATED, set(), id="no network any more, and nothing in it"),
         pytest.param(
             {"use_private_ip": "true"},

@@ -364,7 +364,7 @@ def test_the_order_in_which_changes_are_given_says_nothing() -> None:
 
 def some(verb: str, *names: str) -> list[Change]:
     """Changes of targets, for what only looks at their class."""
-    return [a_change(name, "lb.target", verb=verb) for name in names]
+    return [a_change(f"node/{name}", "lb.target", verb=verb) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def some(verb: str, *names: str) -> list[Change]:
 def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> None:
     """Additions while there is room, then one removal for each; what is left to remove comes last."""
     found = interleaved(some("add", *adds), some("remove", *removals), headroom)
-    assert "".join(change.key for change in found) == order
+    assert "".join(change.key.name for change in found) == order
 
 
 def test_what_may_not_go_on_when_something_was_refused() -> None:
@@ -425,23 +425,31 @@ def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> N
     target still, and one that returns is one again."""
     small = BalancerType("lb11", 5, 3, 10)
     full = a_balancer(attachments=(HERE,), targets=[*private(1, 3), *public(2)], type=small)
-    leaving = a_change("network/7", "lb.network", verb=Verb.REMOVE, before=HERE, after=None)
+    leaving = a_change("load_balancer/default/web/network/7", "lb.network", verb=Verb.REMOVE, before=HERE, after=None)
     given = [
-        a_change("target/server:1", "lb.target", after=private(1)[0]),
-        a_change("target/server:2", "lb.target", verb=Verb.REMOVE, before=public(2)[0], after=None),
-        a_change("target/server:3", "lb.target", verb=Verb.MODIFY, before=private(3)[0], after=public(3)[0]),
-        a_change("target/server:5", "lb.target", after=public(5)[0]),
+        a_change("load_balancer/default/web/target/server:1", "lb.target", after=private(1)[0]),
+        a_change(
+            "load_balancer/default/web/target/server:2", "lb.target", verb=Verb.REMOVE, before=public(2)[0], after=None
+        ),
+        a_change(
+            "load_balancer/default/web/target/server:3",
+            "lb.target",
+            verb=Verb.MODIFY,
+            before=private(3)[0],
+            after=public(3)[0],
+        ),
+        a_change("load_balancer/default/web/target/server:5", "lb.target", after=public(5)[0]),
         leaving,
-        a_change("network/8", "lb.network", after=ELSEWHERE, depends_on=(leaving.key,)),
+        a_change("load_balancer/default/web/network/8", "lb.network", after=ELSEWHERE, depends_on=(leaving.key,)),
     ]
 
-    assert [change.key.removeprefix("target/") for change in in_sequence(given, full, Size(small))] == [
-        "server:3",
-        "network/7",
-        "network/8",
-        "server:1",
-        "server:2",
-        "server:5",
+    assert [" ".join(change.key.parts) for change in in_sequence(given, full, Size(small))] == [
+        "target server:3",
+        "network 7",
+        "network 8",
+        "target server:1",
+        "target server:2",
+        "target server:5",
     ]
 
 

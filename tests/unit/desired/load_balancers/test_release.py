@@ -19,6 +19,7 @@ from desired.section import Section, Unknown
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.judging import judge
+from tests.support.keys import key_of
 
 POLICY, UNDO = (BY_FIELD[field].full_key for field in ("deletion_policy", "undo_window"))
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
@@ -242,7 +243,7 @@ def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, kind
     found = judged(replace(a_world([leaving()]), load_balancers=section))
 
     assert found.changes == ()
-    assert found.notes == (Note("service/default/web", kind, f"its load balancer cannot be let go: {why}"),)
+    assert found.notes == (Note(key_of("service/default/web"), kind, f"its load balancer cannot be let go: {why}"),)
 
 
 @pytest.mark.parametrize(

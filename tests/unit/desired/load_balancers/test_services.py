@@ -22,6 +22,7 @@ from tests.builders import NOW, a_settled_node, a_snapshot, incomplete
 from tests.support.balancer_changes import SERVICE
 from tests.support.balancer_plans import HERE, INSIDE, fleet, new, plan_of, private, said
 from tests.support.judging import facts_of, judge
+from tests.support.keys import key_of
 
 CLAIMED = (FINALIZER_BALANCER,)
 UNREADABLE: Section[str, Service] = Section(unreadable={"default/odd": "Service default/odd has no UID"})
@@ -72,7 +73,7 @@ def test_a_service_that_cannot_be_read() -> None:
     section = replace(UNREADABLE, items={"default/web": new()})
     plan = compute_plan(replace(a_world(), services=section), LOCATED)
     assert {change.owner for change in plan.changes} == {SERVICE}
-    assert plan.notes == (Note("service/default/odd", NoteKind.UNREADABLE, "Service default/odd has no UID"),)
+    assert plan.notes == (Note(key_of("service/default/odd"), NoteKind.UNREADABLE, "Service default/odd has no UID"),)
 
 
 def test_one_bad_service_stops_no_other() -> None:

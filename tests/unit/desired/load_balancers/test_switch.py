@@ -529,4 +529,4 @@ def test_names_of_labels_are_not_taken_for_an_identity() -> None:
     change = switching(dict.fromkeys((1, 2), H)).by_key[LABEL]
     assert change.before == Identity(DEFAULT_NAME, {})
     assert change.after == Identity(DEFAULT_NAME, {LABEL_SWITCH: said(1, 1, 1, left=1)})
-    assert private(1)[0].suffix == "target/server:1"
+    assert private(1)[0].name == "server:1"

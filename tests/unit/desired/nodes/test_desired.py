@@ -31,6 +31,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.keys import key_of
 
 SETTINGS = Settings()
 WEB_1, WEB_2 = a_server(1, "web-1"), a_server(2, "web-2")
@@ -109,9 +110,9 @@ def test_two_nodes_with_one_provider_id() -> None:
     assert found == (
         {},
         (
-            Note("node/a", NoteKind.AMBIGUOUS, f"{why} b, c; both are left alone, delete the stale one"),
-            Note("node/b", NoteKind.AMBIGUOUS, f"{why} a, c; both are left alone, delete the stale one"),
-            Note("node/c", NoteKind.AMBIGUOUS, f"{why} a, b; delete the stale Node, or rename one of them"),
+            Note(key_of("node/a"), NoteKind.AMBIGUOUS, f"{why} b, c; both are left alone, delete the stale one"),
+            Note(key_of("node/b"), NoteKind.AMBIGUOUS, f"{why} a, c; both are left alone, delete the stale one"),
+            Note(key_of("node/c"), NoteKind.AMBIGUOUS, f"{why} a, b; delete the stale Node, or rename one of them"),
         ),
     )
 
@@ -214,4 +215,4 @@ def test_a_renamed_server_leaves_the_host_its_name() -> None:
     wanted = nodes["db-1"]
     assert isinstance(wanted, InitializedNode)
     assert wanted.addresses == (NodeAddress(AddressType.HOSTNAME, "db-1"), WEB_1_ADDRESSES[1])
-    assert notes == (Note("node/db-1", NoteKind.KEPT, "server 1 is called db-9; the Node keeps Hostname db-1"),)
+    assert notes == (Note(key_of("node/db-1"), NoteKind.KEPT, "server 1 is called db-9; the Node keeps Hostname db-1"),)

@@ -22,6 +22,7 @@ from tests.builders import (
     a_settled_node,
     a_snapshot,
 )
+from tests.support.keys import key_of
 
 KEY = "node/web-1"
 DEFAULT = Settings()
@@ -136,7 +137,7 @@ def test_unusable_node_ip(annotation: str) -> None:
     node = a_settled_node(provided_node_ip=annotation, labels={})
     assert initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY) == (
         InitializedNode(a_server(), SERVER_LABELS, UNMANAGED, shut_down=False),
-        (Note(KEY, NoteKind.UNUSABLE_NODE_IP, f"{chosen.why}; the addresses stay as they are"),),
+        (Note(key_of(KEY), NoteKind.UNUSABLE_NODE_IP, f"{chosen.why}; the addresses stay as they are"),),
     )
 
 
@@ -156,7 +157,7 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
     why = "Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
     assert initialized_node(node, server, snapshot, IN_NETWORK, NOBODY) == (
         InitializedNode(server, SERVER_LABELS, UNMANAGED, shut_down=True),
-        (Note(KEY, NoteKind.UNKNOWN, why),),
+        (Note(key_of(KEY), NoteKind.UNKNOWN, why),),
     )
 
 
@@ -175,14 +176,14 @@ def test_lost_addresses() -> None:
             SERVER_LABELS | {ZONE: "rack-7"},
             a_server(),
             SERVER_LABELS | dict.fromkeys(("failure-domain.beta.kubernetes.io/zone", ZONE), "rack-7"),
-            (Note(KEY, NoteKind.KEPT, f"label {ZONE} is 'rack-7' where the server has 'fsn1-dc14'; kept"),),
+            (Note(key_of(KEY), NoteKind.KEPT, f"label {ZONE} is 'rack-7' where the server has 'fsn1-dc14'; kept"),),
             id="kept",
         ),
         pytest.param(
             SERVER_LABELS,
             a_server(type="a b"),
             SERVER_LABELS,
-            (Note(KEY, NoteKind.UNUSABLE_LABEL, f"'a b' can be no label's value: {TYPE} stays as it is"),),
+            (Note(key_of(KEY), NoteKind.UNUSABLE_LABEL, f"'a b' can be no label's value: {TYPE} stays as it is"),),
             id="unusable",
         ),
     ],

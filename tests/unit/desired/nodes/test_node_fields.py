@@ -24,6 +24,7 @@ from tests.builders import (
     a_settled_node,
     a_snapshot,
 )
+from tests.support.keys import key_of
 
 DEFAULT, KEEP = Settings(), Settings(keep_internal_ips=True)
 
@@ -220,4 +221,6 @@ def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: str | None,
 )
 def test_notes_on_labels(labels: NodeLabels, kinds: list[tuple[NoteKind, str]]) -> None:
     """Each value that stays, and each that cannot be written, is a note on the Node."""
-    assert notes_on_labels(a_settled_node(), labels) == tuple(Note("node/web-1", kind, why) for kind, why in kinds)
+    assert notes_on_labels(a_settled_node(), labels) == tuple(
+        Note(key_of("node/web-1"), kind, why) for kind, why in kinds
+    )

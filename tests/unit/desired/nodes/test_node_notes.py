@@ -22,6 +22,7 @@ from tests.builders import (
     incomplete,
     servers_of,
 )
+from tests.support.keys import key_of
 
 KEY = "node/web-1"
 
@@ -71,7 +72,7 @@ REMEDY = "a Node joins when its name is its server's, or with the kubelet's --pr
 )
 def test_note_on_miss(miss: Miss, kind: NoteKind, text: str) -> None:
     """Each miss has its kind, its reason and what a person can do."""
-    assert note_on_miss(a_joining_node(), miss) == Note(KEY, kind, text)
+    assert note_on_miss(a_joining_node(), miss) == Note(key_of(KEY), kind, text)
 
 
 BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be read"})
@@ -102,14 +103,14 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
 )
 def test_notes_on_unmanaged(miss: Miss, whole: bool, expected: tuple[NoteKind, str] | None) -> None:
     """A Node on which nothing can be kept true is spoken of when that is about this Node."""
-    notes = () if expected is None else (Note(KEY, *expected),)
+    notes = () if expected is None else (Note(key_of(KEY), *expected),)
     assert notes_on_unmanaged(a_settled_node(), miss, list_of_servers_is_whole=whole) == notes
 
 
 def test_note_on_unclaimed() -> None:
     """A Node that never asked for a cloud is foreign, and the note says how it would ask."""
     why = "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external"
-    assert note_on_unclaimed(a_node()) == Note(KEY, NoteKind.FOREIGN, f"{why}; left alone")
+    assert note_on_unclaimed(a_node()) == Note(key_of(KEY), NoteKind.FOREIGN, f"{why}; left alone")
 
 
 def unusable(annotation: str) -> str:
@@ -231,7 +232,7 @@ def unusable(annotation: str) -> str:
 )
 def test_nodes_left_alone(snapshot: Snapshot, kind: NoteKind, text: str) -> None:
     """A Node of which nothing can or may be wanted is left as it is, and a note says why."""
-    assert desired_nodes(snapshot, Settings()) == ({}, (Note(KEY, kind, text),))
+    assert desired_nodes(snapshot, Settings()) == ({}, (Note(key_of(KEY), kind, text),))
 
 
 @pytest.mark.parametrize(
@@ -265,5 +266,5 @@ def test_a_gap_in_the_list_is_not_told_on_each_node() -> None:
 def test_ignored_nodes(node: Node) -> None:
     """An ignored Node is left alone in every part of its life, and the note shows the selector."""
     settings = Settings(ignore_nodes=parse_selector("team in (red)"))
-    note = Note(KEY, NoteKind.IGNORED, "ignored: matches team in (red)")
+    note = Note(key_of(KEY), NoteKind.IGNORED, "ignored: matches team in (red)")
     assert desired_nodes(a_snapshot([node], [a_server()]), settings) == ({}, (note,))

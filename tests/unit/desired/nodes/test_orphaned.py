@@ -21,6 +21,7 @@ from tests.builders import (
     a_lost_node,
     a_settled_node,
 )
+from tests.support.keys import key_of
 
 SETTINGS = Settings()
 MISSING = "no server of the project has the id 1"
@@ -48,7 +49,7 @@ def test_readiness_of_a_name_that_nobody_knows() -> None:
 def test_node_that_is_ready_stays(node: Node) -> None:
     """While the kubelet reports, nothing is done though the server is gone; a note says what is wrong."""
     why = f"{MISSING}, and its kubelet reports Ready: nothing is done while it does"
-    assert orphaned_node(node, Gone(1), SETTINGS) == (None, (Note("node/web-1", NoteKind.UNMATCHED, why),))
+    assert orphaned_node(node, Gone(1), SETTINGS) == (None, (Note(key_of("node/web-1"), NoteKind.UNMATCHED, why),))
 
 
 def test_node_that_is_ready_beside_a_server_of_its_name() -> None:
@@ -56,7 +57,7 @@ def test_node_that_is_ready_beside_a_server_of_its_name() -> None:
     why = f"{MISSING}, and its kubelet reports Ready: nothing is done while it does"
     remedy = "server 7 has its name: delete the Node, so that the kubelet there registers anew"
     found = orphaned_node(a_settled_node(), Gone(1, 7), SETTINGS)
-    assert found == (None, (Note("node/web-1", NoteKind.UNMATCHED, f"{why}; {remedy}"),))
+    assert found == (None, (Note(key_of("node/web-1"), NoteKind.UNMATCHED, f"{why}; {remedy}"),))
 
 
 @pytest.mark.parametrize("namesake", [None, 7])
@@ -78,7 +79,7 @@ def test_node_that_is_being_deleted(ready: Readiness, finalizers: tuple[str, ...
     """A Node that lingers is not deleted twice; the note says since when, and who holds it."""
     node = a_lost_node(ready=ready, deleted_at=NOW - timedelta(hours=2), finalizers=finalizers)
     why = f"{MISSING}; the Node is being deleted since 2026-07-01 10:00 UTC and waits for {holders}"
-    assert orphaned_node(node, Gone(1), SETTINGS) == (None, (Note("node/web-1", NoteKind.DELETING, why),))
+    assert orphaned_node(node, Gone(1), SETTINGS) == (None, (Note(key_of("node/web-1"), NoteKind.DELETING, why),))
 
 
 def test_finalizers_do_not_keep_a_node() -> None:

@@ -20,6 +20,7 @@ from tests.builders import (
     a_server,
     a_snapshot,
 )
+from tests.support.keys import key_of
 
 KEY = "node/web-1"
 DEFAULT, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
@@ -149,16 +150,16 @@ def test_joining_node(
         pytest.param(
             a_joining_node(labels={PROVIDED_BY: "robot"}),
             a_server(),
-            (Note(KEY, NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),),
+            (Note(key_of(KEY), NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),),
             id="provided-by-of-another",
         ),
         pytest.param(
             a_joining_node(labels={PROVIDED_BY: "robot"}),
             a_server(type="a b"),
             (
-                Note(KEY, NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),
+                Note(key_of(KEY), NoteKind.KEPT, f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept"),
                 Note(
-                    KEY,
+                    key_of(KEY),
                     NoteKind.UNUSABLE_LABEL,
                     "'a b' can be no label's value: node.kubernetes.io/instance-type stays as it is",
                 ),
@@ -188,7 +189,7 @@ def test_unknown_network(network: Absent | Unknown, why: str) -> None:
     """While the network that decides the private addresses is not known, a Node waits instead of getting wrong ones."""
     snapshot, settings = a_snapshot(network=network), Settings(network="private", keep_internal_ips=True)
     found = uninitialized_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
-    assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
+    assert found == (None, (Note(key_of(KEY), NoteKind.UNKNOWN, why),))
 
 
 @pytest.mark.parametrize("annotation", ["", "10.0.0.2", "10.0.0.2, 2001::1", "0.0.0.0", "2001:db8:1::1"])
@@ -198,7 +199,7 @@ def test_unusable_node_ip(annotation: str) -> None:
     assert isinstance(chosen, UnusableNodeIP)
     node = a_joining_node(provided_node_ip=annotation, labels={PROVIDED_BY: "robot"})
     found = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
-    assert found == (None, (Note(KEY, NoteKind.UNUSABLE_NODE_IP, chosen.why),))
+    assert found == (None, (Note(key_of(KEY), NoteKind.UNUSABLE_NODE_IP, chosen.why),))
 
 
 def test_addresses_and_what_they_cost() -> None:
@@ -218,7 +219,7 @@ def test_field_that_did_not_arrive(field: str) -> None:
         a_joining_node(), Matched(a_server(missing=frozenset({field})), "name"), a_snapshot(), DEFAULT, NOBODY
     )
     why = f"Hetzner's answer has no {field} for server 1, so its addresses are unknown"
-    assert found == (None, (Note(KEY, NoteKind.UNKNOWN, why),))
+    assert found == (None, (Note(key_of(KEY), NoteKind.UNKNOWN, why),))
 
 
 def test_labels_that_did_not_arrive() -> None:

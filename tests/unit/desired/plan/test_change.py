@@ -8,6 +8,7 @@ import pytest
 from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
+from tests.support.keys import key_of
 
 HELD = GuardDecision(Verdict.HELD, "project-anchor", "another project")
 WAITING = GuardDecision(Verdict.WAITING, "incomplete-snapshot", "page 2 timed out")
@@ -62,7 +63,7 @@ def test_sides(kind: str, before: State | None, after: State | None) -> None:
 def test_unknown_kind() -> None:
     """A kind that is not in the table cannot be planned."""
     with pytest.raises(KeyError, match=r"node\.paint"):
-        Change("node/web-1", "node.paint", Verb.ADD, None, an_identity(), "", "node/web-1")
+        Change(key_of("node/web-1"), "node.paint", Verb.ADD, None, an_identity(), "", key_of("node/web-1"))
 
 
 def test_row() -> None:
@@ -94,7 +95,7 @@ def test_plan_orders_changes() -> None:
 
 def test_plan_orders_notes_and_drops_repeats() -> None:
     """Notes stand by key, kind and text, each once."""
-    a, b = Note("node/a", NoteKind.FOREIGN, "x"), Note("node/b", NoteKind.AMBIGUOUS, "x")
+    a, b = Note(key_of("node/a"), NoteKind.FOREIGN, "x"), Note(key_of("node/b"), NoteKind.AMBIGUOUS, "x")
     assert Plan(notes=(b, a, b)).notes == (a, b)
 
 

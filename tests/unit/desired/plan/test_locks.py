@@ -13,6 +13,7 @@ from desired.plan.kinds import KINDS, Verb
 from desired.plan.ordering import bridged, in_order, locks_of, not_preemptible, predecessors
 from desired.section import UNMANAGED
 from tests.builders import a_change
+from tests.support.keys import key_of
 
 SERVICE, BALANCER = "service/default/web", "load_balancer/default/web"
 NOWHERE = LoadBalancer(name="web", labels={}, type="lb11")
@@ -137,7 +138,7 @@ def test_forerunners(changes: Sequence[Change], before: Mapping[str, str]) -> No
 def test_two_lanes_at_once() -> None:
     """A change of two lanes waits for both, and holds up both."""
     create, attach = creating(PLACE), attaching(Verb.ADD, None, PLACE)
-    other = replace(attach, key="load_balancer/default/api/network/7", owner="service/default/api")
+    other = replace(attach, key=key_of("load_balancer/default/api/network/7"), owner=key_of("service/default/api"))
     status = of_service(f"{SERVICE}/status", "service.status")
 
     assert predecessors([other, create, status]) == {

@@ -12,9 +12,11 @@ from desired.plan.change import Change, GuardDecision, Plan, Verdict
 from desired.plan.ordering import not_ready, ready_now
 from tests.balancers import an_http_listener
 from tests.builders import a_change
+from tests.support.keys import key_of
 
 SERVICE, BALANCER = "service/default/web", "load_balancer/default/web"
 UNKNOWN = "takes a value that is known only after another change"
+OTHER = key_of("service/default/api")
 UNCLAIMED = f"takes the version that {SERVICE} has only after {SERVICE}/finalizer"
 UNMADE = f"takes what is known of {BALANCER} only once that is there"
 
@@ -37,7 +39,7 @@ LISTENER = of_service(f"{BALANCER}/listener/443", "lb.listener", after=TLS)
 DELETE = of_service(BALANCER, "lb.delete")
 RELEASE = of_service(f"{SERVICE}/release", "service.release", depends_on=(BALANCER,))
 NODE = a_change()
-REMOVAL = replace(TARGET, key=f"{BALANCER}/target/server:2", depends_on=(TARGET.key,))
+REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=(TARGET.key,))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ REMOVAL = replace(TARGET, key=f"{BALANCER}/target/server:2", depends_on=(TARGET.
         ),
         pytest.param([CREATE, STATUS], {}, id="a status that needs no load balancer"),
         pytest.param([CLAIM, STATUS], {STATUS.key: UNCLAIMED}, id="a status of a Service that is being claimed"),
-        pytest.param([CLAIM, replace(STATUS, owner="service/default/api")], {}, id="a status of another Service"),
+        pytest.param([CLAIM, replace(STATUS, owner=OTHER)], {}, id="a status of another Service"),
         pytest.param([LISTENER], {LISTENER.key: UNKNOWN}, id="a certificate that nobody knows yet"),
         pytest.param([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}, id="a part of what is being adopted"),
         pytest.param([DELETE, RELEASE], {}, id="released when it is deleted"),
@@ -68,7 +70,9 @@ REMOVAL = replace(TARGET, key=f"{BALANCER}/target/server:2", depends_on=(TARGET.
             [CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}, id="but no follower"
         ),
         pytest.param(
-            [CREATE, replace(TARGET, key="load_balancer/default/web-2/target/server:1")], {}, id="a similar name"
+            [CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))],
+            {},
+            id="a similar name",
         ),
         pytest.param([replace(NODE, depends_on=("node/gone",))], {}, id="what is not planned is done"),
     ],
@@ -120,7 +124,7 @@ def test_why_after_something_was_given_up() -> None:
 
 def test_a_long_chain() -> None:
     """However many changes wait for one another, each is told what it comes after."""
-    chain = [replace(TARGET, key=f"{BALANCER}/target/server:0")]
+    chain = [replace(TARGET, key=key_of(f"{BALANCER}/target/server:0"))]
     chain += [a_change(f"node/{number}", depends_on=(f"node/{number - 1}",)) for number in range(2000)]
     chain[1] = replace(chain[1], depends_on=(chain[0].key,))
 

@@ -1,7 +1,6 @@
 """The changes of routes and of Nodes' conditions, through the whole plan."""
 
 from dataclasses import replace
-from ipaddress import IPv4Address
 
 import pytest
 
@@ -22,11 +21,12 @@ from tests.routes import (
     gateway_of,
     pods_of,
 )
+from tests.support.keys import key_of
 from tests.support.route_decisions import judged, kinds_of, planned
 
 NOWHERE = "10.0.0.201"
 KEY, CONDITION = "route/4/10.244.1.0/24", "node/web-1/network"
-GATEWAY = IPv4Address(gateway_of())
+ROUTE = a_route()
 COMING = "there will be a route for each of its IPv4 pod CIDRs"
 JOINING = a_joining_node(pod_cidrs=(pods_of(),))
 
@@ -35,13 +35,14 @@ def test_a_route_that_is_missing() -> None:
     """It is created, and serves the Node that has the pods."""
     assert planned(a_routed_world(routes=[])) == {
         KEY: Change(
-            key=KEY,
+            key=key_of(KEY),
             kind="route.create",
+            cloud_id=4,
             verb=Verb.ADD,
             before=None,
-            after=GATEWAY,
+            after=ROUTE,
             reason="server 1 has the pods of Node web-1",
-            owner="node/web-1",
+            owner=key_of("node/web-1"),
         )
     }
 
@@ -51,13 +52,14 @@ def test_a_route_that_leads_elsewhere() -> None:
     world = a_routed_world([a_pod_node(1), a_pod_node(2)], routes=[a_route(1, 2), a_route(2)])
     assert planned(world) == {
         KEY: Change(
-            key=KEY,
+            key=key_of(KEY),
             kind="route.replace",
+            cloud_id=4,
             verb=Verb.MODIFY,
-            before=IPv4Address(gateway_of(2)),
-            after=GATEWAY,
+            before=a_route(1, 2),
+            after=ROUTE,
             reason="it leads to server 2 of Node web-2, and server 1 has the pods of Node web-1",
-            owner="node/web-1",
+            owner=key_of("node/web-1"),
             consequences=("pods of Node web-1 are out of reach for the moment of the swap",),
         )
     }
@@ -106,13 +108,14 @@ def test_routes_that_go(gateway: str, owner: str, why: str, consequences: tuple[
     key = "route/4/10.244.5.0/24"
     assert planned(world) == {
         key: Change(
-            key=key,
+            key=key_of(key),
             kind="route.delete",
+            cloud_id=4,
             verb=Verb.REMOVE,
-            before=IPv4Address(gateway),
+            before=a_route(5, gateway),
             after=None,
             reason=why,
-            owner=owner,
+            owner=key_of(owner),
             consequences=consequences,
         )
     }
@@ -166,15 +169,15 @@ def test_a_new_node_in_one_plan() -> None:
         CONDITION: "node.network_condition",
         KEY: "route.create",
     }
-    assert (changes[KEY].depends_on, changes[KEY].after) == (("node/web-1",), GATEWAY)
+    assert (changes[KEY].depends_on, changes[KEY].after) == (("node/web-1",), ROUTE)
     assert changes[CONDITION] == Change(
-        key=CONDITION,
+        key=key_of(CONDITION),
         kind="node.network_condition",
         verb=Verb.MODIFY,
         before=None,
         after=ROUTED,
         reason=COMING,
-        owner="node/web-1",
+        owner=key_of("node/web-1"),
         depends_on=(KEY,),
         follows=("node/web-1",),
     )
