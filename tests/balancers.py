@@ -18,6 +18,7 @@ from desired.model.load_balancer import (
     HealthCheck,
     HttpCheck,
     HttpOptions,
+    IssuanceError,
     Listener,
     LoadBalancer,
     ServerTarget,
@@ -151,6 +152,9 @@ def a_certificate(certificate_id: int = 5, name: str = "shop", **overrides: Any)
         "created_at": NOW,
         "domains": ("shop.example.com",),
     }
+    if (said := overrides.get("error")) is not None:
+        code, _, message = said.partition(": ")
+        overrides["error"] = IssuanceError(code, message)
     return Certificate(**defaults | overrides)
 
 

@@ -214,6 +214,8 @@ def a_change(key: str = "node/web-1", kind: str = "node.initialise", **overrides
         "reason": "a test wants it",
         "owner": key,
     }
+    if kind.startswith("route."):
+        defaults["cloud_id"] = int(key_of(key).name)
     values = defaults | overrides
     return Change(key_of(key), kind, **values | {"owner": key_of(values["owner"])})
 

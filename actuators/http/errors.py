@@ -25,12 +25,14 @@ def one_line(text: object) -> str:
 
 
 class ApiError(Exception):
-    """A call failed. ``status`` is the HTTP status, None when there was no answer; ``code`` is the API's own word."""
+    """A call failed. ``status`` is the HTTP status, None when there was no answer; ``code`` is the API's own word for
+    the error, and ``said`` its sentence, "" when it said none."""
 
-    def __init__(self, message: str, *, status: int | None = None, code: str | None = None) -> None:
+    def __init__(self, message: str, *, status: int | None = None, code: str | None = None, said: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.said = said
 
 
 class NotFound(ApiError):
@@ -61,9 +63,9 @@ class Throttled(ApiError):
     """The API refused before doing anything; ``retry_after_s`` is when one more request may pass."""
 
     def __init__(
-        self, message: str, *, retry_after_s: float, status: int | None = None, code: str | None = None
+        self, message: str, *, retry_after_s: float, status: int | None = None, code: str | None = None, said: str = ""
     ) -> None:
-        super().__init__(message, status=status, code=code)
+        super().__init__(message, status=status, code=code, said=said)
         self.retry_after_s = retry_after_s
 
 

@@ -174,7 +174,7 @@ class HetznerConnection:
         if not is_refused:
             self.dates.note(response.headers.get("Date"), asked_at)  # a refusal may be a proxy's
             return response.content
-        raise self._error(f"{method} {path.partition('?')[0]}", response)
+        raise self._error(method, path, response)
 
     def _pace(self) -> None:
         """Wait for one request's worth of allowance when the last answer said that none is left."""
@@ -193,9 +193,9 @@ class HetznerConnection:
         if self.budget is not None:
             self.budget.allow(limit)
 
-    def _error(self, call: str, response: "requests.Response") -> ApiError:
+    def _error(self, method: str, path: str, response: "requests.Response") -> ApiError:
         """The ApiError for the API's refusal (Hetzner Cloud API, error codes)."""
-        status = response.status_code
+        status, call = response.status_code, f"{method} {path.partition('?')[0]}"
         try:
             said = decoder(_ErrorBody).decode(response.content).error
         except ValueError:
@@ -204,7 +204,7 @@ class HetznerConnection:
         kind = _BY_CODE.get(code) if code else None
         # The correlation id differs with each answer: in the message it would make the same trouble look new. That
         # something is not there is an answer to a question, such as absence-proof asks, and no trouble.
-        is_answer = status == HTTPStatus.NOT_FOUND and call.startswith("GET ")
+        is_answer = status == HTTPStatus.NOT_FOUND and method == "GET"
         _log.log(
             logging.DEBUG if is_answer else logging.INFO,
             "refused by Hetzner: %s %s, correlation id %s",
@@ -223,7 +223,9 @@ class HetznerConnection:
         if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
             refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / DEFAULT_LIMIT
             return Throttled(message, retry_after_s=refill_s, status=status, code=code)
-        return (kind or _by_status(status, said_why=said is not None))(message, status=status, code=code)
+        return (kind or _by_status(status, said_why=said is not None))(
+            message, status=status, code=code, said=f"{said.message}{said.limits}" if said else ""
+        )
 
 
 _BY_CODE: Mapping[str, type[ApiError]] = {

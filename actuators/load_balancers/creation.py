@@ -75,24 +75,18 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 def _is_about_a_target(refusal: ApiError) -> bool:
     """Whether the same request may be accepted without targets. An unknown server has no code of its own."""
-    said = _words(refusal)
     return (
         refusal.code in _ABOUT_TARGETS
-        or (refusal.code == _LIMIT and "target" in said)
-        or (refusal.code == "invalid_input" and "target" in said and "not found" in said)
+        or (refusal.code == _LIMIT and "target" in refusal.said)
+        or (refusal.code == "invalid_input" and "target" in refusal.said and "not found" in refusal.said)
     )
 
 
 def _is_quota(refusal: ApiError) -> bool:
     """Whether the limit is that of the project, and not one of what a load balancer may have."""
-    return refusal.code == _LIMIT and not any(part in _words(refusal) for part in ("target", "service", "certificate"))
+    return refusal.code == _LIMIT and not any(part in refusal.said for part in ("target", "service", "certificate"))
 
 
 def _of_this_one(refusal: ApiError) -> Invalid:
     """The refusal of a load balancer that would have too much of something: others may be created."""
     return Invalid(str(refusal), status=refusal.status, code=refusal.code)
-
-
-def _words(refusal: ApiError) -> str:
-    """The API's message, without the address of the API."""
-    return str(refusal).rpartition(" answers ")[2]

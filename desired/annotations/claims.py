@@ -15,7 +15,7 @@ from desired.annotations.parsing import (
     with_defaults,
 )
 from desired.annotations.table import BY_FIELD
-from desired.annotations.warnings import AnnotationWarning, warnings_on
+from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +107,17 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
     for index, port in enumerate(claim.ports):
         if port.protocol != "TCP":
             key = f"spec.ports[{index}].protocol"
-            yield AnnotationWarning(
-                key, f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out"
-            )
+            text = f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out"
+            yield AnnotationWarning(key, text, Lack.PORT, port.port)
     if not _tcp(claim):
-        yield AnnotationWarning("spec.ports", "spec.ports has no TCP port: the load balancer will listen on nothing")
+        key = "spec.ports"
+        yield AnnotationWarning(
+            key, f"{key} has no TCP port: the load balancer will listen on nothing", Lack.EVERY_PORT
+        )
     if claim.source_ranges:
         key = "spec.loadBalancerSourceRanges"
-        yield AnnotationWarning(
-            key, f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect"
-        )
+        text = f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect"
+        yield AnnotationWarning(key, text, Lack.SOURCE_RANGES)
     if claim.session_affinity != "None":
         sticky = BY_FIELD["http_sticky_sessions"].full_key
         key = "spec.sessionAffinity"

@@ -1,8 +1,9 @@
 """Warnings about the annotations of a Service: misspelt keys, and values without effect. They stop nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from enum import StrEnum
 from heapq import nsmallest
 
 from desired.annotations.choices import CertificateType, Protocol
@@ -14,6 +15,15 @@ from desired.syntax.bounds import LABEL_KEY, shown_text
 from desired.syntax.go import parse_bool
 
 
+class Lack(StrEnum):
+    """What a Service's spec asks for, and Hetzner's load balancers cannot do."""
+
+    PORT = "port"
+    """A port of another protocol than TCP."""
+    EVERY_PORT = "every port"
+    SOURCE_RANGES = "source ranges"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class AnnotationWarning:
     """Something that a person should know about a Service though nothing depends on it."""
@@ -22,6 +32,10 @@ class AnnotationWarning:
     """Of the annotation, or the path of the Service's field."""
     text: str
     """One sentence, which names the key."""
+    lack: Lack | None = field(default=None, compare=False)
+    """What the Service does not get; None when it lacks nothing, and something only has no effect."""
+    port: int | None = field(default=None, compare=False)
+    """The port that it is about; None when it is about no single one."""
 
 
 def warnings_on(

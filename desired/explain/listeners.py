@@ -81,7 +81,9 @@ def _fact(number: int, found: Certificate | None, ports: tuple[int, ...], *, ask
     if found is None:
         return CertificateFact(number, None, (), "not read", ports, asked)
     state = "uploaded" if found.issuance is None else f"managed, {found.issuance.value}"
-    return CertificateFact(number, found.name, found.domains, state, ports, asked, found.error)
+    return CertificateFact(
+        number, found.name, found.domains, state, ports, asked, str(found.error) if found.error else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class _Listeners:
                 yield change, after.listeners[port]
 
     def _why_nothing(self, port: int, before: Listener | None) -> str:
-        said = next((note.text for note in self.notes if note.text.startswith(f"port {port} ")), None)
+        said = next((note.text for note in self.notes if note.port == port and note.lack is None), None)
         if said is not None:
             return said
         as_is = "stays as it is" if before else "nothing is planned for it as things are"

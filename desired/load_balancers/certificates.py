@@ -139,7 +139,7 @@ def _is_issued(certificate: Certificate) -> bool:
 def _trouble(certificate: Certificate, again: str) -> Iterator[str]:
     """Problems of a managed certificate, with the remedy."""
     why = certificate.error or "no reason was given"
-    fix = _FIXES.get(why.partition(":")[0], _FIX)
+    fix = _FIXES.get(certificate.error.code if certificate.error else "", _FIX)
     if certificate.issuance is Issuance.FAILED:
         yield (
             f"{_named(certificate)} was not issued: {why}; {fix}; then {again}; it is never asked for again by"

@@ -6,6 +6,7 @@ They are written together with other changes, or when a verdict has changed, so 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from desired.annotations.warnings import Lack
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Owned, Undecided
 from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer, Target
@@ -26,8 +27,8 @@ _REASONS_OF_NOTES = {
 """Kinds of notes that keep a load balancer from being what was asked for though nothing is withheld, gravest first."""
 
 
-_LEFT_OUT = ("spec.ports[", "spec.loadBalancerSourceRanges")
-"""Beginnings of warnings about what the Service asks for and does not get; others only have no effect."""
+_LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
+"""What is said to be missing; a Service without any TCP port lacks each of its ports."""
 
 
 def service_conditions(
@@ -99,7 +100,7 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
     for kind, reason in _REASONS_OF_NOTES.items():
         if texts := _texts(notes, kind):
             yield reason, _sentence(texts)
-    if lacking := [text for text in _texts(notes, NoteKind.UNSUPPORTED) if text.startswith(_LEFT_OUT)]:
+    if lacking := [note.text for note in notes if note.lack in _LEFT_OUT]:
         yield "Unsupported", _sentence(lacking)
     waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]
     if waiting:

@@ -117,7 +117,9 @@ def desired_load_balancer(
     if problems and present is not None:  # its type is not touched, so that it holds what it holds
         size = replace(size, type=present.type)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None)
-    notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text) for remark in judgement.remarks]
+    notes = [
+        Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in judgement.remarks
+    ]
     notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
     notes += [*certificates.notes, *notes_on_match(service, match)]

@@ -246,25 +246,25 @@ def possible_listeners(
         listener = wanted[port]
         if _waits(listener) and port in present and _has_certificates(present[port]):
             listener = _with_certificates_of(present[port], listener)
-            notes.append(_note(service, f"port {port} keeps its certificate for now: {certificates.pending}"))
+            notes.append(_note(service, port, f"port {port} keeps its certificate for now: {certificates.pending}"))
         if _lacks_certificate(listener):
             if port in present:
                 listeners[port] = present[port]
             if not certificates.notes:
-                notes.append(_note(service, f"port {port} waits for a certificate: {_REMEDY}"))
+                notes.append(_note(service, port, f"port {port} waits for a certificate: {_REMEDY}"))
         elif len(listeners) < limit:
             listeners[port] = listener
         else:
             text = f"port {port} is left out: the load balancer's type takes {limit} ports; choose a larger type"
-            notes.append(Note(service.key, NoteKind.LIMIT, text))
+            notes.append(Note(service.key, NoteKind.LIMIT, text, port))
     return listeners, tuple(notes)
 
 
 _REMEDY = f"name one in {BY_FIELD['http_certificates'].full_key}, or set {BY_FIELD['certificate_type'].full_key}"
 
 
-def _note(service: Service, text: str) -> Note:
-    return Note(service.key, NoteKind.CERTIFICATE, text)
+def _note(service: Service, port: int, text: str) -> Note:
+    return Note(service.key, NoteKind.CERTIFICATE, text, port)
 
 
 def _waits(listener: Listener) -> bool:

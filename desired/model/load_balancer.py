@@ -279,6 +279,17 @@ class ManagedCertificate:
 
 
 @dataclass(frozen=True, slots=True)
+class IssuanceError:
+    """The reason why a managed certificate was not issued or renewed; "" for what the API did not say."""
+
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.code, self.message))) or "unknown_error"
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """A certificate of the project."""
 
@@ -291,5 +302,5 @@ class Certificate:
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     issuance: Issuance | None = None
     """None for one that was uploaded."""
-    error: str | None = None
-    """Why it was not issued or renewed, ``code: message``; None when nothing went wrong."""
+    error: IssuanceError | None = None
+    """Why it was not issued or renewed; None when nothing went wrong."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
+from desired.annotations.warnings import Lack
 from desired.model.absence import AbsenceProof
 from desired.model.key import Key
 from desired.model.load_balancer import (
@@ -222,6 +223,10 @@ class Note:
     key: Key
     kind: NoteKind
     text: str
+    port: int | None = field(default=None, compare=False)
+    """The port of a Service that it is about; None when it is about no single one."""
+    lack: Lack | None = field(default=None, compare=False)
+    """What a Service's spec asks for and does not get; None for any other note."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import msgspec
 
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
-from desired.model.load_balancer import Certificate, Issuance
+from desired.model.load_balancer import Certificate, Issuance, IssuanceError
 from desired.section import Section
 from reconciler.observe.catalogue import Moment
 from reconciler.observe.hetzner_pages import PagesOf
@@ -49,13 +49,12 @@ def _certificate(found: _Certificate) -> Certificate:
         domains=tuple(sorted(found.domain_names)),
         labels=found.labels,
         issuance=_ISSUANCE.get(status.issuance, Issuance.OTHER) if status else None,
-        error=_text(status.error) if status else None,
+        error=_reason(status.error) if status and status.error else None,
     )
 
 
-def _text(error: _Error | None) -> str | None:
-    """``code: message``, or what there is of it; None when nothing went wrong."""
-    return ": ".join(filter(None, (error.code, error.message))) or "unknown_error" if error else None
+def _reason(error: _Error) -> IssuanceError:
+    return IssuanceError(error.code, error.message)
 
 
 _ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is not Issuance.OTHER}

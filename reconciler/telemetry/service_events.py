@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice, product
 
 from actuators.outcome import Applied, Failed
+from desired.annotations.warnings import Lack
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.targets import Membership, NodeTarget
 from desired.model.service import Service
@@ -87,8 +88,8 @@ _REASONS: Mapping[NoteKind, str] = {
 }
 """Notes on a Service that a person has to do something about → the event's reason. A note on something foreign is not
 among them: most such things are rightly left alone, and what is refused for it is said as that."""
-_OF_PORTS = "spec.ports"
-"""The beginning of warnings about ports of another protocol than TCP, which Hetzner does not balance."""
+_OF_PORTS = frozenset({Lack.PORT, Lack.EVERY_PORT})
+"""Ports of another protocol than TCP, which Hetzner does not balance."""
 _GOING = frozenset({"lb.delete", "lb.retain", "service.release"})
 _NODES = frozenset({"lb.target"})
 """The kinds of changes of what HCCM calls an update: only Nodes were added or removed."""
@@ -182,6 +183,6 @@ def _failed(change: Change) -> tuple[str, str]:
 
 
 def _reason(note: Note) -> str:
-    if note.kind is NoteKind.UNSUPPORTED and note.text.startswith(_OF_PORTS):
+    if note.lack in _OF_PORTS:
         return "UnsupportedProtocolConfigured"
     return _REASONS[note.kind]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken
-from desired.model.load_balancer import Certificate, Issuance
+from desired.model.load_balancer import Certificate, Issuance, IssuanceError
 from reconciler.observe.certificates import CERTIFICATES, observe_certificates
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
@@ -41,7 +41,7 @@ WHOLE = Certificate(
     domains=("example.com", "www.example.com"),
     labels={"hcloud-ccm/service-uid": "1"},
     issuance=Issuance.FAILED,
-    error="dns_zone_not_found: no such zone",
+    error=IssuanceError("dns_zone_not_found", "no such zone"),
 )
 UPLOADED = replace(WHOLE, is_managed=False, issuance=None, error=None)
 DROPPED: dict[tuple[Any, ...], Certificate] = {
@@ -49,8 +49,8 @@ DROPPED: dict[tuple[Any, ...], Certificate] = {
     ("status",): replace(WHOLE, issuance=Issuance.OTHER, error=None),
     ("status", "issuance"): replace(WHOLE, issuance=Issuance.OTHER),
     ("status", "error"): replace(WHOLE, error=None),
-    ("status", "error", "code"): replace(WHOLE, error="no such zone"),
-    ("status", "error", "message"): replace(WHOLE, error="dns_zone_not_found"),
+    ("status", "error", "code"): replace(WHOLE, error=IssuanceError("", "no such zone")),
+    ("status", "error", "message"): replace(WHOLE, error=IssuanceError("dns_zone_not_found", "")),
 }
 """What the API's document does not require, and what it means that it is missing."""
 NEEDED: set[tuple[Any, ...]] = {("id",), ("name",), ("labels",), ("created",), ("domain_names",)}
@@ -125,7 +125,7 @@ def test_an_error_without_a_word() -> None:
     found = read(("status", "error"), {})
 
     assert found is not None
-    assert found.error == "unknown_error"
+    assert str(found.error) == "unknown_error"
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"certificates": null}'])
@@ -158,7 +158,7 @@ def test_all_certificates(sim: Simulation) -> None:
     assert found == [
         ("mine", False, None, None),
         ("issued", True, Issuance.COMPLETED, None),
-        ("failed", True, Issuance.FAILED, "dns_zone_not_found: no such zone"),
+        ("failed", True, Issuance.FAILED, IssuanceError("dns_zone_not_found", "no such zone")),
     ]
     assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/certificates"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from desired.annotations.warnings import Lack
 from desired.load_balancers.conditions import is_worth_a_write, service_conditions
 from desired.load_balancers.ownership import match_balancers
 from desired.model.load_balancer import (
@@ -96,9 +97,9 @@ PENDING = change(
 )
 
 
-def note(kind: NoteKind, text: str = "said", key: str = KEY) -> Note:
+def note(kind: NoteKind, text: str = "said", key: str = KEY, lack: Lack | None = None) -> Note:
     """A note on the Service."""
-    return Note(key_of(key), kind, text)
+    return Note(key_of(key), kind, text, lack=lack)
 
 
 def port(number: int, *, added: bool) -> Change:
@@ -287,8 +288,8 @@ def test_ready_while_the_cluster_has_no_identity() -> None:
         ),
         pytest.param((), (note(NoteKind.LIMIT, key=f"{LB}/type"),), ("False", "Limit", "said"), id="on-a-part"),
         *(
-            pytest.param((), (note(NoteKind.UNSUPPORTED, text),), ("False", "Unsupported", text), id=text)
-            for text in ("spec.ports[1].protocol is UDP", "spec.loadBalancerSourceRanges has no effect")
+            pytest.param((), (note(NoteKind.UNSUPPORTED, lack=lack),), ("False", "Unsupported", "said"), id=lack)
+            for lack in (Lack.PORT, Lack.SOURCE_RANGES)
         ),
         *(
             pytest.param((), (note(kind),), AS_ASKED, id=kind)
@@ -330,7 +331,7 @@ EVERYTHING = (
     ("CertificateUnavailable", note(NoteKind.CERTIFICATE)),
     ("Limit", note(NoteKind.LIMIT)),
     ("NoTargets", note(NoteKind.NO_TARGETS)),
-    ("Unsupported", note(NoteKind.UNSUPPORTED, "spec.ports[0].protocol is UDP")),
+    ("Unsupported", note(NoteKind.UNSUPPORTED, lack=Lack.PORT)),
     ("Waiting", target(None, TWO, WAITING)),
     ("Unknown", note(NoteKind.UNKNOWN)),
 )
@@ -361,6 +362,12 @@ def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tu
     for reason, verdict in (("InSync", "True"), ("Held", "False")):
         service = replace(SERVED, conditions=(ServiceCondition(IN_SYNC, verdict, reason, "as before"),))
         assert conditions(service, changes=changes, notes=notes)[IN_SYNC] == (verdict, reason, "as before")
+
+
+def test_which_of_two_is_the_services_is_not_known() -> None:
+    """Two load balancers have its label: none of them is said to be ready."""
+    found = conditions(balancers=(a_balancer(), a_balancer(43)))
+    assert found[READY] == ("Unknown", "Unknown", "it is not known whether there is a load balancer")
 
 
 def test_since() -> None:

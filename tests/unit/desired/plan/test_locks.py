@@ -71,12 +71,16 @@ def test_only_kinds_of_the_network_occupy_one(kind: str) -> None:
     sides = {Verb.ADD: (None, place), Verb.MODIFY: (NOWHERE, place), Verb.REMOVE: (place, None)}
     for verb in KINDS[kind].verbs:
         before, after = sides[verb]
-        assert len(locks_of(a_change("x/1", kind, verb=verb, before=before, after=after))) == 1
+        assert len(locks_of(a_change("node/x", kind, verb=verb, before=before, after=after))) == 1
 
 
 def a_link(name: str, *, needs: str = "", follows: str = "", owner: str = "") -> Change:
     """A change that depends on those whose one-letter names are in ``needs``, in a lane of its own by default."""
-    return a_change(name, owner=owner or name, depends_on=tuple(needs), follows=tuple(follows))
+    return a_change(f"node/{name}", owner=f"node/{owner or name}", depends_on=_keys(needs), follows=_keys(follows))
+
+
+def _keys(names: str) -> tuple[str, ...]:
+    return tuple(f"node/{name}" for name in names)
 
 
 ORDERS = [
@@ -96,15 +100,17 @@ ORDERS = [
 @pytest.mark.parametrize(("changes", "order"), ORDERS)
 def test_order(changes: Sequence[Change], order: str) -> None:
     """Changes keep their order but that each is preceded by what it depends on or follows."""
-    assert "".join(change.key for change in in_order(changes)) == order
+    assert "".join(change.key.name for change in in_order(changes)) == order
 
 
 @pytest.mark.parametrize(
     ("changes", "circle"),
     [
-        pytest.param([a_link("a", needs="a")], "a", id="for itself"),
-        pytest.param([a_link("a", needs="b"), a_link("b", follows="a")], "a, b", id="for each other"),
-        pytest.param([a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "a, b", id="met late"),
+        pytest.param([a_link("a", needs="a")], "node/a", id="for itself"),
+        pytest.param([a_link("a", needs="b"), a_link("b", follows="a")], "node/a, node/b", id="for each other"),
+        pytest.param(
+            [a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "node/a, node/b", id="met late"
+        ),
     ],
 )
 def test_circles(changes: Sequence[Change], circle: str) -> None:
@@ -132,7 +138,7 @@ def test_circles(changes: Sequence[Change], circle: str) -> None:
 )
 def test_forerunners(changes: Sequence[Change], before: Mapping[str, str]) -> None:
     """A change waits for what it names, and for the one before it in each of its lanes."""
-    assert predecessors(changes) == {key: frozenset(names) for key, names in before.items()}
+    assert predecessors(changes) == {f"node/{name}": frozenset(_keys(names)) for name, names in before.items()}
 
 
 def test_two_lanes_at_once() -> None:
@@ -198,19 +204,20 @@ def test_bridges(kept: str, follows: Mapping[str, str]) -> None:
     """The neighbours of a change that is left out keep their order, whichever way it was tied to them."""
     for middle in (a_link("b", follows="a"), a_link("b", needs="a")):
         plan = Plan((a_link("a"), middle, a_link("c", follows="b")))
-        changes = bridged([plan.by_key[key] for key in kept], plan)
-        assert [change.key for change in changes] == list(kept)
-        assert {change.key: "".join({*change.follows, *change.depends_on}) for change in changes} == follows
+        changes = bridged([plan.by_key[key] for key in _keys(kept)], plan)
+        assert [change.key.name for change in changes] == list(kept)
+        named = {change.key.name: {*change.follows, *change.depends_on} for change in changes}
+        assert named == {name: set(_keys(before)) for name, before in follows.items()}
 
 
 def test_a_bridge_over_several() -> None:
     """Whatever number of links is left out, all that came before them comes before what is after them."""
     chain = [a_link(f"{number:03}") for number in range(400)]
     links = [chain[0], *(replace(c, follows=(b.key,)) for b, c in pairwise(chain))]
-    plan = Plan((*links[:-1], replace(links[-1], follows=("398", "zzz")), a_link("zzz")))
-    first, second, last = (plan.by_key[key] for key in ("000", "zzz", "399"))
+    plan = Plan((*links[:-1], replace(links[-1], follows=("node/398", "node/zzz")), a_link("zzz")))
+    first, second, last = (plan.by_key[key] for key in ("node/000", "node/zzz", "node/399"))
 
-    assert bridged([first, second, last], plan) == (first, second, replace(last, follows=("000", "zzz")))
+    assert bridged([first, second, last], plan) == (first, second, replace(last, follows=("node/000", "node/zzz")))
 
 
 @pytest.mark.parametrize(
