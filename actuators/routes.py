@@ -17,6 +17,7 @@ from actuators.writers import Writers
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from desired.plan.kinds import ChangeKind
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
 
@@ -164,9 +165,9 @@ def _named(network_id: int, route: Route) -> str:
 
 
 ROUTE_ACTUATORS: Mapping[str, Callable[[Writers, Change, Snapshot], None]] = {
-    "route.create": create,
-    "route.replace": replace,
-    "route.delete": delete,
+    ChangeKind.ROUTE_CREATE: create,
+    ChangeKind.ROUTE_REPLACE: replace,
+    ChangeKind.ROUTE_DELETE: delete,
 }
 """Kind → its actuator, in the order of the table of kinds. Each raises an ApiError when it could not, and TypeError for
 sides that are not of its kind."""

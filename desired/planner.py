@@ -17,7 +17,8 @@ from desired.nodes.desired import (
     desired_nodes,
 )
 from desired.plan.change import Change, LostNode, Note, NoteKind, Plan
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.section import Present
@@ -36,15 +37,15 @@ class DesiredState:
     notes: tuple[Note, ...] = ()
 
 
-def compute_desired(snapshot: Snapshot, settings: Settings) -> DesiredState:
-    """The desired state. Pure: it depends on the snapshot and the settings alone."""
+def compute_desired(snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> DesiredState:
+    """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met."""
     notes = _notes_on_identity(snapshot)
     nodes: Mapping[str, DesiredNode] = {}
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
     services, partings, of_services = desired_load_balancers(snapshot, settings, nodes)
-    routes, of_routes = desired_routes(snapshot, settings, nodes)
+    routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)
     return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *stuck, *of_routes))
 
@@ -78,7 +79,11 @@ def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried."""
     removals: dict[int, list[str]] = {}
     for change in changes:
-        if change.kind == "lb.target" and change.verb is Verb.REMOVE and isinstance(change.before, ServerTarget):
+        if (
+            change.kind == ChangeKind.LB_TARGET
+            and change.verb is Verb.REMOVE
+            and isinstance(change.before, ServerTarget)
+        ):
             removals.setdefault(change.before.server_id, []).append(change.key)
     return tuple(
         replace(change, follows=tuple(sorted(removals[change.before.proof.server_id])))

@@ -191,7 +191,7 @@ def run_controller(
         History(interval_s=pacing.at_first.interval_s),
         _triggers(runtime, config, wake),
     )
-    plan_context = replace(runtime.plan_context, withheld=history.withheld, barred=history.barred)
+    plan_context = replace(runtime.plan_context, setbacks=history.setbacks)
     budget = connections.cloud.budget = CallBudget()
     if metrics is not None:
         metrics.follow_budget(budget.left)

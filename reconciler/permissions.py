@@ -14,7 +14,7 @@ from actuators.http.decoding import decoder
 from actuators.http.kubernetes import KubernetesWriter
 from desired.model.settings import Controller, Settings
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
-from desired.plan.kinds import KINDS, Api
+from desired.plan.kinds import KINDS, Api, ChangeKind
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,7 +84,7 @@ def _writes(settings: Settings) -> Iterator[tuple[Permission, str]]:
                 if call.api is Api.KUBERNETES:
                     yield Permission(call.verb, call.resource), kind.name
     if Controller.LIFECYCLE in settings.controllers:
-        yield Permission("get", "nodes"), "node.delete"
+        yield Permission("get", "nodes"), ChangeKind.NODE_DELETE
 
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Hold, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def is_incomplete(report: Report) -> bool:
     return (
         any(not section.complete for section in snapshot.sections().values())
         or isinstance(snapshot.network, Unknown)
-        or any(line.change.decision.rule == "incomplete-snapshot" for line in report.lines if line.outcome is None)
+        or any(
+            line.change.decision.rule == GuardName.INCOMPLETE_SNAPSHOT for line in report.lines if line.outcome is None
+        )
         or (not isinstance(snapshot.network, Absent) and any(map(_is_undecided, report.notes)))
     )
 

@@ -33,6 +33,7 @@ from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from desired.plan.kinds import ChangeKind
 from reconciler import __version__
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.world_file import read_world
@@ -196,18 +197,18 @@ def actuators_with(
 ) -> Mapping[str, Actuator]:
     """Kind of change → its actuator."""
     return {
-        "node.initialise": partial(initialise, writer),
-        "node.labels": partial(write_labels, writer),
-        "node.addresses": partial(write_addresses, writer),
-        "node.shutdown_taint": partial(write_shutdown_taint, writer),
-        "node.network_condition": partial(write_network_condition, writer),
-        "node.delete": partial(delete, writer, cluster, writers.reader),
-        "service.claim": partial(claim, writer),
-        "service.status": partial(write_status, writer, writers.reader),
-        "service.release": partial(release, writer, writers.reader),
-        "certificate.create": partial(create_certificate, writers),
+        ChangeKind.NODE_INITIALISE: partial(initialise, writer),
+        ChangeKind.NODE_LABELS: partial(write_labels, writer),
+        ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
+        ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
+        ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
+        ChangeKind.NODE_DELETE: partial(delete, writer, cluster, writers.reader),
+        ChangeKind.SERVICE_CLAIM: partial(claim, writer),
+        ChangeKind.SERVICE_STATUS: partial(write_status, writer, writers.reader),
+        ChangeKind.SERVICE_RELEASE: partial(release, writer, writers.reader),
+        ChangeKind.CERTIFICATE_CREATE: partial(create_certificate, writers),
         **{kind: partial(actuator, writers) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
-        "lb.adopt": partial(_adopt, writer, cluster, writers),
+        ChangeKind.LB_ADOPT: partial(_adopt, writer, cluster, writers),
     }
 
 
@@ -219,4 +220,4 @@ def _adopt(
     snapshot: Snapshot,
 ) -> None:
     require_alive(writer, cluster, change, snapshot)
-    BALANCER_ACTUATORS["lb.adopt"](writers, change, snapshot)
+    BALANCER_ACTUATORS[ChangeKind.LB_ADOPT](writers, change, snapshot)

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
 from desired.model.absence import proof_of_absence
+from desired.model.key import ObjectKind
 from desired.model.snapshot import (
     AddressType,
     Condition,
@@ -23,7 +24,7 @@ from desired.model.snapshot import (
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.contested import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, State
-from desired.plan.kinds import KINDS, Verb
+from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, K, Present, Section, V
 from tests.support.keys import key_of
 
@@ -214,10 +215,10 @@ def a_change(key: str = "node/web-1", kind: str = "node.initialise", **overrides
         "reason": "a test wants it",
         "owner": key,
     }
-    if kind.startswith("route."):
+    if key_of(key).kind is ObjectKind.ROUTE:
         defaults["cloud_id"] = int(key_of(key).name)
     values = defaults | overrides
-    return Change(key_of(key), kind, **values | {"owner": key_of(values["owner"])})
+    return Change(key_of(key), ChangeKind(kind), **values | {"owner": key_of(values["owner"])})
 
 
 def a_fleet(*nodes: Node, gone: Collection[int] = (), **overrides: Any) -> Snapshot:

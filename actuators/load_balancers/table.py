@@ -16,20 +16,21 @@ from actuators.load_balancers.targets import write_target
 from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from desired.plan.kinds import ChangeKind
 
 BALANCER_ACTUATORS: Mapping[str, Callable[[Writers, Change, Snapshot], None]] = {
-    "lb.create": create,
-    "lb.adopt": adopt,
-    "lb.identity": write_identity,
-    "lb.type": change_type,
-    "lb.algorithm": change_algorithm,
-    "lb.rdns": change_rdns,
-    "lb.network": write_attachment,
-    "lb.public_interface": switch_public_interface,
-    "lb.listener": write_listener,
-    "lb.target": write_target,
-    "lb.retain": retain,
-    "lb.delete": delete,
+    ChangeKind.LB_CREATE: create,
+    ChangeKind.LB_ADOPT: adopt,
+    ChangeKind.LB_IDENTITY: write_identity,
+    ChangeKind.LB_TYPE: change_type,
+    ChangeKind.LB_ALGORITHM: change_algorithm,
+    ChangeKind.LB_RDNS: change_rdns,
+    ChangeKind.LB_NETWORK: write_attachment,
+    ChangeKind.LB_PUBLIC_INTERFACE: switch_public_interface,
+    ChangeKind.LB_LISTENER: write_listener,
+    ChangeKind.LB_TARGET: write_target,
+    ChangeKind.LB_RETAIN: retain,
+    ChangeKind.LB_DELETE: delete,
 }
 """Kind → its actuator, in the order of the table of kinds. Each raises an ApiError when it could not, TypeError for
 sides that are not of its kind, and KeyError for a load balancer that was not observed."""

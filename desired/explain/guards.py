@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from desired.guards.absence_proof import servers_presumed_gone
 from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.history import QUOTA
 from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
 from desired.guards.other_controllers import RULE as OTHER_CONTROLLER
 from desired.guards.other_controllers import other_controllers
@@ -16,10 +15,9 @@ from desired.load_balancers.switch import SWITCH
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
-from desired.model.suspension import BACK_OFF, FLAPPING
 from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
-from desired.plan.change import Change, Hold, Verdict
+from desired.plan.change import Change, GuardName, Hold, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
@@ -45,7 +43,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
 }
 """Rule → whether it applies to a change. A rule without such a change is not listed; rules that are not in this table
 apply to every change."""
-_SILENT = frozenset({CLOCK_SKEW, FLAPPING, BACK_OFF, QUOTA})
+_SILENT = frozenset({CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
 """Rules that are listed only when they withhold something: they depend on what only the loop remembers, which
 ``explain`` does not know, or on clocks, which are not the object's."""
 

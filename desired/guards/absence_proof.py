@@ -19,12 +19,13 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.ownership import cloud_nodes
-from desired.plan.change import Change, LostNode, Verdict
+from desired.plan.change import Change, GuardName, LostNode, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
 from desired.routes.gateways import Gateways
 from desired.section import Absent, Present
 
-_ROUTES = frozenset({"route.delete", "route.replace"})
+_ROUTES = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 
 
 def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways) -> tuple[int, ...]:
@@ -36,7 +37,7 @@ def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways
     """
     if isinstance(change.before, LostNode):
         return (change.before.proof.server_id,)
-    if change.kind == "lb.target" and isinstance(change.before, ServerTarget):
+    if change.kind == ChangeKind.LB_TARGET and isinstance(change.before, ServerTarget):
         server_id = change.before.server_id
         return (server_id,) if isinstance(snapshot.servers.find(server_id), Absent) else ()
     ends = _ends_of(change)
@@ -46,7 +47,7 @@ def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways
 def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:
     """What is missing for the proof that every server is gone that the change presumes gone; None when nothing is. What
     time alone does not fix comes first."""
-    if change.kind == "node.delete":
+    if change.kind == ChangeKind.NODE_DELETE:
         if not isinstance(change.before, LostNode):
             return Doubt("nothing proves that its server is gone", None)
         return doubt_about(change.before.proof, snapshot, settings.waits)
@@ -141,4 +142,6 @@ def absence_proof(facts: Facts) -> Iterator[GuardResult]:
     for change in facts.plan.changes:
         doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)
         if doubt is not None:
-            yield GuardResult("absence-proof", Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s)
+            yield GuardResult(
+                GuardName.ABSENCE_PROOF, Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s
+            )

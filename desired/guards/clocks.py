@@ -7,10 +7,11 @@ from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.model.key import PLAN, ObjectKind
 from desired.model.load_balancer import Owner
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
+from desired.plan.kinds import ChangeKind
 
-CLOCK_SKEW = "clock-skew"
-_BY_AGE = frozenset({"node.delete"})
+CLOCK_SKEW = GuardName.CLOCK_SKEW
+_BY_AGE = frozenset({ChangeKind.NODE_DELETE})
 """Kinds of changes that are planned, or allowed, because something is old enough."""
 
 

@@ -8,7 +8,8 @@ from desired.guards.anchor import Anchor, anchor_of_cloud, witnesses
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Note, Plan, Verdict
+from desired.plan.change import Change, GuardName, Note, Plan, Verdict
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
 
 
@@ -16,7 +17,7 @@ from desired.planner import DesiredState
 class GuardResult:
     """The decision of one rule on some changes of the plan."""
 
-    rule: str
+    rule: GuardName
     verdict: Verdict
     keys: tuple[str, ...]
     why: str
@@ -34,6 +35,7 @@ class Facts:
     settings: Settings
     desired: DesiredState
     """What the plan was made from."""
+    setbacks: Setbacks = NO_SETBACKS
 
     @cached_property
     def anchor(self) -> Anchor:

@@ -1,8 +1,8 @@
 """Guards on what earlier passes met: ``flapping`` (changes that somebody undoes), ``back-off`` (changes that failed)
 and ``quota`` (kinds of changes that Hetzner refuses).
 
-The loop remembers, and puts what it remembers into the snapshot; a run of ``--once`` has nothing to remember. Whatever
-depends on a change that waits here waits with it; all others go on.
+The loop remembers setbacks; a run of ``--once`` has nothing to remember. Whatever depends on a change that waits here
+waits with it; all others go on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,20 +10,21 @@ from math import inf
 
 from desired.guards.facts import Facts, GuardResult
 from desired.model.snapshot import Snapshot
-from desired.model.suspension import BACK_OFF, FLAPPING, Bar, Suspension
 from desired.model.to_builtins import digest
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.plan.setbacks import Bar, Setbacks, Suspension
 
 
 def flapping(facts: Facts) -> Iterator[GuardResult]:
     """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants the
     opposite, and neither wins. It cannot be approved; a change to another value is not affected."""
-    yield from _suspended(facts, FLAPPING)
+    yield from _suspended(facts, GuardName.FLAPPING)
 
 
 def back_off(facts: Facts) -> Iterator[GuardResult]:
     """A change that failed waits for a second, and twice as long each time that it fails again, up to a minute."""
-    yield from _suspended(facts, BACK_OFF)
+    yield from _suspended(facts, GuardName.BACK_OFF)
 
 
 def mark_of(change: Change, uid: str = "") -> str:
@@ -36,32 +37,24 @@ def mark_in(change: Change, snapshot: Snapshot | None) -> str:
     """The mark of a change of this snapshot. A change for another object of the same name was not undone: a Service
     that is deleted and created again gets its load balancer anew. A Node that comes back after it was deleted is the
     deletion undone."""
-    if snapshot is None or change.kind == "node.delete":
+    if snapshot is None or change.kind == ChangeKind.NODE_DELETE:
         return mark_of(change)
     found = snapshot.service(change.owner) or snapshot.node(change.owner)
     return mark_of(change, "" if found is None else found.uid)
 
 
-def suspension_of(change: Change, snapshot: Snapshot) -> Suspension | None:
+def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Suspension | None:
     """The suspension of this very change; None when it may be tried."""
-    found = snapshot.suspensions.get(change.key)
+    found = setbacks.suspensions.get(change.key)
     return found if found is not None and found.mark == mark_in(change, snapshot) else None
 
 
-def backing_off(suspensions: Mapping[str, Suspension]) -> frozenset[str]:
-    """Keys of the changes that failed and are not due yet."""
-    return frozenset(key for key, found in suspensions.items() if found.rule == BACK_OFF)
-
-
-def _suspended(facts: Facts, rule: str) -> Iterator[GuardResult]:
-    for key in facts.snapshot.suspensions:
+def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
+    for key in facts.setbacks.suspensions:
         change = facts.plan.by_key.get(key)
-        found = suspension_of(change, facts.snapshot) if change else None
+        found = suspension_of(change, facts.snapshot, facts.setbacks) if change else None
         if found is not None and found.rule == rule:
             yield GuardResult(rule, Verdict.WAITING, (key,), found.why, due_in_s=found.due_in_s)
-
-
-QUOTA = "quota"
 
 
 def scope_of(change: Change) -> str:
@@ -74,7 +67,7 @@ def narrow_scope_of(change: Change) -> str:
     return f"{scope_of(change)} of {change.owner}" if change.kind in _LIMITED_BY_OWNER else scope_of(change)
 
 
-_LIMITED_BY_OWNER = frozenset({"lb.listener", "lb.target"})
+_LIMITED_BY_OWNER = frozenset({ChangeKind.LB_LISTENER, ChangeKind.LB_TARGET})
 """Kinds of which each load balancer may have so many, by its type."""
 
 
@@ -82,27 +75,24 @@ def quota(facts: Facts) -> Iterator[GuardResult]:
     """Of the changes that Hetzner has refused for all objects of a kind one is tried in each interval: the one that was
     tried longest ago."""
     for scope, changes in _by_scope(facts).items():
-        bar = facts.snapshot.bars[scope]
+        bar = facts.setbacks.bars[scope]
         is_due = bar.due_in_s <= 0
         first = min(changes, key=lambda change: (bar.turns.get(change.key, inf), change.order)) if is_due else None
         keys = tuple(change.key for change in changes if change is not first)
-        yield GuardResult(QUOTA, Verdict.WAITING, keys, bar.why, due_in_s=bar.again_in_s if is_due else bar.due_in_s)
+        yield GuardResult(
+            GuardName.QUOTA, Verdict.WAITING, keys, bar.why, due_in_s=bar.again_in_s if is_due else bar.due_in_s
+        )
 
 
-def bars_of(change: Change, snapshot: Snapshot) -> tuple[Bar, ...]:
+def bars_of(change: Change, setbacks: Setbacks) -> tuple[Bar, ...]:
     """The refusals of other changes like this one; empty when it only comes after one."""
     scopes = dict.fromkeys((scope_of(change), narrow_scope_of(change)))
-    return tuple(snapshot.bars[scope] for scope in scopes if scope in snapshot.bars)
-
-
-def refused_by_quota(snapshot: Snapshot) -> frozenset[str]:
-    """Keys of the changes that are known to wait for a quota: what depends on them is not as it should be."""
-    return frozenset(key for bar in snapshot.bars.values() for key in bar.turns)
+    return tuple(setbacks.bars[scope] for scope in scopes if scope in setbacks.bars)
 
 
 def _by_scope(facts: Facts) -> Mapping[str, list[Change]]:
     grouped: dict[str, list[Change]] = {}
-    for change in facts.plan.changes if facts.snapshot.bars else ():
-        for scope in {scope_of(change), narrow_scope_of(change)} & facts.snapshot.bars.keys():
+    for change in facts.plan.changes if facts.setbacks.bars else ():
+        for scope in {scope_of(change), narrow_scope_of(change)} & facts.setbacks.bars.keys():
             grouped.setdefault(scope, []).append(change)
     return grouped

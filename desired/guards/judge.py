@@ -14,10 +14,9 @@ from desired.load_balancers.conditions import service_conditions
 from desired.model.key import PLAN, Key, is_below
 from desired.model.service import ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.model.suspension import BACK_OFF, FLAPPING
 from desired.model.to_builtins import digest
-from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Present
 
 _OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
@@ -98,7 +97,7 @@ def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:
     missing = [key for key in change.depends_on if key in left_out]
     if not missing or change.decision.verdict is not Verdict.ALLOWED:
         return change
-    return change.ruled(GuardDecision(Verdict.WAITING, "only", f"comes after {missing[0]}, which is left out"))
+    return change.ruled(GuardDecision(Verdict.WAITING, GuardName.ONLY, f"comes after {missing[0]}, which is left out"))
 
 
 def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str:
@@ -140,19 +139,19 @@ def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Withhold that a load balancer leaves a network while a target has to wait that would be added again from the next
     place: it would be lost for that time."""
-    places = {change.key for change in changes if change.kind == "lb.network"}
+    places = {change.key for change in changes if change.kind == ChangeKind.LB_NETWORK}
     late = {
         change.owner: change
         for change in changes
-        if change.kind == "lb.target"
+        if change.kind == ChangeKind.LB_TARGET
         and change.verb is Verb.ADD
-        and change.decision.rule in (BACK_OFF, FLAPPING)
+        and change.decision.rule in (GuardName.BACK_OFF, GuardName.FLAPPING)
         and places.intersection(change.depends_on)
     }
 
     def ruled(change: Change) -> Change:
         after = late.get(change.owner)
-        leaves = change.kind == "lb.network" and change.before is not None
+        leaves = change.kind == ChangeKind.LB_NETWORK and change.before is not None
         if after is None or not leaves or change.decision.verdict is not Verdict.ALLOWED:
             return change
         why = f"is made together with {after.key}, which is {after.decision.verdict}"
@@ -162,9 +161,9 @@ def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 
 
 _PREPARES: Mapping[str, frozenset[str]] = {
-    "service.claim": frozenset({"lb.create", "lb.adopt"}),
-    "certificate.create": frozenset({"lb.listener"}),
-    "lb.identity": frozenset({"lb.network", "lb.target"}),
+    ChangeKind.SERVICE_CLAIM: frozenset({ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT}),
+    ChangeKind.CERTIFICATE_CREATE: frozenset({ChangeKind.LB_LISTENER}),
+    ChangeKind.LB_IDENTITY: frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_TARGET}),
 }
 """Kind of a change that is made for the sake of others → their kinds."""
 
@@ -199,7 +198,7 @@ def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change,
         by_owner.setdefault(change.owner, []).append(change)
     return tuple(
         replace(change, rides=conditions_of(change.owner, by_owner[change.owner], facts))
-        if change.kind == "service.status"
+        if change.kind == ChangeKind.SERVICE_STATUS
         else change
         for change in changes
     )

@@ -24,8 +24,8 @@ from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Verdict
-from desired.plan.kinds import KINDS, Verb
+from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, Unknown, Unmanaged
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
@@ -39,7 +39,7 @@ def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
     for wish, changes in _serving(facts, *_KINDS):
         if isinstance(wish.match, Foreign | Contested):
             keys = tuple(change.key for change in changes)
-            yield GuardResult("foreign-owner", Verdict.REFUSED, keys, wish.match.why)
+            yield GuardResult(GuardName.FOREIGN_OWNER, Verdict.REFUSED, keys, wish.match.why)
 
 
 def adoption(facts: Facts) -> Iterator[GuardResult]:
@@ -50,10 +50,10 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
     The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
     be told the adoption waits: afterwards nobody would be asked.
     """
-    for wish, changes in _serving(facts, "lb.adopt"):
+    for wish, changes in _serving(facts, ChangeKind.LB_ADOPT):
         if not isinstance(wish.match, Adoptable) or wish.match.returns:
             continue
-        adopt = next(change for change in changes if change.kind == "lb.adopt")
+        adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
         keys = tuple(sorted([adopt.key, *(change.key for change in removals)]))
         balancer = wish.match.balancer
@@ -66,21 +66,21 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
             why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
             why += f"; {strange}" if wish.match.is_stranger else ""
             why += f"; {_awaited(balancer)}" if wish.match.is_awaited else ""
-            yield GuardResult("adoption", Verdict.HELD, keys, why, str(len(removals)), "0")
+            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, str(len(removals)), "0")
         elif wish.match.is_stranger:
-            yield GuardResult("adoption", Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
         elif wish.match.is_awaited:
             mine = former_of(wish.service)
-            yield GuardResult("adoption", Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
+            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
         elif wish.match.is_in_use_by_nobody_known:
             use = _use_of(balancer)
             whose = f"was let go with {former}" if wish.match.is_anothers else "nothing says whose it is"
             why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
-            yield GuardResult("adoption", Verdict.HELD, keys, why, use, "no listener, no target")
+            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, use, "no listener, no target")
         gap = _hides_removals(wish, balancer, facts.snapshot)
         if gap is not None:
             why = f"it cannot be told yet what {named} would lose: {gap}"
-            yield GuardResult("incomplete-snapshot", Verdict.WAITING, (adopt.key,), why)
+            yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (adopt.key,), why)
 
 
 def undo_window(facts: Facts) -> Iterator[GuardResult]:
@@ -93,16 +93,16 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
         left_s = (parting.due_at - facts.snapshot.taken_at).total_seconds()
         if left_s > 0:
             why = f"a Service of the same namespace and name gets it back until {shown_time(parting.due_at)}"
-            yield GuardResult("undo-window", Verdict.WAITING, keys, why, due_in_s=left_s)
+            yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why, due_in_s=left_s)
         elif unread is not None:
             why = f"a Service that may want it back could not be read: {unread}"
-            yield GuardResult("undo-window", Verdict.WAITING, keys, why)
+            yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why)
 
 
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
     same namespace and name has come back and did not get it, because the list of load balancers lacked it then."""
-    deletions = [change for change in facts.plan.changes if change.kind == "lb.delete"]
+    deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
     due = [each for each in facts.desired.partings if each.due_at <= facts.snapshot.taken_at] if deletions else []
     returned = {parting.balancer.key: parting.returned for parting in due}
     for change in deletions:
@@ -114,7 +114,7 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
             why += " it back once it has no other, so delete that, or approve this"
         else:
             continue
-        yield GuardResult("ip-loss", Verdict.HELD, (change.key,), why, "1", "0")
+        yield GuardResult(GuardName.IP_LOSS, Verdict.HELD, (change.key,), why, "1", "0")
 
 
 def target_floor(facts: Facts) -> Iterator[GuardResult]:
@@ -124,7 +124,7 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
     known reason counts no more than if it had happened before. Servers that are gone are never held. Targets that serve
     on the way there, while the load balancer leaves a network, are held, whoever has added them.
     """
-    for wish, changes in _serving(facts, "lb.target", "lb.network"):
+    for wish, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK):
         present = wish.present
         if present is None:
             continue
@@ -142,10 +142,10 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
         if living and end == 0:
             nobody = "anybody who is known to serve" if wish.targets.targets else "any target"
             why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
-            yield GuardResult("target-floor", Verdict.HELD, living, why, "0", "1")
+            yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, living, why, "0", "1")
         elif unexplained and end * 2 < had:
             why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
-            yield GuardResult("target-floor", Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
+            yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
 
 
 def _floor_of_a_move(
@@ -153,11 +153,11 @@ def _floor_of_a_move(
 ) -> Iterator[GuardResult]:
     """A load balancer that leaves a network continues to serve meanwhile, unless nothing of it did, and nobody's
     targets are lost by it for good."""
-    moves = [change for change in changes if change.kind == "lb.network" and change.before is not None]
+    moves = [change for change in changes if change.kind == ChangeKind.LB_NETWORK and change.before is not None]
     if not moves:
         return
     named = f"load balancer {present.id} {present.spec.name}"
-    back = [change for change in changes if change.kind == "lb.target" and change.verb is Verb.ADD]
+    back = [change for change in changes if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.ADD]
     back = [change for change in back if change.after in present.targets]
     gap = gap_of(present, changes)
     if gap.lost and not gap.serving:
@@ -168,11 +168,11 @@ def _floor_of_a_move(
             f" ({few}): {moves[0].reason}; let other targets answer before, or approve it when an outage does no harm"
         )
         keys = tuple(sorted(change.key for change in (*moves, *back)))
-        yield GuardResult("target-floor", Verdict.HELD, keys, why, "0", "1")
+        yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, "0", "1")
     lost = [
         change
         for change in changes
-        if change.kind == "lb.target" and change.verb is Verb.REMOVE and change.before in wish.targets.targets
+        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.before in wish.targets.targets
     ]
     if lost and not all(is_dead(change.before, snapshot) for change in lost if isinstance(change.before, Target)):
         what = ", ".join(spoken(change.before) for change in lost[:_SHOWN] if isinstance(change.before, Target))
@@ -181,7 +181,7 @@ def _floor_of_a_move(
             f" leaves, as {moves[0].reason}"
         )
         keys = tuple(sorted(change.key for change in lost))
-        yield GuardResult("target-floor", Verdict.HELD, keys, why, str(len(lost)), "0")
+        yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, str(len(lost)), "0")
     returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], wish.targets.roster)
     if labels_for(returning) is None:
         why = (
@@ -189,7 +189,7 @@ def _floor_of_a_move(
             f" are too many to be remembered in its labels, should that end on the way: {moves[0].reason}"
         )
         keys = tuple(sorted(change.key for change in (*moves, *back)))
-        yield GuardResult("target-floor", Verdict.HELD, keys, why, str(len(returning)), "0")
+        yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, str(len(returning)), "0")
 
 
 def target_health(facts: Facts) -> Iterator[GuardResult]:
@@ -199,7 +199,7 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
     What would take away the way back waits until the last batch answers: the public interface, or the network of
     targets that leave their private addresses.
     """
-    for wish, changes in _serving(facts, "lb.target", "lb.identity"):
+    for wish, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY):
         present = wish.present
         if present is None or wish.wanted is None or isinstance(wish.wanted.targets, Unmanaged):
             continue
@@ -222,7 +222,13 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
                 f" after {RETRY_AFTER.total_seconds() / 3600:g} hours"
             )
             yield GuardResult(
-                "target-health", Verdict.HELD, tuple(sorted(held)), why, str(switch.answering), "1", switch.due_in_s
+                GuardName.TARGET_HEALTH,
+                Verdict.HELD,
+                tuple(sorted(held)),
+                why,
+                str(switch.answering),
+                "1",
+                switch.due_in_s,
             )
         else:
             held = (*waiting, *(label if switch.phase is Phase.LOOKING and not waiting else ()))
@@ -230,28 +236,32 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
             why = f"{named}: what is switched to answer {way} {looked} ({switch.answering} of its targets answer so)"
             if switch.is_unchecked:
                 why = f"{named}: its health checks have not reported yet which targets answer"
-            yield GuardResult("target-health", Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s)
+            yield GuardResult(
+                GuardName.TARGET_HEALTH, Verdict.WAITING, tuple(sorted(held)), why, due_in_s=switch.due_in_s
+            )
         why = f"{named}: the switch of its targets has not ended, and may have to go back"
-        yield GuardResult("target-health", Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
+        yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
 
 
 def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
     """Whether the change ends the way in which targets were reached before. A switch to private addresses needs the
     next network for that, which comes only once the one before is left."""
-    if change.kind == "lb.public_interface":
+    if change.kind == ChangeKind.LB_PUBLIC_INTERFACE:
         return change.after is False
-    return change.kind == "lb.network" and change.after is None and not to_private
+    return change.kind == ChangeKind.LB_NETWORK and change.after is None and not to_private
 
 
 def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
     """An https port waits for its managed certificate; the rest of the load balancer does not."""
-    for wish, changes in _serving(facts, "lb.listener"):
-        if wish.certificates.pending is None or any(change.kind == "certificate.create" for change in changes):
+    for wish, changes in _serving(facts, ChangeKind.LB_LISTENER):
+        if wish.certificates.pending is None or any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
             continue
         for change in changes:
-            if change.kind == "lb.listener" and not change.is_known:
+            if change.kind == ChangeKind.LB_LISTENER and not change.is_known:
                 why, due_in_s = wish.certificates.pending, wish.certificates.due_in_s
-                yield GuardResult("certificate-issuance", Verdict.WAITING, (change.key,), why, due_in_s=due_in_s)
+                yield GuardResult(
+                    GuardName.CERTIFICATE_ISSUANCE, Verdict.WAITING, (change.key,), why, due_in_s=due_in_s
+                )
 
 
 def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:

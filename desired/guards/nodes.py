@@ -16,7 +16,8 @@ from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.ownership import cloud_nodes
-from desired.plan.change import Change, NodeIdentity, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, NodeIdentity, NoteKind, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.section import Absent, Present, Unknown
 
 
@@ -124,7 +125,7 @@ def _losses(facts: Facts) -> Iterator[GuardResult]:
     losing = {
         change.owner: change
         for change in facts.plan.changes
-        if takes_addresses(change) and (in_network or change.kind != "node.initialise")
+        if takes_addresses(change) and (in_network or change.kind != ChangeKind.NODE_INITIALISE)
     }
     if not losing:
         return
@@ -138,7 +139,7 @@ def _losses(facts: Facts) -> Iterator[GuardResult]:
         " and HCLOUD_INSTANCES_ADDRESS_FAMILY, and approve this if it was meant"
     )
     keys = tuple(sorted(change.key for change in losing.values()))
-    yield GuardResult("address-blast-radius", Verdict.HELD, keys, why, str(value), str(limit))
+    yield GuardResult(GuardName.ADDRESS_BLAST_RADIUS, Verdict.HELD, keys, why, str(value), str(limit))
 
 
 def _closures(facts: Facts) -> Iterator[GuardResult]:
@@ -154,7 +155,7 @@ def _closures(facts: Facts) -> Iterator[GuardResult]:
         f"{value} of {nodes} Nodes would be closed to pods: check HCLOUD_NETWORK and the servers' attachments to it,"
         " and approve this if it was meant"
     )
-    yield GuardResult("address-blast-radius", Verdict.HELD, closing, why, str(value), str(limit))
+    yield GuardResult(GuardName.ADDRESS_BLAST_RADIUS, Verdict.HELD, closing, why, str(value), str(limit))
 
 
 def _limit(nodes: int) -> int:
@@ -204,9 +205,9 @@ def _speaks_for_itself(node: Node) -> bool:
 def _sides(change: Change) -> tuple[tuple[object, ...], tuple[object, ...]]:
     """The addresses of the Node before and after the change; empty when it is about something else."""
     match change.kind, change.before, change.after:
-        case "node.addresses", tuple() as before, tuple() as after:
+        case ChangeKind.NODE_ADDRESSES, tuple() as before, tuple() as after:
             return before, after
-        case "node.initialise", NodeIdentity(addresses=before), NodeIdentity(addresses=after):
+        case ChangeKind.NODE_INITIALISE, NodeIdentity(addresses=before), NodeIdentity(addresses=after):
             return before, after
     return (), ()
 
@@ -222,7 +223,7 @@ def _ips(addresses: tuple[object, ...]) -> set[str]:
 def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     """Deletions of Nodes are held when more servers are gone at once than by planned disruptions, and for the last Node
     of the control plane always."""
-    deletions = [change.key for change in facts.plan.changes if change.kind == "node.delete"]
+    deletions = [change.key for change in facts.plan.changes if change.kind == ChangeKind.NODE_DELETE]
     if not deletions:
         return
     losses = cloud_losses(facts.snapshot, facts.settings)
@@ -232,7 +233,7 @@ def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     if losses.value > losses.limit:
         why = explain_losses(losses) + (f"; {final}" if last else f"; {explain_easing(facts.settings)}")
         yield GuardResult(
-            "node-blast-radius",
+            GuardName.NODE_BLAST_RADIUS,
             Verdict.HELD,
             tuple(sorted({*(key for key in deletions if key in losses.lost), *last})),
             why,
@@ -242,7 +243,7 @@ def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
         )
     elif last:
         limit = str(len(members) - 1)
-        yield GuardResult("node-blast-radius", Verdict.HELD, tuple(sorted(last)), final, str(len(last)), limit)
+        yield GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, tuple(sorted(last)), final, str(len(last)), limit)
 
 
 def explain_losses(losses: NodeLosses) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 from desired.guards.facts import Facts, GuardResult
 from desired.model.key import PLAN
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
-from desired.plan.change import Note, NoteKind, Verdict
+from desired.plan.change import GuardName, Note, NoteKind, Verdict
 
-RULE = "other-controller"
+RULE = GuardName.OTHER_CONTROLLER
 _UNTOLD = "whether another cloud controller is at work could not be told"
 
 

@@ -9,7 +9,7 @@ from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.nodes.ownership import Provider, provider_of
-from desired.plan.change import Change, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, NodeIdentity, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Unknown
 
@@ -21,7 +21,7 @@ def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
     for change in facts.plan.changes:
         if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
             why = f"the cluster's identity could not be read: {facts.snapshot.cluster_uid.why}"
-            yield GuardResult("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+            yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (change.key,), why)
         if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
             continue
         for name in change.row.decided_from:
@@ -29,7 +29,7 @@ def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
             gap = "it was not read" if section is None else section.why_incomplete
             if gap:
                 why = f"the list of {name.replace('_', ' ')} is incomplete: {gap}"
-                yield GuardResult("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+                yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (change.key,), why)
 
 
 def project_anchor(facts: Facts) -> Iterator[GuardResult]:
@@ -43,11 +43,11 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
         why = (
             f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
         )
-        yield GuardResult("incomplete-snapshot", Verdict.WAITING, removals, why)
+        yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, removals, why)
     match anchor.state:
         case AnchorState.VIOLATED:
             yield GuardResult(
-                "project-anchor",
+                GuardName.PROJECT_ANCHOR,
                 Verdict.HELD,
                 tuple(change.key for change in derived),
                 explain_violation(anchor),
@@ -57,23 +57,27 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
         case AnchorState.UNDETERMINED:
             why = f"too few servers could be read to tell whether this is the cluster's project ({anchor.found} of the"
             why += f" {anchor.needed} needed were found)"
-            yield GuardResult("incomplete-snapshot", Verdict.WAITING, tuple(change.key for change in derived), why)
+            yield GuardResult(
+                GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, tuple(change.key for change in derived), why
+            )
         case AnchorState.UNFOUND if not facts.witnesses:
             keys = tuple(change.key for change in derived)
             remembered = facts.snapshot.remembered
             if anchor.hidden:
                 why = f"the servers of {anchor.hidden} Nodes could not be read to tell whether this is the cluster's"
-                yield GuardResult("incomplete-snapshot", Verdict.WAITING, keys, f"{why} project")
+                yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, keys, f"{why} project")
             elif isinstance(remembered, Unknown):
-                yield GuardResult("incomplete-snapshot", Verdict.WAITING, keys, _explain_unremembered(remembered))
+                yield GuardResult(
+                    GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, keys, _explain_unremembered(remembered)
+                )
             else:
-                yield GuardResult("project-anchor", Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
+                yield GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, keys, explain_unfound(anchor), "0", "1")
         case AnchorState.NONE if not facts.witnesses and is_served_elsewhere(facts.snapshot):
             keys = tuple(change.key for change in derived)
-            yield GuardResult("project-anchor", Verdict.HELD, keys, explain_elsewhere(), "0", "1")
+            yield GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, keys, explain_elsewhere(), "0", "1")
         case AnchorState.NONE if removals and not facts.witnesses:
             why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
-            yield GuardResult("project-anchor", Verdict.HELD, removals, why, "0", "1")
+            yield GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, removals, why, "0", "1")
 
 
 def explain_violation(anchor: Anchor) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from desired.guards.facts import Facts, GuardResult
 from desired.model.route import route_key
-from desired.plan.change import Verdict
+from desired.plan.change import GuardName, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.routes.actions import RouteAction
 from desired.routes.address_owners import Holding
 from desired.routes.claims import RouteClaim
@@ -25,7 +26,7 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     removals = {
         change.key: routes.by_key[change.key]
         for change in facts.plan.changes
-        if change.kind == "route.delete" and change.key in routes.by_key
+        if change.kind == ChangeKind.ROUTE_DELETE and change.key in routes.by_key
     }
     living = tuple(sorted(key for key, decided in removals.items() if decided.action in _LIVING))
     within = sum(destination.subnet_of(cluster_cidr) for destination in routes.decided)
@@ -35,12 +36,12 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
             f"{len(living)} of {within} routes within {cluster_cidr} lead to servers that live, and no Node has their"
             " pods: check --cluster-cidr and the Nodes' pod CIDRs, and approve this if it was meant"
         )
-        yield GuardResult("route-blast-radius", Verdict.HELD, living, why, str(len(living)), str(limit))
+        yield GuardResult(GuardName.ROUTE_BLAST_RADIUS, Verdict.HELD, living, why, str(len(living)), str(limit))
         return
     for key in living:
         if removals[key].action is RouteAction.STRANGER:
             why = f"{removals[key].why}: approve this if nobody uses the route"
-            yield GuardResult("route-blast-radius", Verdict.HELD, (key,), why, "1", "0")
+            yield GuardResult(GuardName.ROUTE_BLAST_RADIUS, Verdict.HELD, (key,), why, "1", "0")
 
 
 def _swaps_of_strangers(facts: Facts) -> Iterator[GuardResult]:
@@ -52,12 +53,12 @@ def _swaps_of_strangers(facts: Facts) -> Iterator[GuardResult]:
         return
     keys = {route_key(network.id, destination): claim for destination, claim in claims.items()}
     for change in facts.plan.changes:
-        if change.kind == "route.replace" and change.key in keys:
+        if change.kind == ChangeKind.ROUTE_REPLACE and change.key in keys:
             claim = keys[change.key]
             why = (
                 f"{claim.why}, and Node {claim.endpoint.node.name} has the pods: approve this if nobody uses the route"
             )
-            yield GuardResult("route-blast-radius", Verdict.HELD, (change.key,), why, "1", "0")
+            yield GuardResult(GuardName.ROUTE_BLAST_RADIUS, Verdict.HELD, (change.key,), why, "1", "0")
 
 
 def _is_of_a_stranger(claim: RouteClaim) -> bool:
@@ -69,6 +70,6 @@ def cluster_cidr(facts: Facts) -> Iterator[GuardResult]:
     """Removals of routes wait while the configured cluster CIDR cannot be the cluster's: a mistyped one may cover the
     routes of others."""
     mismatch = facts.desired.routes.mismatch
-    keys = tuple(change.key for change in facts.plan.changes if change.kind == "route.delete")
+    keys = tuple(change.key for change in facts.plan.changes if change.kind == ChangeKind.ROUTE_DELETE)
     if mismatch is not None and keys:
-        yield GuardResult("cluster-cidr", Verdict.WAITING, keys, mismatch)
+        yield GuardResult(GuardName.CLUSTER_CIDR, Verdict.WAITING, keys, mismatch)

@@ -18,12 +18,12 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.nodes.ownership import cloud_nodes, is_ignored
-from desired.plan.change import Change, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction
 from desired.section import Absent, Present
 
-RULE = "silent-cluster"
+RULE = GuardName.SILENT_CLUSTER
 STALE_AFTER = timedelta(minutes=100)
 """Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
 half of it once more, by chance, after each change of the status. By default it is 5 minutes; a backup is mostly older.
@@ -187,10 +187,10 @@ def _while(silence: Silence) -> str:
 
 def _is_dead(change: Change, facts: Facts) -> bool:
     """Whether what is removed leads nowhere: the target's server, or whoever had the route's gateway, is gone."""
-    if change.kind == "lb.target":
+    if change.kind == ChangeKind.LB_TARGET:
         target = change.before
         return isinstance(target, ServerTarget) and isinstance(facts.snapshot.servers.find(target.server_id), Absent)
-    if change.kind == "route.delete":
+    if change.kind == ChangeKind.ROUTE_DELETE:
         decided = facts.desired.routes.by_key.get(change.key)
         return decided is not None and decided.action is RouteAction.DEAD
     return False

@@ -25,7 +25,7 @@ from desired.guards.project import incomplete_snapshot, project_anchor
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.silent_cluster import silent_cluster
 from desired.model.settings import Policy
-from desired.plan.change import Verdict
+from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
 
 
@@ -38,32 +38,32 @@ def policy(facts: Facts) -> Iterator[GuardResult]:
     }
     verbs = withheld[facts.settings.policy]
     keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
-    yield GuardResult("policy", Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+    yield GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
 
 
-GUARDS: Mapping[str, Guard] = MappingProxyType(
+GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
     {
-        "incomplete-snapshot": incomplete_snapshot,
-        "other-controller": other_controller,
-        "project-anchor": project_anchor,
-        "silent-cluster": silent_cluster,
-        "absence-proof": absence_proof,
-        "clock-skew": clock_skew,
-        "node-blast-radius": node_blast_radius,
-        "address-blast-radius": address_blast_radius,
-        "foreign-owner": foreign_owner,
-        "adoption": adoption,
-        "undo-window": undo_window,
-        "ip-loss": ip_loss,
-        "target-floor": target_floor,
-        "target-health": target_health,
-        "certificate-issuance": certificate_issuance,
-        "route-blast-radius": route_blast_radius,
-        "cluster-cidr": cluster_cidr,
-        "flapping": flapping,
-        "back-off": back_off,
-        "quota": quota,
-        "policy": policy,
+        GuardName.INCOMPLETE_SNAPSHOT: incomplete_snapshot,
+        GuardName.OTHER_CONTROLLER: other_controller,
+        GuardName.PROJECT_ANCHOR: project_anchor,
+        GuardName.SILENT_CLUSTER: silent_cluster,
+        GuardName.ABSENCE_PROOF: absence_proof,
+        GuardName.CLOCK_SKEW: clock_skew,
+        GuardName.NODE_BLAST_RADIUS: node_blast_radius,
+        GuardName.ADDRESS_BLAST_RADIUS: address_blast_radius,
+        GuardName.FOREIGN_OWNER: foreign_owner,
+        GuardName.ADOPTION: adoption,
+        GuardName.UNDO_WINDOW: undo_window,
+        GuardName.IP_LOSS: ip_loss,
+        GuardName.TARGET_FLOOR: target_floor,
+        GuardName.TARGET_HEALTH: target_health,
+        GuardName.CERTIFICATE_ISSUANCE: certificate_issuance,
+        GuardName.ROUTE_BLAST_RADIUS: route_blast_radius,
+        GuardName.CLUSTER_CIDR: cluster_cidr,
+        GuardName.FLAPPING: flapping,
+        GuardName.BACK_OFF: back_off,
+        GuardName.QUOTA: quota,
+        GuardName.POLICY: policy,
     }
 )
 """Rule → guard. Of two rules with equally heavy verdicts the earlier one is named."""

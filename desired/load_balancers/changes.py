@@ -22,7 +22,7 @@ from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import ADDRESS
 
@@ -126,7 +126,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
         until = None if wish.delete_at is None else shown_time(wish.delete_at)
         change = Change(
             key=service.balancer_key.part("retain"),
-            kind="lb.retain",
+            kind=ChangeKind.LB_RETAIN,
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
             after=wish.retained,
@@ -144,7 +144,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
         first = (_deletion(present, service.balancer_key, service.key, why),)
     release = Change(
         key=service.key.part("release"),
-        kind="service.release",
+        kind=ChangeKind.SERVICE_RELEASE,
         verb=Verb.REMOVE,
         before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
         after=None,
@@ -164,7 +164,7 @@ def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
     if balancer.is_protected:
         return Change(
             key=balancer.key.part("retain"),
-            kind="lb.retain",
+            kind=ChangeKind.LB_RETAIN,
             verb=Verb.MODIFY,
             before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
             after=for_good(owner, snapshot.taken_at),
@@ -179,7 +179,7 @@ def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
 def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str) -> Change:
     return Change(
         key=key,
-        kind="lb.delete",
+        kind=ChangeKind.LB_DELETE,
         verb=Verb.REMOVE,
         before=present.spec,
         after=None,
@@ -201,7 +201,7 @@ def _claim(wish: DesiredLoadBalancer) -> tuple[Change, ...]:
         return ()
     change = Change(
         key=service.key.part("finalizer"),
-        kind="service.claim",
+        kind=ChangeKind.SERVICE_CLAIM,
         verb=Verb.ADD,
         before=False,
         after=True,
@@ -218,7 +218,7 @@ def _certificate(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tupl
         return ()
     change = Change(
         key=service.certificate_key,
-        kind="certificate.create",
+        kind=ChangeKind.CERTIFICATE_CREATE,
         verb=Verb.ADD,
         before=None,
         after=certificate,
@@ -248,7 +248,7 @@ def _create(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str
     published = [entry.ip or entry.hostname or "" for entry in service.ingress]
     return Change(
         key=service.balancer_key,
-        kind="lb.create",
+        kind=ChangeKind.LB_CREATE,
         verb=Verb.ADD,
         before=None,
         after=after,
@@ -293,7 +293,7 @@ def _adopt(
         return ()
     change = Change(
         key=wish.service.balancer_key,
-        kind="lb.adopt",
+        kind=ChangeKind.LB_ADOPT,
         verb=Verb.MODIFY,
         before=before,
         after=after,
@@ -320,7 +320,7 @@ def _status_to_come(wish: DesiredLoadBalancer, create: Change) -> Iterator[Chang
     service, hostname = wish.service, wish.options.hostname
     yield Change(
         key=service.key.part("status"),
-        kind="service.status",
+        kind=ChangeKind.SERVICE_STATUS,
         verb=Verb.MODIFY,
         before=service.ingress,
         after=KNOWN_AFTER_APPLY,
@@ -342,7 +342,7 @@ def _status(wish: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str
     if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):
         yield Change(
             key=service.key.part("status"),
-            kind="service.status",
+            kind=ChangeKind.SERVICE_STATUS,
             verb=Verb.MODIFY,
             before=service.ingress,
             after=wanted,

@@ -13,11 +13,12 @@ from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
-from desired.plan.change import Change, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
+from desired.plan.kinds import ChangeKind
 
 _LONGEST = 1024
 """Characters of a message."""
-_GAP = "incomplete-snapshot"
+_GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
 _REASONS_OF_NOTES = {
     NoteKind.CERTIFICATE: "CertificateUnavailable",
@@ -62,7 +63,7 @@ def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> 
 
 def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) -> ServiceCondition:
     done = tuple(change for change in changes if _is_done(change))
-    if any(change.kind in ("lb.delete", "lb.retain") for change in done):
+    if any(change.kind in (ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN) for change in done):
         return _condition(CONDITION_READY, "NotCreated", "the load balancer is let go")
     balancer = _balancer(match, done)
     if balancer is None:
@@ -142,14 +143,14 @@ def _balancer(match: BalancerMatch, done: tuple[Change, ...]) -> CloudBalancer |
         case Owned(balancer) | Contested(balancer=CloudBalancer() as balancer, is_owned=True):
             return balancer
         case Adoptable(balancer) | Contested(balancer=CloudBalancer() as balancer):
-            return balancer if any(change.kind == "lb.adopt" for change in done) else None
+            return balancer if any(change.kind == ChangeKind.LB_ADOPT for change in done) else None
     return None
 
 
 def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
     """The addresses that the Service publishes once the changes ``done`` are made."""
     for change in done:
-        if change.kind == "service.status" and isinstance(change.after, tuple):
+        if change.kind == ChangeKind.SERVICE_STATUS and isinstance(change.after, tuple):
             return tuple(entry for entry in change.after if isinstance(entry, Ingress))
     return service.ingress
 
@@ -158,7 +159,7 @@ def _targets(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[Target]:
     """The targets of the load balancer once the changes ``done`` are made."""
     targets = set(balancer.targets)
     for change in done:
-        if change.kind == "lb.target":
+        if change.kind == ChangeKind.LB_TARGET:
             targets = targets - {change.before} | ({change.after} if isinstance(change.after, Target) else set())
     return targets
 
@@ -167,7 +168,7 @@ def _ports(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[str]:
     """The ports on which the load balancer listens once ``done`` is."""
     ports = {str(port) for port in balancer.spec.listeners}
     for change in done:
-        if change.kind == "lb.listener":
+        if change.kind == ChangeKind.LB_LISTENER:
             port = change.key.parts[-1]
             ports = ports | {port} if change.after is not None else ports - {port}
     return ports

@@ -24,7 +24,7 @@ from desired.model.load_balancer import (
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_RETURNING
 from desired.plan.change import Change
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Absent, Present, Unmanaged
 
 MOST_LABELS = 40
@@ -91,9 +91,9 @@ def gap_of(present: CloudBalancer, changes: Collection[Change]) -> MoveLoss:
     A target serves if any listener reports it healthy; one that is not checked yet may be lost, and is not relied on.
     What is switched to its other address, or removed, is so before the load balancer leaves.
     """
-    if not any(change.kind == "lb.network" and change.before is not None for change in changes):
+    if not any(change.kind == ChangeKind.LB_NETWORK and change.before is not None for change in changes):
         return MoveLoss((), 0)
-    targets = [change for change in changes if change.kind == "lb.target"]
+    targets = [change for change in changes if change.kind == ChangeKind.LB_TARGET]
     switched = {change.before for change in targets if change.verb is Verb.MODIFY}
     removed = {change.before for change in targets if change.verb is Verb.REMOVE}
     left = [target for target in present.targets if target not in removed]

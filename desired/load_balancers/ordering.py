@@ -12,7 +12,7 @@ from desired.load_balancers.size import Size
 from desired.load_balancers.switch import turn_of
 from desired.model.load_balancer import Attachment, CloudBalancer, Listener, ServerTarget, Target, is_private
 from desired.plan.change import Change
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 
 
 def in_sequence(
@@ -29,23 +29,23 @@ def in_sequence(
     def of(kind: str) -> list[Change]:
         return by_kind.pop(kind, [])
 
-    types, public, networks = of("lb.type"), of("lb.public_interface"), of("lb.network")
-    targets = of("lb.target")
+    types, public, networks = of(ChangeKind.LB_TYPE), of(ChangeKind.LB_PUBLIC_INTERFACE), of(ChangeKind.LB_NETWORK)
+    targets = of(ChangeKind.LB_TARGET)
     early = _before_it_leaves(targets, networks)
     late = [change for change in targets if change not in early]
     headroom = room.max_targets - len(present.targets)
     gone = [c for c in early if c.verb is Verb.REMOVE] + [c for c in late if c.after in present.targets]
     hangs_on_others = _hangs_on_others(targets, present)
     ordered = [
-        *of("lb.adopt"),
-        *of("lb.identity"),
-        *of("lb.algorithm"),
-        *of("lb.rdns"),
+        *of(ChangeKind.LB_ADOPT),
+        *of(ChangeKind.LB_IDENTITY),
+        *of(ChangeKind.LB_ALGORITHM),
+        *of(ChangeKind.LB_RDNS),
         *(change for change in public if change.after),
         *(types if larger else ()),
         *_targets(early, headroom, present, to_private, hangs_on_others=hangs_on_others),
         *sorted(networks, key=_removals_first),
-        *_listeners(of("lb.listener"), room.max_services - len(present.spec.listeners)),
+        *_listeners(of(ChangeKind.LB_LISTENER), room.max_services - len(present.spec.listeners)),
         *_targets(late, headroom + len(gone), present, to_private, hangs_on_others=hangs_on_others),
         *(change for change in public if not change.after),
         *(() if larger else types),

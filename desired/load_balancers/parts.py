@@ -31,7 +31,7 @@ from desired.model.load_balancer import (
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SWITCH
 from desired.plan.change import Change, State
-from desired.plan.kinds import KINDS, Verb
+from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Unmanaged
 
 
@@ -75,7 +75,7 @@ def listener_change(
     return _change(
         wish,
         ("listener", port),
-        "lb.listener",
+        ChangeKind.LB_LISTENER,
         before,
         after,
         why,
@@ -92,7 +92,7 @@ def waits_for_certificate(listener: Listener) -> bool:
 def _change(
     wish: DesiredLoadBalancer,
     part: tuple[object, ...],
-    kind: str,
+    kind: ChangeKind,
     before: State | None,
     after: State | None,
     reason: str,
@@ -119,11 +119,11 @@ def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalanc
     spec = present.spec
     if wanted.name != spec.name:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        yield _change(wish, ("identity",), "lb.identity", named, renamed, "the Service names it otherwise")
+        yield _change(wish, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, "the Service names it otherwise")
     algorithm, there = wanted.algorithm, spec.algorithm
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
         why = "the Service asks for another algorithm"
-        yield _change(wish, ("algorithm",), "lb.algorithm", there, algorithm, why)
+        yield _change(wish, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, why)
     for address, pointer, before in (
         (present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
         (present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
@@ -132,12 +132,12 @@ def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalanc
             continue
         if (pointer or "") != (before or ""):
             why = "the Service asks for another reverse name"
-            yield _change(wish, ("rdns", address), "lb.rdns", before or None, pointer, why)
+            yield _change(wish, ("rdns", address), ChangeKind.LB_RDNS, before or None, pointer, why)
 
 
 def _goes_before_it_leaves(change: Change) -> bool:
     """Whether it is the end of a target by private address, or says which of them come back."""
-    return change.kind == "lb.identity" or (isinstance(change.before, Target) and is_private(change.before))
+    return change.kind == ChangeKind.LB_IDENTITY or (isinstance(change.before, Target) and is_private(change.before))
 
 
 def _type(
@@ -146,7 +146,7 @@ def _type(
     if wanted.type != present.spec.type:
         why = "the Service asks for another type"
         needed = tuple(_room_for(wish.size.type, present, parts))
-        yield _change(wish, ("type",), "lb.type", present.spec.type, wanted.type, why, depends_on=needed)
+        yield _change(wish, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
 
 
 def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Key]:
@@ -154,8 +154,8 @@ def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Ch
     if size is None or size.max_targets >= present.type.max_targets:
         return
     for kind, there, limit in (
-        ("lb.target", len(present.targets), size.max_targets),
-        ("lb.listener", len(present.spec.listeners), size.max_services),
+        (ChangeKind.LB_TARGET, len(present.targets), size.max_targets),
+        (ChangeKind.LB_LISTENER, len(present.spec.listeners), size.max_services),
     ):
         changes = [change for change in parts if change.kind == kind]
         if there + sum(change.verb is Verb.ADD for change in changes) > limit:
@@ -171,7 +171,7 @@ def _public_interface(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: 
     yield _change(
         wish,
         ("public",),
-        "lb.public_interface",
+        ChangeKind.LB_PUBLIC_INTERFACE,
         there,
         public,
         f"the Service asks for {'a' if public else 'no'} public interface",
@@ -189,7 +189,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
         yield _change(
             wish,
             ("network", there.network_id),
-            "lb.network",
+            ChangeKind.LB_NETWORK,
             there,
             None,
             why,
@@ -202,7 +202,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
         yield _change(
             wish,
             ("network", place.network_id),
-            "lb.network",
+            ChangeKind.LB_NETWORK,
             None,
             place,
             "HCLOUD_NETWORK names this network",
@@ -212,7 +212,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
         yield _change(
             wish,
             ("network", place.network_id),
-            "lb.network",
+            ChangeKind.LB_NETWORK,
             here,
             place,
             f"the Service asks for the private address {place.ip}",
@@ -268,7 +268,7 @@ def _targets(
             yield _change(
                 wish,
                 ("target", after.name),
-                "lb.target",
+                ChangeKind.LB_TARGET,
                 before,
                 after,
                 f"{name} gets traffic {how}",
@@ -296,7 +296,7 @@ def _step_by_step(
     label: tuple[Change, ...] = ()
     if before != after:
         why = "no switch of targets is under way any more" if ends else "says how far the switch of the targets is"
-        label = (_change(wish, SWITCH, "lb.identity", Identity(name, before), Identity(name, after), why),)
+        label = (_change(wish, SWITCH, ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, after), why),)
     needed = tuple(change.key for change in label)
     moves = () if switch.phase in (Phase.LOOKING, Phase.FAILS) else (*switch.batch, *switch.waiting)
     waits = {change.key for change in moves}  # the preparation of a change that waits would wait with it
@@ -309,7 +309,7 @@ def _step_by_step(
         _change(
             wish,
             ("target", target.name),
-            "lb.target",
+            ChangeKind.LB_TARGET,
             target,
             ServerTarget(target.server_id, not target.use_private_ip),
             f"server {target.server_id} does not answer by its {'private' if target.use_private_ip else 'public'}"
@@ -345,13 +345,13 @@ def _moved(
             continue
         if may_return(target, place, present, snapshot):
             why = f"{spoken(target)} is added again: it goes with the place in the network"
-            yield _change(wish, ("target", target.name), "lb.target", None, target, why, depends_on=attached)
+            yield _change(wish, ("target", target.name), ChangeKind.LB_TARGET, None, target, why, depends_on=attached)
         elif target in stay:
             why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
             yield _change(
                 wish,
                 ("target", target.name),
-                "lb.target",
+                ChangeKind.LB_TARGET,
                 target,
                 None,
                 why,
@@ -379,15 +379,17 @@ def _memory(
     before = memory_in(present.spec.labels)
     if labels != before:
         name = present.spec.name
-        yield _change(wish, ("labels", "returning"), "lb.identity", Identity(name, before), Identity(name, labels), why)
+        yield _change(
+            wish, ("labels", "returning"), ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, labels), why
+        )
 
 
 def _is_needed(change: Change, target: ServerTarget) -> bool:
     """Whether a target can only be added after ``change``. A load balancer that gets another address in its network
     still gets the targets that it reaches before that: while a person thinks about the address, Nodes come and go."""
     if target.use_private_ip:
-        return change.kind == "lb.network" and not _stays_in_network(change)
-    return change.kind == "lb.public_interface" and change.after is True
+        return change.kind == ChangeKind.LB_NETWORK and not _stays_in_network(change)
+    return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
 
 
 def _stays_in_network(change: Change) -> bool:
@@ -400,7 +402,7 @@ def _removal(wish: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot
     return _change(
         wish,
         ("target", target.name),
-        "lb.target",
+        ChangeKind.LB_TARGET,
         target,
         None,
         removal.why,

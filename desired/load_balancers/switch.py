@@ -32,7 +32,7 @@ from desired.model.load_balancer import CloudBalancer, Health, Listener, ServerT
 from desired.model.snapshot import Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SWITCH
 from desired.plan.change import Change
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unmanaged
 from desired.syntax.provider_id import CloudID, parse_provider_id
 
@@ -240,7 +240,7 @@ def _flips(changes: Collection[Change], present: CloudBalancer, *, to_private: b
     flips = [
         change
         for change in changes
-        if change.kind == "lb.target"
+        if change.kind == ChangeKind.LB_TARGET
         and change.verb is Verb.MODIFY
         and isinstance(change.after, ServerTarget)
         and change.after.use_private_ip is to_private

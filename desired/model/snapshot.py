@@ -18,7 +18,6 @@ from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer
 from desired.model.remembered import Remembered
 from desired.model.route import Member, Route
 from desired.model.service import Service
-from desired.model.suspension import Bar, Suspension
 from desired.section import Absent, Present, Section, Unknown
 
 IMAGE = "hcloud-cloud-controller-manager"
@@ -254,8 +253,6 @@ class Snapshot:
     members: Section[int, Member] | None = None
     """The members that have an address in the network, by that address as a number; None when nothing depends on it:
     not read."""
-    failed: frozenset[str] = frozenset()
-    """Keys of the changes that were tried in this pass and refused: what depends on them is not as it should be."""
     services: Section[str, Service] | None = None
     """By ``NAMESPACE/NAME``; None when the service controller is switched off."""
     unserved: Section[str, Service] | None = None
@@ -270,10 +267,6 @@ class Snapshot:
     Unknown when that could not be read."""
     controllers: Section[str, Workload] | None = None
     """By key, what runs in the Lease's namespace, where another cloud controller may be; None: not read."""
-    suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
-    """Key of a change → what the loop remembers against it; never a part of the plan."""
-    bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
-    """Scope of changes → what the loop remembers against all of them (``quota``)."""
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
     """How far the other clocks were from that of ``taken_at``: they are never the same in two readings."""
     remembered: Remembered | Unknown | None = None

@@ -15,7 +15,7 @@ from desired.nodes.desired import (
 )
 from desired.nodes.labels import OWNED_LABELS, owned_labels
 from desired.plan.change import Change
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unmanaged
 
 
@@ -37,7 +37,7 @@ def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterato
 def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Change:
     return Change(
         key=node.key,
-        kind="node.initialise",
+        kind=ChangeKind.NODE_INITIALISE,
         verb=Verb.ADD,
         before=current_identity(node, settings),
         after=wanted.identity,
@@ -52,7 +52,7 @@ def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator
     if not isinstance(wanted.labels, Unmanaged) and wanted.labels != before:
         yield Change(
             key=node.key.part("labels"),
-            kind="node.labels",
+            kind=ChangeKind.NODE_LABELS,
             verb=Verb.MODIFY,
             before=before,
             after=wanted.labels,
@@ -75,7 +75,7 @@ def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
     if not isinstance(wanted.addresses, Unmanaged) and wanted.addresses != node.addresses:
         yield Change(
             key=node.key.part("addresses"),
-            kind="node.addresses",
+            kind=ChangeKind.NODE_ADDRESSES,
             verb=Verb.MODIFY,
             before=node.addresses,
             after=wanted.addresses,
@@ -90,7 +90,7 @@ def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
     if not isinstance(wanted.shut_down, Unmanaged) and wanted.shut_down is not tainted:
         yield Change(
             key=node.key.part("shutdown"),
-            kind="node.shutdown_taint",
+            kind=ChangeKind.NODE_SHUTDOWN_TAINT,
             verb=Verb.MODIFY,
             before=tainted,
             after=wanted.shut_down,
@@ -102,7 +102,7 @@ def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
 def _delete(node: Node, wanted: OrphanedNode) -> Change:
     return Change(
         key=node.key,
-        kind="node.delete",
+        kind=ChangeKind.NODE_DELETE,
         verb=Verb.REMOVE,
         before=wanted.lost,
         after=None,

@@ -22,7 +22,7 @@ from desired.model.load_balancer import (
 from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
-from desired.plan.kinds import KINDS, Kind, Verb
+from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,42 @@ class Verdict(StrEnum):
         return list(Verdict).index(self)
 
 
+class GuardName(StrEnum):
+    """Names of the guards, and of what else withholds a change. The values are public: holds, metrics and logs show
+    them."""
+
+    INCOMPLETE_SNAPSHOT = "incomplete-snapshot"
+    OTHER_CONTROLLER = "other-controller"
+    PROJECT_ANCHOR = "project-anchor"
+    SILENT_CLUSTER = "silent-cluster"
+    ABSENCE_PROOF = "absence-proof"
+    CLOCK_SKEW = "clock-skew"
+    NODE_BLAST_RADIUS = "node-blast-radius"
+    ADDRESS_BLAST_RADIUS = "address-blast-radius"
+    FOREIGN_OWNER = "foreign-owner"
+    ADOPTION = "adoption"
+    UNDO_WINDOW = "undo-window"
+    IP_LOSS = "ip-loss"
+    TARGET_FLOOR = "target-floor"
+    TARGET_HEALTH = "target-health"
+    CERTIFICATE_ISSUANCE = "certificate-issuance"
+    ROUTE_BLAST_RADIUS = "route-blast-radius"
+    CLUSTER_CIDR = "cluster-cidr"
+    FLAPPING = "flapping"
+    BACK_OFF = "back-off"
+    QUOTA = "quota"
+    POLICY = "policy"
+    ONLY = "only"
+    """No guard: ``--only`` leaves out what has to be done first."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuardDecision:
     """The decision on one change."""
 
     verdict: Verdict
-    rule: str | None = None
-    """Name of the guard; None when the change is allowed."""
+    rule: GuardName | None = None
+    """What withholds it; None when the change is allowed."""
     why: str = ""
     """One sentence for people: what is wrong, or what is waited for."""
     due_in_s: float | None = None
@@ -115,8 +144,7 @@ class Change:
 
     key: Key
     """Identity of what changes, ``node/web-1``; no plan has a key twice."""
-    kind: str
-    """A name in the table of kinds."""
+    kind: ChangeKind
     verb: Verb
     before: State | None
     after: State | None
@@ -235,7 +263,7 @@ class Hold:
 
     hash: str
     """``sha256:`` and 16 hex digits over cluster, rule and the held changes."""
-    rule: str
+    rule: GuardName
     value: str
     """What was measured."""
     limit: str

@@ -10,7 +10,38 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from desired.model.key import ObjectKind
 from desired.model.settings import Controller
+
+
+class ChangeKind(StrEnum):
+    """Kinds of changes, in the order of the table. The values are public: plans, metrics and logs show them."""
+
+    NODE_INITIALISE = "node.initialise"
+    NODE_ADDRESSES = "node.addresses"
+    NODE_LABELS = "node.labels"
+    NODE_SHUTDOWN_TAINT = "node.shutdown_taint"
+    NODE_NETWORK_CONDITION = "node.network_condition"
+    NODE_DELETE = "node.delete"
+    SERVICE_CLAIM = "service.claim"
+    SERVICE_STATUS = "service.status"
+    SERVICE_RELEASE = "service.release"
+    LB_CREATE = "lb.create"
+    LB_ADOPT = "lb.adopt"
+    LB_IDENTITY = "lb.identity"
+    LB_TYPE = "lb.type"
+    LB_ALGORITHM = "lb.algorithm"
+    LB_RDNS = "lb.rdns"
+    LB_NETWORK = "lb.network"
+    LB_PUBLIC_INTERFACE = "lb.public_interface"
+    LB_LISTENER = "lb.listener"
+    LB_TARGET = "lb.target"
+    LB_RETAIN = "lb.retain"
+    LB_DELETE = "lb.delete"
+    CERTIFICATE_CREATE = "certificate.create"
+    ROUTE_CREATE = "route.create"
+    ROUTE_REPLACE = "route.replace"
+    ROUTE_DELETE = "route.delete"
 
 
 class Verb(StrEnum):
@@ -19,15 +50,6 @@ class Verb(StrEnum):
     ADD = "add"
     MODIFY = "modify"
     REMOVE = "remove"
-
-
-class Retry(StrEnum):
-    """Retry of a write of which it is not known whether it was carried out."""
-
-    IDEMPOTENT = "idempotent"
-    """Send it again."""
-    LOOK_UP = "look up"
-    """Look whether it happened before sending it again."""
 
 
 class Api(StrEnum):
@@ -50,16 +72,16 @@ class Call:
 class Kind:
     """One row: what a change of this kind is, needs and touches."""
 
-    name: str
+    name: ChangeKind
+    object: ObjectKind
+    """What it changes."""
     verbs: frozenset[Verb]
     calls: tuple[Call, ...]
-    retry: Retry
-    locks: tuple[str, ...]
-    """Objects that the change locks: changes that share a lock run one after another. ``network`` is shared by load
-    balancers and routes."""
     controller: Controller
     decided_from: tuple[str, ...]
     """Sections of the snapshot that the decision depends on, for the guard ``incomplete-snapshot``."""
+    locks_network: bool = False
+    """Whether it may lock a private network, which load balancers and routes share."""
     gives_way: bool = False
     """Whether changes of this kind are preemptible: a long series of them stops for something more urgent, and
     continues afterwards."""
@@ -67,7 +89,7 @@ class Kind:
     @property
     def creates_in_cloud(self) -> bool:
         """Whether a change of this kind creates a cloud object."""
-        return self.verbs == {Verb.ADD} and any(call.api is Api.HETZNER for call in self.calls)
+        return self.verbs == {Verb.ADD} and self.writes_cloud
 
     @property
     def writes_cloud(self) -> bool:
@@ -77,7 +99,6 @@ class Kind:
 
 _A, _M, _R = frozenset({Verb.ADD}), frozenset({Verb.MODIFY}), frozenset({Verb.REMOVE})
 _ANY = _A | _M | _R
-_I, _L = Retry.IDEMPOTENT, Retry.LOOK_UP
 
 
 def _k8s(*resources: str, verb: str = "patch") -> tuple[Call, ...]:
@@ -96,62 +117,66 @@ def _net_action(*actions: str) -> tuple[Call, ...]:
     return _hcloud("POST", *(f"/networks/{{id}}/actions/{action}" for action in actions))
 
 
-def _node(name: str, verbs: frozenset[Verb], calls: tuple[Call, ...], controller: Controller = Controller.NODE) -> Kind:
-    return Kind(name, verbs, calls, _I, ("node",), controller, ("nodes", "servers"))
+def _node(
+    name: ChangeKind, verbs: frozenset[Verb], calls: tuple[Call, ...], controller: Controller = Controller.NODE
+) -> Kind:
+    return Kind(name, ObjectKind.NODE, verbs, calls, controller, ("nodes", "servers"))
 
 
-def _service(name: str, verbs: frozenset[Verb]) -> Kind:
-    return Kind(
-        name, verbs, _k8s("services/status"), _I, ("service",), Controller.SERVICE, ("services", "load_balancers")
-    )
+def _service(name: ChangeKind, verbs: frozenset[Verb]) -> Kind:
+    sections = ("services", "load_balancers")
+    return Kind(name, ObjectKind.SERVICE, verbs, _k8s("services/status"), Controller.SERVICE, sections)
 
 
 def _lb(
-    name: str, verbs: frozenset[Verb], calls: tuple[Call, ...], retry: Retry, *locks: str, needs: tuple[str, ...] = ()
+    name: ChangeKind,
+    verbs: frozenset[Verb],
+    calls: tuple[Call, ...],
+    *needs: str,
+    locks_network: bool = False,
 ) -> Kind:
-    return Kind(name, verbs, calls, retry, ("lb", *locks), Controller.SERVICE, ("services", "load_balancers", *needs))
+    sections = ("services", "load_balancers", *needs)
+    return Kind(name, ObjectKind.LOAD_BALANCER, verbs, calls, Controller.SERVICE, sections, locks_network)
 
 
-def _route(name: str, verbs: frozenset[Verb], retry: Retry, *actions: str) -> Kind:
-    sections = ("nodes", "servers", "routes")
-    calls = _net_action(*actions)
-    return Kind(name, verbs, calls, retry, ("network",), Controller.ROUTE, sections, gives_way=True)
+def _route(name: ChangeKind, verbs: frozenset[Verb], *actions: str) -> Kind:
+    sections, calls = ("nodes", "servers", "routes"), _net_action(*actions)
+    return Kind(name, ObjectKind.ROUTE, verbs, calls, Controller.ROUTE, sections, locks_network=True, gives_way=True)
 
 
 _ROWS = (
-    _node("node.initialise", _A, _k8s("nodes/status", "nodes")),
-    _node("node.addresses", _M, _k8s("nodes/status")),
-    _node("node.labels", _M, _k8s("nodes")),
-    _node("node.shutdown_taint", _M, _k8s("nodes"), Controller.LIFECYCLE),
-    _node("node.network_condition", _M, _k8s("nodes/status"), Controller.ROUTE),
-    _node("node.delete", _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
-    _service("service.claim", _A),
-    _service("service.status", _M),
-    _service("service.release", _R),
-    _lb("lb.create", _A, _hcloud("POST", "/load_balancers"), _L, "network"),
-    _lb("lb.adopt", _M, _hcloud("PUT", "/load_balancers/{id}"), _I),
-    _lb("lb.identity", _M, _hcloud("PUT", "/load_balancers/{id}"), _I),
-    _lb("lb.type", _M, _lb_action("change_type"), _I),
-    _lb("lb.algorithm", _M, _lb_action("change_algorithm"), _I),
-    _lb("lb.rdns", _M, _lb_action("change_dns_ptr"), _I),
-    _lb("lb.network", _ANY, _lb_action("attach_to_network", "detach_from_network"), _L, "network"),
-    _lb("lb.public_interface", _M, _lb_action("enable_public_interface", "disable_public_interface"), _I),
-    _lb("lb.listener", _ANY, _lb_action("add_service", "update_service", "delete_service"), _L),
-    _lb("lb.target", _ANY, _lb_action("add_target", "remove_target"), _L, needs=("nodes", "servers")),
-    _lb("lb.retain", _M, _hcloud("PUT", "/load_balancers/{id}"), _I),
-    _lb("lb.delete", _R, _hcloud("DELETE", "/load_balancers/{id}"), _I),
+    _node(ChangeKind.NODE_INITIALISE, _A, _k8s("nodes/status", "nodes")),
+    _node(ChangeKind.NODE_ADDRESSES, _M, _k8s("nodes/status")),
+    _node(ChangeKind.NODE_LABELS, _M, _k8s("nodes")),
+    _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE),
+    _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE),
+    _node(ChangeKind.NODE_DELETE, _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
+    _service(ChangeKind.SERVICE_CLAIM, _A),
+    _service(ChangeKind.SERVICE_STATUS, _M),
+    _service(ChangeKind.SERVICE_RELEASE, _R),
+    _lb(ChangeKind.LB_CREATE, _A, _hcloud("POST", "/load_balancers"), locks_network=True),
+    _lb(ChangeKind.LB_ADOPT, _M, _hcloud("PUT", "/load_balancers/{id}")),
+    _lb(ChangeKind.LB_IDENTITY, _M, _hcloud("PUT", "/load_balancers/{id}")),
+    _lb(ChangeKind.LB_TYPE, _M, _lb_action("change_type")),
+    _lb(ChangeKind.LB_ALGORITHM, _M, _lb_action("change_algorithm")),
+    _lb(ChangeKind.LB_RDNS, _M, _lb_action("change_dns_ptr")),
+    _lb(ChangeKind.LB_NETWORK, _ANY, _lb_action("attach_to_network", "detach_from_network"), locks_network=True),
+    _lb(ChangeKind.LB_PUBLIC_INTERFACE, _M, _lb_action("enable_public_interface", "disable_public_interface")),
+    _lb(ChangeKind.LB_LISTENER, _ANY, _lb_action("add_service", "update_service", "delete_service")),
+    _lb(ChangeKind.LB_TARGET, _ANY, _lb_action("add_target", "remove_target"), "nodes", "servers"),
+    _lb(ChangeKind.LB_RETAIN, _M, _hcloud("PUT", "/load_balancers/{id}")),
+    _lb(ChangeKind.LB_DELETE, _R, _hcloud("DELETE", "/load_balancers/{id}")),
     Kind(
-        "certificate.create",
+        ChangeKind.CERTIFICATE_CREATE,
+        ObjectKind.CERTIFICATE,
         _A,
         _hcloud("POST", "/certificates"),
-        _L,
-        ("certificate",),
         Controller.SERVICE,
         ("services", "certificates"),
     ),
-    _route("route.create", _A, _L, "add_route"),
-    _route("route.replace", _M, _L, "delete_route", "add_route"),
-    _route("route.delete", _R, _I, "delete_route"),
+    _route(ChangeKind.ROUTE_CREATE, _A, "add_route"),
+    _route(ChangeKind.ROUTE_REPLACE, _M, "delete_route", "add_route"),
+    _route(ChangeKind.ROUTE_DELETE, _R, "delete_route"),
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ROWS})

@@ -20,6 +20,7 @@ from dataclasses import replace
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
+from desired.plan.kinds import ChangeKind
 
 
 def locks_of(change: Change) -> frozenset[str]:
@@ -29,13 +30,13 @@ def locks_of(change: Change) -> frozenset[str]:
     something to or detaches it from. A route locks the network alone: its Node need not wait for it.
     """
     networks = _networks(change)
-    return frozenset(networks) if change.row.locks == ("network",) else frozenset({change.owner, *networks})
+    return frozenset(networks) if change.row.object is ObjectKind.ROUTE else frozenset({change.owner, *networks})
 
 
 def _networks(change: Change) -> Iterator[Key]:
-    if "network" not in change.row.locks:
+    if not change.row.locks_network:
         return
-    if change.key.kind is ObjectKind.ROUTE:
+    if change.row.object is ObjectKind.ROUTE:
         yield Key(ObjectKind.NETWORK, change.cloud_id)
     for side in (change.before, change.after):
         attachment = side.attachment if isinstance(side, LoadBalancer) else side
@@ -138,8 +139,8 @@ def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
     A change that waits delays what depends on it, and not what merely follows it.
     """
     allowed: dict[str, Change] = {change.key: change for change in plan.allowed}
-    created: set[str] = {change.key for change in plan.changes if change.kind == "lb.create"}
-    claims: dict[str, str] = {c.owner: c.key for c in plan.changes if c.kind == "service.claim"}
+    created: set[str] = {change.key for change in plan.changes if change.kind == ChangeKind.LB_CREATE}
+    claims: dict[str, str] = {c.owner: c.key for c in plan.changes if c.kind == ChangeKind.SERVICE_CLAIM}
     why: dict[str, str] = {
         key: reason for key, change in allowed.items() if (reason := _why(change, created, claims)) is not None
     }
@@ -163,7 +164,7 @@ def _why(change: Change, created: Collection[str], claims: Mapping[str, str]) ->
     balancer = next((key for key in _needed(change) if key in created), None)
     if balancer is not None:
         return f"takes what is known of {balancer} only once that is there"
-    if change.kind == "service.status" and change.owner in claims:
+    if change.kind == ChangeKind.SERVICE_STATUS and change.owner in claims:
         return f"takes the version that {change.owner} has only after {claims[change.owner]}"
     return None
 
@@ -172,5 +173,5 @@ def _needed(change: Change) -> Iterator[str]:
     """Keys of load balancers whose id or addresses a change takes: the one that it is a part of, or publishes."""
     if change.key.kind is ObjectKind.LOAD_BALANCER and change.key.parts:
         yield change.key.whole
-    if change.kind == "service.status":
+    if change.kind == ChangeKind.SERVICE_STATUS:
         yield from change.depends_on

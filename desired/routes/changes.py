@@ -6,7 +6,7 @@ from desired.model.key import Key, ObjectKind
 from desired.model.route import Route, route_key
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import GOING, RouteAction, RouteDecision
 from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.conditions import DesiredCondition, condition_of
@@ -44,7 +44,7 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
 def _create(claim: RouteClaim, network_id: int) -> Change:
     return Change(
         key=route_key(network_id, claim.destination),
-        kind="route.create",
+        kind=ChangeKind.ROUTE_CREATE,
         verb=Verb.ADD,
         before=None,
         after=Route(claim.destination, claim.gateway),
@@ -59,7 +59,7 @@ def _replace(claim: RouteClaim, network_id: int) -> Change:
     node = claim.endpoint.node
     return Change(
         key=route_key(network_id, claim.destination),
-        kind="route.replace",
+        kind=ChangeKind.ROUTE_REPLACE,
         verb=Verb.MODIFY,
         before=None if claim.present is None else Route(claim.destination, claim.present),
         after=Route(claim.destination, claim.gateway),
@@ -74,7 +74,7 @@ def _replace(claim: RouteClaim, network_id: int) -> Change:
 def _delete(decided: RouteDecision, network_id: int) -> Change:
     return Change(
         key=route_key(network_id, decided.route.destination),
-        kind="route.delete",
+        kind=ChangeKind.ROUTE_DELETE,
         verb=Verb.REMOVE,
         before=decided.route,
         after=None,
@@ -95,7 +95,7 @@ def _cost(decided: RouteDecision) -> tuple[str, ...]:
 def _condition(node: Node, wanted: DesiredCondition, others: tuple[str, ...]) -> Change:
     return Change(
         key=node.key.part("network"),
-        kind="node.network_condition",
+        kind=ChangeKind.NODE_NETWORK_CONDITION,
         verb=Verb.MODIFY,
         before=condition_of(node),
         after=wanted.condition,

@@ -31,14 +31,17 @@ def condition_of(node: Node) -> NetworkCondition | None:
 
 
 def desired_conditions(
-    endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim], network_id: int, snapshot: Snapshot
+    endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim], network_id: int, failed: Collection[str]
 ) -> Mapping[str, DesiredCondition]:
-    """Name of each Node whose condition is ours to write → what it should be; the others keep theirs."""
+    """Name of each Node whose condition is ours to write → what it should be; the others keep theirs.
+
+    ``failed`` are keys of changes that were refused: of routes that are not there although they are planned.
+    """
     by_node: dict[str, list[RouteClaim]] = {}
     for claim in claims:
         by_node.setdefault(claim.endpoint.node.name, []).append(claim)
     wanted = {
-        endpoint.node.name: _desired(endpoint, by_node.get(endpoint.node.name, ()), network_id, snapshot.failed)
+        endpoint.node.name: _desired(endpoint, by_node.get(endpoint.node.name, ()), network_id, failed)
         for endpoint in endpoints
         if endpoint.reach in (Reach.REACHED, Reach.UNATTACHED)
     }

@@ -138,9 +138,10 @@ class DesiredRoutes:
 
 
 def desired_routes(
-    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
+    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode], failed: Collection[str] = ()
 ) -> tuple[DesiredRoutes, tuple[Note, ...]]:
-    """The desired routes, and notes on them. ``nodes`` are names with what the Nodes should be.
+    """The desired routes, and notes on them. ``nodes`` are names with what the Nodes should be, ``failed`` keys
+    of changes that were refused.
 
     Nothing is decided while the network is not known: the snapshot says itself that it could not be read.
     """
@@ -155,7 +156,7 @@ def desired_routes(
     holders = AddressOwners(snapshot, network.id, endpoints)
     actions = route_decisions(snapshot, settings, endpoints, holders)
     claims = claims_of(snapshot, settings, network, endpoints, actions, holders)
-    conditions = desired_conditions(endpoints, claims, network.id, snapshot)
+    conditions = desired_conditions(endpoints, claims, network.id, failed)
     mismatch = why_mismatched(settings.cluster_cidr, snapshot.nodes)
     desired = DesiredRoutes(network, endpoints, claims, actions, conditions, mismatch)
     return desired, tuple(notes_on_routes(snapshot, settings, network, endpoints, claims, actions, mismatch))

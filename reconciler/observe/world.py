@@ -14,11 +14,13 @@ from actuators.http.kubernetes import KubernetesReader
 from desired.guards.anchor import asks_for_memory
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
+from desired.model.key import ObjectKind
 from desired.model.load_balancer import BalancerType
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
+from desired.plan.kinds import KINDS
 from desired.routes.address_owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from reconciler.observe.catalogue import Catalogue
@@ -153,16 +155,17 @@ def observe_again(
     for. The time is that of the newest reading of the cluster.
     """
     old, most = before.snapshot, 0 if is_last else MOST_AT_ONCE
-    touched = frozenset(kind.partition(".")[0] for kind in kinds)
+    touched = frozenset(KINDS[kind].object for kind in kinds)
     node_section, services, error = old.nodes, old.services, before.failures.get("services")
     moments: list[datetime] = []
     readers.begin()
     with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
-        nodes = pool.submit(observe_nodes, readers.kubernetes) if "node" in touched else None
-        network = pool.submit(observe_network, readers.hetzner, settings.network) if "route" in touched else None
+        nodes = pool.submit(observe_nodes, readers.kubernetes) if ObjectKind.NODE in touched else None
+        is_rerouted = ObjectKind.ROUTE in touched
+        network = pool.submit(observe_network, readers.hetzner, settings.network) if is_rerouted else None
         # What is read again in any case does not wait for what the Services want by now.
         reads = dict(_begin(pool, readers, None, settings, before=old, touched=touched))
-        if "service" in touched and services is not None:
+        if ObjectKind.SERVICE in touched and services is not None:
             found, error, read_at = _services(readers)
             services = _without_latecomers(services, found)
             moments += [read_at] if read_at else []
@@ -208,17 +211,19 @@ def _begin(
     settings: Settings,
     *,
     before: Snapshot | None = None,
-    touched: Collection[str] = (),
+    touched: Collection[ObjectKind] = (),
 ) -> Mapping[str, Future[Any]]:
     """Part → its reading: of what some Service needs, and of what was read ``before`` and changes have touched."""
     found, defaults = tuple(services or ()), settings.balancer_defaults
     reads: dict[str, Future[Any]] = {}
     may_be_left = services is not None and (bool(settings.undo_window) or readers.left.may_be)
     needs_balancers = may_be_left or any(map(matters, found))
-    if _is_due(before.load_balancers if before else None, is_needed=needs_balancers, is_touched="lb" in touched):
+    old_balancers, old_certificates = (before.load_balancers, before.certificates) if before else (None, None)
+    is_touched = ObjectKind.LOAD_BALANCER in touched
+    if _is_due(old_balancers, is_needed=needs_balancers, is_touched=is_touched):
         reads["load_balancers"] = pool.submit(observe_load_balancers, readers.hetzner)
     used = any(uses_certificates(service, defaults) for service in found)
-    if _is_due(before.certificates if before else None, is_needed=used, is_touched="certificate" in touched):
+    if _is_due(old_certificates, is_needed=used, is_touched=ObjectKind.CERTIFICATE in touched):
         reads["certificates"] = pool.submit(observe_certificates, readers.hetzner)
     return reads
 

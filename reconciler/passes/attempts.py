@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.history import QUOTA, bars_of, narrow_scope_of, scope_of, suspension_of
+from desired.guards.history import bars_of, narrow_scope_of, scope_of, suspension_of
 from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
-from desired.model.suspension import BACK_OFF
-from desired.plan.change import ALLOWED, Change, Plan, Verdict
+from desired.plan.change import ALLOWED, Change, GuardName, Plan, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import not_ready, ready_now
+from desired.plan.setbacks import Setbacks
 from reconciler.result import Line
 
 NOT_SEEN = Pending("applied, and not yet seen in the world")
@@ -141,10 +142,10 @@ class Attempts:
     def _is_premature(self, change: Change) -> bool:
         """Whether a Service would be released for which this pass may have created a load balancer that no list shows
         yet, as lists lag behind: then nothing would release it any more."""
-        if change.kind != "service.release" or change.depends_on:
+        if change.kind != ChangeKind.SERVICE_RELEASE or change.depends_on:
             return False
         created = self.by_key.get(Key(ObjectKind.LOAD_BALANCER, change.owner.name), ())
-        return any(a.change.kind == "lb.create" and not _is_refused(a.outcome) for a in created)
+        return any(a.change.kind == ChangeKind.LB_CREATE and not _is_refused(a.outcome) for a in created)
 
     def _ended(self, plan: Plan) -> Mapping[str, Outcome]:
         """Key of each planned change that is not tried again → how it ended."""
@@ -171,27 +172,29 @@ def _sorted(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(sorted(lines, key=lambda line: line.change.order))
 
 
-_TOLD = frozenset({BACK_OFF, QUOTA})
+_TOLD = frozenset({GuardName.BACK_OFF, GuardName.QUOTA})
 
 
-def as_tried(plan: Plan, tried: Collection[Line], snapshot: Snapshot) -> tuple[Plan, tuple[Line, ...]]:
+def as_tried(
+    plan: Plan, tried: Collection[Line], snapshot: Snapshot, setbacks: Setbacks
+) -> tuple[Plan, tuple[Line, ...]]:
     """The judged ``plan`` as if backed-off changes were allowed, and what was ``tried``, as if they were among it."""
     refused = {o.bars: o.error for o in (line.outcome for line in tried) if isinstance(o, Failed) and o.bars}
     tried = tuple(_as_refused(line, refused) for line in tried)
-    if not snapshot.suspensions and not snapshot.bars:
+    if not setbacks.suspensions and not setbacks.bars:
         return plan, tried
     known = {line.change.key for line in tried}
     changes = tuple(_allowed(change) if change.decision.rule in _TOLD else change for change in plan.changes)
     barred = (
         Line(change, Failed(bars[0].error))
         for change in plan.changes
-        if change.decision.rule == QUOTA and change.key not in known and (bars := bars_of(change, snapshot))
+        if change.decision.rule == GuardName.QUOTA and change.key not in known and (bars := bars_of(change, setbacks))
     )
     put_off = (
         Line(change, Failed(found.error, found.retry_after_s))
         for change in plan.changes
-        if change.decision.rule == BACK_OFF and change.key not in known
-        if (found := suspension_of(change, snapshot)) is not None
+        if change.decision.rule == GuardName.BACK_OFF and change.key not in known
+        if (found := suspension_of(change, snapshot, setbacks)) is not None
     )
     return Plan(changes, plan.notes, plan.holds), (*tried, *put_off, *barred)
 

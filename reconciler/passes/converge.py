@@ -12,17 +12,16 @@ from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Outcome, Skipped
 from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
-from desired.guards.history import backing_off, refused_by_quota
 from desired.guards.judge import judge, restrict
 from desired.load_balancers.wanted import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.model.suspension import Bar, Suspension
 from desired.plan.approval import Approval
 from desired.plan.change import Change, Hold, Note, NoteKind, Plan
 from desired.plan.ordering import not_preemptible
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
 from reconciler.observe.kubernetes import observe_approvals
@@ -54,10 +53,8 @@ class PlanContext:
     """Hashes that ``--approve`` lets through in this run."""
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
-    withheld: Callable[[], Mapping[str, Suspension]] = dict
-    """Key → what is held against a change in the pass that begins now, by the memory of a loop."""
-    barred: Callable[[], Mapping[str, Bar]] = dict
-    """Scope → what is held against all of its changes in that pass."""
+    setbacks: Callable[[], Setbacks] = Setbacks
+    """What is held against changes in the pass that begins now, by the memory of a loop."""
 
 
 def plan_once(plan_context: PlanContext) -> Report:
@@ -94,11 +91,10 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     attempts = Attempts()
     observation: Observation | None = None
     try:
-        suspensions, bars = plan_context.withheld(), plan_context.barred()
+        setbacks = plan_context.setbacks()
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
-        observation = _remembering(observation, suspensions, bars, frozenset())
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
-        judged = _judge(plan_context, observation.snapshot)
+        judged = _judge(plan_context, observation.snapshot, setbacks)
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
@@ -107,9 +103,10 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
                 observation = replace(observation, snapshot=replace(observation.snapshot, at_first=known))
             is_last = turn == ROUNDS - 1
             kinds = apply_round(judged, observation.snapshot, apply_context, attempts, is_last=is_last)
-            seen_again = observe_again(plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last)
-            observation = _remembering(seen_again, suspensions, bars, attempts.failed)
-            judged = _judge(plan_context, observation.snapshot)
+            observation = observe_again(
+                plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last
+            )
+            judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, judged.plan)
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
@@ -120,16 +117,6 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         return replace(report, snapshot=observation.snapshot if observation else None)
     left = _left(attempts, observation, judged.plan, apply_context)
     return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(plan_context.readers))
-
-
-def _remembering(
-    observation: Observation, suspensions: Mapping[str, Suspension], bars: Mapping[str, Bar], failed: frozenset[str]
-) -> Observation:
-    """``observation`` with what this pass, and those before it, have learned of changes: which ``failed``, and what is
-    held against others."""
-    snapshot = replace(observation.snapshot, suspensions=suspensions, bars=bars)
-    failed |= backing_off(suspensions) | refused_by_quota(snapshot)
-    return replace(observation, snapshot=replace(snapshot, failed=failed))
 
 
 def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:
@@ -150,11 +137,11 @@ def _tell(
     judged: JudgedPlan,
 ) -> None:
     """Say in events what the pass did for Services, and what holds after it; the latter in conditions as well."""
-    plan, tried = as_tried(judged.plan, tried, last)
+    plan, tried = as_tried(judged.plan, tried, last, judged.setbacks)
     done = tuple(on_pass(tried, first, plan))
     for event in done:
         apply_context.events.send(event, last.taken_at)
-    held = warnings(plan, last, judged.desired, plan_context.approve_flags, tried)
+    held = warnings(plan, last, judged.desired, judged.setbacks, plan_context.approve_flags, tried)
     apply_context.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
     if apply_context.conditions is not None and not apply_context.stop.is_set():
         apply_context.conditions.write(
@@ -213,11 +200,11 @@ def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
 
 
-def _judge(plan_context: PlanContext, snapshot: Snapshot) -> JudgedPlan:
+def _judge(plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks = NO_SETBACKS) -> JudgedPlan:
     """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
-    desired = compute_desired(snapshot, plan_context.settings)
+    desired = compute_desired(snapshot, plan_context.settings, setbacks)
     plan = diff(snapshot, desired, plan_context.settings)
-    judged = judge(Facts(plan, snapshot, plan_context.settings, desired), plan_context.approved)
+    judged = judge(Facts(plan, snapshot, plan_context.settings, desired, setbacks), plan_context.approved)
     approvals: Mapping[str, Approval] = {}
     if any(not hold.approved for hold in judged.holds):
         try:
@@ -228,8 +215,12 @@ def _judge(plan_context: PlanContext, snapshot: Snapshot) -> JudgedPlan:
         except ApiError as error:
             why = (Note(PLAN, NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(Facts(plan, snapshot, plan_context.settings, desired), (*plan_context.approved, *approvals))
-    return JudgedPlan(restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), desired, approvals)
+        judged = judge(
+            Facts(plan, snapshot, plan_context.settings, desired, setbacks), (*plan_context.approved, *approvals)
+        )
+    return JudgedPlan(
+        restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), desired, approvals, setbacks
+    )
 
 
 _OF_A_SERVICE = (ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE)

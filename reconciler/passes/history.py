@@ -6,15 +6,15 @@ from it for a change is decided in ``desired.guards.history``.
 
 import random
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from actuators.outcome import Applied, Failed, Skipped
-from desired.guards.history import QUOTA, mark_in, narrow_scope_of, scope_of
+from desired.guards.history import mark_in, narrow_scope_of, scope_of
 from desired.model.snapshot import Snapshot
-from desired.model.suspension import BACK_OFF, FLAPPING, Bar, Suspension
-from desired.plan.change import Change
+from desired.plan.change import Change, GuardName
+from desired.plan.setbacks import Bar, Setbacks, Suspension
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
@@ -101,29 +101,26 @@ class History:
     def __len__(self) -> int:
         return len(self._trails)
 
-    def withheld(self) -> Mapping[str, Suspension]:
-        """Key → why this change is not tried in the pass that begins now, and when it is. Of a key that is planned with
-        another value nothing is meant.
+    def setbacks(self) -> Setbacks:
+        """What is held against changes in the pass that begins now. Of a key that is planned with another value nothing
+        is meant.
 
-        A change that was undone twice is in here although it may never be undone again: if it is planned, that is the
-        third time.
+        A change that was undone twice is suspended although it may never be undone again: if it is planned, that is the
+        third time. A pass that comes a little early, as its interval is drawn, is not too early for what was refused.
         """
         now = self._asked_at = self._clock()
         self._forget(now)
         found = {key: _suspension(trail, now) for key, trail in self._trails.items()}
-        return {key: suspension for key, suspension in found.items() if suspension is not None}
-
-    def barred(self) -> Mapping[str, Bar]:
-        """Scope of changes → what Hetzner refused them with, and whose turn it is next. A pass that comes a little
-        early, as its interval is drawn, is not too early."""
-        now, early_s = self._clock(), JITTER * self._interval_s
+        early_s = JITTER * self._interval_s
         self._is_freed = False
-        return {
+        bars = {
             scope: Bar(
                 found.error, max(0.0, found.retry_at - early_s - now), self._interval_s - early_s, dict(found.turns)
             )
             for scope, found in self._refusals.items()
         }
+        suspensions = {key: suspension for key, suspension in found.items() if suspension is not None}
+        return Setbacks(suspensions=suspensions, bars=bars)
 
     def note(self, report: Report) -> tuple[Change, ...]:
         """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however
@@ -231,7 +228,7 @@ class History:
 def _had_its_turn(line: Line) -> bool:
     """Whether the change was sent, or could have been but for another rule."""
     if line.outcome is None:
-        return line.change.decision.rule != QUOTA
+        return line.change.decision.rule != GuardName.QUOTA
     return not isinstance(line.outcome, Skipped)
 
 
@@ -247,14 +244,14 @@ def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
 def _suspension(trail: _Trail, now: float) -> Suspension | None:
     """The suspension of the change at ``now``; None when it may be tried."""
     if trail.suspended_until > now:
-        return Suspension(FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
+        return Suspension(GuardName.FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
     lately = trail.lately(now)
     if trail.is_applied and not trail.may_lag(now) and len(lately) + 1 >= MOST_UNDONE:
-        return Suspension(FLAPPING, trail.mark, _why_suspended(lately[0][1]), SUSPENDED_S)
+        return Suspension(GuardName.FLAPPING, trail.mark, _why_suspended(lately[0][1]), SUSPENDED_S)
     if trail.early_at > now and trail.last is not None:
         error, times = trail.last.error, trail.failures
         why = f"failed: {error}" if times == 1 else f"failed {times} times in a row, the last time with: {error}"
-        return Suspension(BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)
+        return Suspension(GuardName.BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)
     return None
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending
-from desired.model.suspension import BACK_OFF
-from desired.plan.change import Change, Note
+from desired.plan.change import Change, GuardName, Note
 from reconciler.result import Report, Result
 from reconciler.telemetry.pass_logger import Measured
 from reconciler.wake import Wake
@@ -47,7 +46,7 @@ class Pace:
         interval_s = self.interval_s * (1 - JITTER * self.draw())
         waits = [interval_s, *([] if self.retry_in_s is None else [self.retry_in_s])]
         waits += [
-            due_in_s if rule == BACK_OFF else max(due_in_s, gap_left_s)
+            due_in_s if rule == GuardName.BACK_OFF else max(due_in_s, gap_left_s)
             for rule, due_in_s in ((line.change.decision.rule, line.change.decision.due_in_s) for line in report.lines)
             if due_in_s is not None
         ]

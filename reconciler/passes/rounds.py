@@ -14,6 +14,7 @@ from desired.plan.approval import Approval
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import Verb
 from desired.plan.ordering import bridged
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
 from reconciler.passes.attempts import Attempts
 from reconciler.telemetry.announcements import on_outcome
@@ -77,6 +78,8 @@ class JudgedPlan:
     """What the plan was made from."""
     approvals: Mapping[str, Approval] = field(default_factory=dict)
     """Hash → approval in the ConfigMap that counts now."""
+    setbacks: Setbacks = NO_SETBACKS
+    """What the changes had met before."""
 
 
 def apply_round(

@@ -10,9 +10,10 @@ from actuators.outcome import Applied, Failed, Outcome
 from desired.guards.history import suspension_of
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
-from desired.model.suspension import FLAPPING
 from desired.nodes.desired import is_uninitialized
-from desired.plan.change import Change, Hold, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Hold, NoteKind, Plan, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import Event, EventType, Subject, subject_of
@@ -41,14 +42,14 @@ def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | 
     if node is None:
         return None
     match change.kind, outcome:
-        case "node.initialise", Applied():
+        case ChangeKind.NODE_INITIALISE, Applied():
             return Event(subject_of(node), EventType.NORMAL, "Synced", "Node synced successfully")
-        case "node.initialise", Failed(error):
+        case ChangeKind.NODE_INITIALISE, Failed(error):
             return Event(subject_of(node), EventType.WARNING, "InitialisationFailed", error)
-        case "node.delete", Applied():
+        case ChangeKind.NODE_DELETE, Applied():
             why = f"Deleting node {node.name} because it does not exist in the cloud provider"
             return Event(subject_of(node), EventType.NORMAL, "DeletingNode", why)
-        case "node.delete", Failed(error):
+        case ChangeKind.NODE_DELETE, Failed(error):
             why = f"Failed deleting node {node.name}: {error}"
             return Event(subject_of(node), EventType.WARNING, "DeletingNodeFailed", why)
     return refusal(change, outcome, snapshot)
@@ -63,6 +64,7 @@ def warnings(
     plan: Plan,
     snapshot: Snapshot,
     desired: DesiredState,
+    setbacks: Setbacks = NO_SETBACKS,
     approve_flags: str = "",
     tried: Iterable[Line] = (),
 ) -> Iterator[Event]:
@@ -70,8 +72,9 @@ def warnings(
     initialized one that cannot be kept in sync or whose pods no route leads to, each Service that does not get what it
     asks for, and each object of which a change is held or suspended; and what was ``tried`` and failed for a Service.
 
-    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` what the plan was made from. While
-    the token seems to be another project's, what was not found there says nothing about a Node or a Service.
+    ``approve_flags`` are those that ``reconcile approve`` needs as well, ``desired`` and ``setbacks`` what the plan was
+    made from and judged with. While the token seems to be another project's, what was not found there says nothing
+    about a Node or a Service.
     """
     if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
         yield from _warnings_on_nodes(plan, snapshot)
@@ -79,7 +82,7 @@ def warnings(
         yield from warnings_on_services(plan, snapshot)
         yield from warnings_on_targets(plan, snapshot, desired)
     yield from failures(tried, snapshot)
-    yield from _suspensions(plan, snapshot)
+    yield from _suspensions(plan, snapshot, setbacks)
     for hold in plan.holds:
         yield from _holds(hold, plan, snapshot, approve_flags)
 
@@ -108,12 +111,12 @@ def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
             yield Event(subject_of(node), EventType.WARNING, _REASONS[note.kind], note.text)
 
 
-def _suspensions(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+def _suspensions(plan: Plan, snapshot: Snapshot, setbacks: Setbacks) -> Iterator[Event]:
     """One warning for each object with a change that was undone too often."""
     flapping: dict[Subject, list[Change]] = {}
     for change in plan.changes:
         owner = snapshot.node(change.owner) or snapshot.service(change.owner)
-        is_cause = change.decision.rule == FLAPPING and suspension_of(change, snapshot) is not None
+        is_cause = change.decision.rule == GuardName.FLAPPING and suspension_of(change, snapshot, setbacks) is not None
         if owner is not None and is_cause:
             flapping.setdefault(subject_of(owner), []).append(change)
     for subject, (first, *others) in flapping.items():

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.core import GaugeMetricFamily
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.model.key import ObjectKind
 from desired.model.load_balancer import CloudBalancer
 from desired.model.route import MOST_ROUTES
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, NoteKind, Verdict
-from desired.plan.kinds import KINDS
+from desired.plan.kinds import KINDS, ChangeKind
 from reconciler.result import Report
 from reconciler.telemetry.metric_table import METRICS, OURS
 
@@ -98,14 +99,14 @@ class LastPass:
         return families
 
 
-SECTIONS: Mapping[str, str] = {
-    "node": "nodes",
-    "service": "services",
-    "lb": "load_balancers",
-    "certificate": "certificates",
-    "route": "routes",
+SECTIONS: Mapping[ObjectKind, str] = {
+    ObjectKind.NODE: "nodes",
+    ObjectKind.SERVICE: "services",
+    ObjectKind.LOAD_BALANCER: "load_balancers",
+    ObjectKind.CERTIFICATE: "certificates",
+    ObjectKind.ROUTE: "routes",
 }
-"""First part of a kind's name → the section of the snapshot whose objects it changes."""
+"""What a change is of → the section of the snapshot that has these objects."""
 TRIGGERS = ("interval", "node", "service", "other")
 """Values of the label: triggers of passes are said in words for people, of which there are too many for it."""
 OUTCOMES: Mapping[type[Outcome], str] = {
@@ -118,12 +119,12 @@ OUTCOMES: Mapping[type[Outcome], str] = {
 
 def section_of(change: Change) -> str:
     """The section of the snapshot that the change is about."""
-    return SECTIONS[change.kind.partition(".")[0]]
+    return SECTIONS[change.row.object]
 
 
 def actions() -> Iterator[tuple[str, ...]]:
     """Each section with each class of change that there is for it."""
-    pairs = {(SECTIONS[kind.name.partition(".")[0]], verb.value) for kind in KINDS.values() for verb in kind.verbs}
+    pairs = {(SECTIONS[kind.object], verb.value) for kind in KINDS.values() for verb in kind.verbs}
     yield from sorted(pairs)
 
 
@@ -167,7 +168,7 @@ def joining_delays(report: Report) -> Iterator[timedelta]:
     server's clock. A Node that is gone already is left out."""
     for line in report.outcomes(Applied):
         node = report.snapshot.node(line.change.owner) if report.snapshot else None
-        if node is not None and report.snapshot and line.change.kind == "node.initialise":
+        if node is not None and report.snapshot and line.change.kind == ChangeKind.NODE_INITIALISE:
             yield max(timedelta(0), report.snapshot.taken_at - node.created_at)
 
 

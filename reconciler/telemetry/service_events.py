@@ -21,7 +21,8 @@ from desired.load_balancers.targets import Membership, NodeTarget
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.nodes.desired import is_uninitialized
-from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.planner import DesiredState
 from desired.section import Absent
 from reconciler.result import Line
@@ -90,16 +91,16 @@ _REASONS: Mapping[NoteKind, str] = {
 among them: most such things are rightly left alone, and what is refused for it is said as that."""
 _OF_PORTS = frozenset({Lack.PORT, Lack.EVERY_PORT})
 """Ports of another protocol than TCP, which Hetzner does not balance."""
-_GOING = frozenset({"lb.delete", "lb.retain", "service.release"})
-_NODES = frozenset({"lb.target"})
+_GOING = frozenset({ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN, ChangeKind.SERVICE_RELEASE})
+_NODES = frozenset({ChangeKind.LB_TARGET})
 """The kinds of changes of what HCCM calls an update: only Nodes were added or removed."""
 _DONE = {
-    "lb.delete": ("DeletedLoadBalancer", "Deleted load balancer"),
-    "lb.retain": ("RetainedLoadBalancer", "Retained load balancer"),
+    ChangeKind.LB_DELETE: ("DeletedLoadBalancer", "Deleted load balancer"),
+    ChangeKind.LB_RETAIN: ("RetainedLoadBalancer", "Retained load balancer"),
 }
 
 
-_GAP = "incomplete-snapshot"
+_GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
 
 
@@ -116,7 +117,11 @@ def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Even
             if line.change.kind in _DONE and isinstance(line.outcome, Applied):
                 reason, text = _DONE[line.change.kind]
                 yield Event(subject_of(service), EventType.NORMAL, reason, f"{text}: {line.change.reason}")
-            if line.change.kind == "lb.create" and line.change.consequences and isinstance(line.outcome, Applied):
+            if (
+                line.change.kind == ChangeKind.LB_CREATE
+                and line.change.consequences
+                and isinstance(line.outcome, Applied)
+            ):
                 lost = "; ".join(line.change.consequences)
                 yield Event(subject_of(service), EventType.WARNING, "LoadBalancerReplaced", f"Created it anew: {lost}")
         kinds = {line.change.kind for line in lines} - _GOING

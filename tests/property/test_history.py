@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.guards.history import mark_of
-from desired.model.suspension import FLAPPING
-from desired.plan.change import Change
+from desired.plan.change import Change, GuardName
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.passes.history import LONGEST_RETRY_S, SUSPENDED_S, History
 from reconciler.result import Line, Report
@@ -47,10 +46,12 @@ def test_nothing_is_held_back_for_longer_than_said(series: list[Step], draw: flo
     due_at: dict[tuple[str, str], float] = {}
     for step in series:
         now += step.after_s
-        held = history.withheld()
+        held = history.setbacks().suspensions
         said: dict[tuple[str, str], float] = {}
         for key, suspension in held.items():
-            assert 0 < suspension.due_in_s <= (SUSPENDED_S if suspension.rule == FLAPPING else LONGEST_RETRY_S)
+            assert (
+                0 < suspension.due_in_s <= (SUSPENDED_S if suspension.rule == GuardName.FLAPPING else LONGEST_RETRY_S)
+            )
             said[key, suspension.mark] = now + suspension.due_in_s
         for what, moment in said.items():
             assert moment <= due_at.get(what, moment) + 1e-6
@@ -77,7 +78,7 @@ def test_others_are_free(series: list[Step]) -> None:
     tried: set[tuple[str, str]] = set()
     for step in series:
         now += step.after_s
-        assert {(key, suspension.mark) for key, suspension in history.withheld().items()} <= tried
+        assert {(key, suspension.mark) for key, suspension in history.setbacks().suspensions.items()} <= tried
         for change, outcome in step.planned.values():
             if isinstance(outcome, Applied | Failed) or outcome == NOT_SEEN:
                 tried.add((change.key, mark_of(change)))

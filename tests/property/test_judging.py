@@ -10,7 +10,7 @@ from desired.guards.judge import restrict
 from desired.guards.table import GUARDS
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import LostNode, NodeIdentity, Plan, Verdict
+from desired.plan.change import GuardName, LostNode, NodeIdentity, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Section
 from desired.syntax.provider_id import CloudID, parse_provider_id
@@ -138,7 +138,9 @@ def test_restricting_lets_nothing_more_pass(
         whole = judged.by_key[change.key]
         waits = whole.decision.verdict is Verdict.ALLOWED and not _needed(change.key, judged) <= part.by_key.keys()
         assert waits or change == whole
-        assert not waits or change == whole.ruled(replace(change.decision, verdict=Verdict.WAITING, rule="only"))
+        assert not waits or change == whole.ruled(
+            replace(change.decision, verdict=Verdict.WAITING, rule=GuardName.ONLY)
+        )
 
 
 @law

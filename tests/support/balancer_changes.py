@@ -18,7 +18,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Ingress
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, State
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from tests.balancers import DEFAULT_NAME, SERVICE_UID
 from tests.builders import CLUSTER_UID
 from tests.support.keys import key_of
@@ -41,7 +41,7 @@ def a_difference(
     exists = kind.startswith("lb.") and kind != "lb.create"
     return Change(
         key_of(key),
-        kind,
+        ChangeKind(kind),
         **{"verb": verb, "cloud_id": 42 if exists else None} | more,
         before=before,
         after=after,

@@ -20,7 +20,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import Change, Claimed, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
 from desired.section import Section
 from reconciler.result import Cost, Line, Report
 from tests.balancers import (
@@ -101,11 +101,13 @@ def _adopted() -> Report:
         "load balancer 42 shop is to be taken over, and would lose what the Service does not ask for: listener 8080,"
         " target server:9"
     )
-    hold = Hold(hold_hash("adoption", held, snapshot), "adoption", "2", "0", tuple(each.key for each in held), why)
-    after_it = GuardDecision(Verdict.WAITING, "adoption", f"comes after {BALANCER}, which is held")
+    hold = Hold(
+        hold_hash("adoption", held, snapshot), GuardName.ADOPTION, "2", "0", tuple(each.key for each in held), why
+    )
+    after_it = GuardDecision(Verdict.WAITING, GuardName.ADOPTION, f"comes after {BALANCER}, which is held")
     changes = (
         CLAIM.ruled(replace(after_it, why=f"only prepares {BALANCER}, which is held")),
-        *(each.ruled(GuardDecision(Verdict.HELD, "adoption", why)) for each in held),
+        *(each.ruled(GuardDecision(Verdict.HELD, GuardName.ADOPTION, why)) for each in held),
         a_publication(*_ADDRESSES).ruled(after_it),
     )
     return _report(snapshot, changes, holds=[hold])
@@ -205,7 +207,7 @@ def _certified() -> Report:
         a_wish(443, 30443, Protocol.HTTPS, HttpOptions(certificates=KNOWN_AFTER_APPLY, redirect_http=True)),
         "the Service has port 443",
         depends_on=(issue.key,),
-    ).ruled(GuardDecision(Verdict.WAITING, "certificate-issuance", why, 30))
+    ).ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE, why, 30))
     snapshot = a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)
     report = _report(
         snapshot, (listener,), [Note(key_of(SERVICE), NoteKind.CERTIFICATE, f"{why}; port 443 waits for it")]
@@ -217,9 +219,9 @@ def _foreign() -> Report:
     """Another cluster's load balancer has the name, and a load balancer of ours has lost its Service."""
     elsewhere = "99999999-8888-7777-6666-555555555555"
     decision = GuardDecision(
-        Verdict.REFUSED, "foreign-owner", f"load balancer 42 'shop' belongs to cluster {elsewhere}"
+        Verdict.REFUSED, GuardName.FOREIGN_OWNER, f"load balancer 42 'shop' belongs to cluster {elsewhere}"
     )
-    waits = GuardDecision(Verdict.WAITING, "foreign-owner", f"only prepares {BALANCER}, which is refused")
+    waits = GuardDecision(Verdict.WAITING, GuardName.FOREIGN_OWNER, f"only prepares {BALANCER}, which is refused")
     orphan = a_balancer(43, service_uid="00000000-dead-dead-dead-000000000000", spec={"name": "left-over"})
     note = Note(orphan.key, NoteKind.ORPHAN, "load balancer 43 'left-over' is of this cluster, and no Service wants it")
     theirs = a_balancer(cluster_uid=elsewhere, spec={"name": "shop"})

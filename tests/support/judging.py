@@ -12,6 +12,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Plan
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_desired
 from reconciler.result import Line
 from reconciler.telemetry import announcements, conditions
@@ -20,21 +21,33 @@ from reconciler.telemetry.events import Event
 from tests.support.keys import key_of
 
 
-def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings) -> Facts:
+def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> Facts:
     """What a guard may look at."""
-    return facts.Facts(plan, snapshot, settings, compute_desired(snapshot, settings))
+    return facts.Facts(plan, snapshot, settings, compute_desired(snapshot, settings, setbacks), setbacks)
 
 
-def judge(plan: Plan, snapshot: Snapshot, settings: Settings, approved: Collection[str] = ()) -> Plan:
+def judge(
+    plan: Plan,
+    snapshot: Snapshot,
+    settings: Settings,
+    approved: Collection[str] = (),
+    setbacks: Setbacks = NO_SETBACKS,
+) -> Plan:
     """The judged plan."""
-    return judging.judge(facts_of(plan, snapshot, settings), approved)
+    return judging.judge(facts_of(plan, snapshot, settings, setbacks), approved)
 
 
 def warnings(
-    plan: Plan, snapshot: Snapshot, settings: Settings, approve_flags: str = "", tried: Iterable[Line] = ()
+    plan: Plan,
+    snapshot: Snapshot,
+    settings: Settings,
+    approve_flags: str = "",
+    tried: Iterable[Line] = (),
+    setbacks: Setbacks = NO_SETBACKS,
 ) -> Iterator[Event]:
     """Warnings that hold after a pass."""
-    return announcements.warnings(plan, snapshot, compute_desired(snapshot, settings), approve_flags, tried)
+    desired = compute_desired(snapshot, settings, setbacks)
+    return announcements.warnings(plan, snapshot, desired, setbacks, approve_flags, tried)
 
 
 def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: Iterable[Line] = ()) -> Iterator[Due]:

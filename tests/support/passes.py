@@ -98,11 +98,7 @@ class Run:
     def plan_context(self) -> PlanContext:
         """Readers of this simulation, the same in all passes of the run."""
         plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
-        return (
-            plan_context
-            if self.history is None
-            else replace(plan_context, withheld=self.history.withheld, barred=self.history.barred)
-        )
+        return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:
         """A dry run."""

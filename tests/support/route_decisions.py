@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, compute_plan
 from desired.routes.actions import RouteDecision
 from desired.routes.claims import RouteClaim
@@ -13,9 +14,9 @@ from tests.routes import ROUTING
 from tests.support.judging import judge
 
 
-def routing(snapshot: Snapshot, settings: Settings = ROUTING) -> DesiredRoutes:
-    """The routes that should be there."""
-    return compute_desired(snapshot, settings).routes
+def routing(snapshot: Snapshot, settings: Settings = ROUTING, *refused: str) -> DesiredRoutes:
+    """The routes that should be there, after changes with these keys were refused."""
+    return compute_desired(snapshot, settings, Setbacks(frozenset(refused))).routes
 
 
 def decided(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, RouteDecision]:

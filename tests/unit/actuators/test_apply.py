@@ -50,7 +50,7 @@ class Hands:
 
 def carry_out(writers: Actuator, *changes: Change, stop: threading.Event | None = None) -> Mapping[str, Outcome]:
     """Key → outcome."""
-    actuators = {change.kind: writers for change in changes}
+    actuators: dict[str, Actuator] = {change.kind: writers for change in changes}
     return apply(changes, a_snapshot(), actuators, stop=stop or threading.Event())
 
 

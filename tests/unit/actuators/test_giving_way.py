@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from actuators.apply import apply
+from actuators.apply import Actuator, apply
 from actuators.outcome import GAVE_WAY, Applied, Outcome, Skipped
 from desired.model.route import ROUTED
 from desired.model.snapshot import Snapshot
@@ -44,7 +44,7 @@ class Hands:
 
 def carry_out(writers: Hands, *changes: Change, yields: Callable[[Change, bool], bool]) -> Mapping[str, Outcome]:
     """Key → outcome."""
-    actuators = {change.kind: writers for change in changes}
+    actuators: dict[str, Actuator] = {change.kind: writers for change in changes}
     return apply(changes, a_snapshot(), actuators, stop=threading.Event(), yields=yields)
 
 

@@ -11,7 +11,7 @@ from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
 from desired.nodes.desired import InitializedNode, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
 from desired.section import UNMANAGED, Present, Unknown
@@ -57,13 +57,20 @@ def plan_of(node: Node, server: Server | None = None, settings: Settings = SETTI
 def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> Change:
     """The change that initialises ``node``."""
     before = NodeIdentity(node.provider_id, {}, node.taints, node.addresses)
-    return Change(node.key, "node.initialise", Verb.ADD, before, JOINED, reason, node.key, consequences)
+    return Change(node.key, ChangeKind.NODE_INITIALISE, Verb.ADD, before, JOINED, reason, node.key, consequences)
 
 
 def modify(part: str, kind: str, before: State, after: State, reason: str, *consequences: str) -> Change:
     """A change that keeps a part of node web-1 true."""
     return Change(
-        key_of(f"node/web-1/{part}"), kind, Verb.MODIFY, before, after, reason, key_of("node/web-1"), consequences
+        key_of(f"node/web-1/{part}"),
+        ChangeKind(kind),
+        Verb.MODIFY,
+        before,
+        after,
+        reason,
+        key_of("node/web-1"),
+        consequences,
     )
 
 
@@ -243,7 +250,9 @@ def test_node_whose_server_is_gone() -> None:
         proof_of_absence(node, 9),
     )
     reason = "no server of the project has the id 9"
-    expected = Change(key_of("node/web-1"), "node.delete", Verb.REMOVE, lost, None, reason, key_of("node/web-1"))
+    expected = Change(
+        key_of("node/web-1"), ChangeKind.NODE_DELETE, Verb.REMOVE, lost, None, reason, key_of("node/web-1")
+    )
     assert plan_of(node) == Plan((expected,))
 
 

@@ -8,8 +8,8 @@ import pytest
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
-from desired.plan.change import Change, GuardDecision, Plan, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
+from desired.plan.kinds import ChangeKind, Verb
 from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
 from reconciler.result import Line
 from tests.builders import a_change
@@ -106,8 +106,10 @@ def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
         pytest.param(STATUS, False, id="the same"),
         pytest.param(replace(STATUS, before=(PRIVATE,)), False, id="the same from elsewhere"),
         pytest.param(replace(STATUS, after=(PUBLIC, PRIVATE)), True, id="another end"),
-        pytest.param(replace(STATUS, kind="service.release", verb=Verb.REMOVE, after=None), True, id="another kind"),
-        pytest.param(replace(STATUS, kind="lb.identity"), True, id="another kind with the same end"),
+        pytest.param(
+            replace(STATUS, kind=ChangeKind.SERVICE_RELEASE, verb=Verb.REMOVE, after=None), True, id="another kind"
+        ),
+        pytest.param(replace(STATUS, kind=ChangeKind.LB_IDENTITY), True, id="another kind with the same end"),
         pytest.param(replace(STATUS, after=KNOWN_AFTER_APPLY), False, id="another end that nobody knows"),
     ],
 )
@@ -185,7 +187,10 @@ def test_what_is_said_of_what_is_not_planned_any_more(outcome: Outcome, line: Ma
         pytest.param(Plan(), False, LOST, id="not everything was seen"),
         pytest.param(Plan((FIRST,)), True, LOST, id="planned still"),
         pytest.param(
-            Plan((replace(FIRST, kind="node.addresses", verb=Verb.MODIFY),)), True, Applied(), id="other kind"
+            Plan((replace(FIRST, kind=ChangeKind.NODE_ADDRESSES, verb=Verb.MODIFY),)),
+            True,
+            Applied(),
+            id="other kind",
         ),
     ],
 )
@@ -213,7 +218,7 @@ def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
 def test_what_is_withheld_is_said_to_be_that(verdict: Verdict) -> None:
     """A change that a guard withholds has no outcome, whether an earlier round tried it or not: a person may have to
     decide on it as it is planned now."""
-    decision = GuardDecision(verdict, "some-rule")
+    decision = GuardDecision(verdict, GuardName.ADOPTION)
     plan = Plan((FIRST.ruled(decision), SECOND.ruled(decision), THIRD.ruled(decision)))
 
     assert said(Attempts(), plan) == {A: None, B: None, C: None}

@@ -5,9 +5,8 @@ import pytest
 from actuators.outcome import Failed
 from desired.guards.history import mark_in
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
-from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.setbacks import Setbacks, Suspension
 from reconciler.passes.attempts import as_tried
 from reconciler.result import Line
 from reconciler.telemetry.events import EventType, subject_of
@@ -21,18 +20,23 @@ OTHER = a_change("node/web-1/shutdown", "node.shutdown_taint", owner="node/web-1
 ERROR = Failed("no", retry_after_s=1.0)
 
 
-def world(rule: str, *changes: Change) -> tuple[Plan, Snapshot]:
-    """The judged plan of these three changes while some of them are held back."""
+WORLD = a_snapshot([NODE], [a_server()])
+
+
+def world(rule: str, *changes: Change) -> tuple[Plan, Setbacks]:
+    """The judged plan of these three changes while some of them are held back, and by what."""
     marks = {change.key: mark_in(change, a_snapshot([NODE])) for change in changes}
-    held = {key: Suspension(rule, mark, "failed: no", 7.0, "no", 1.0) for key, mark in marks.items()}
-    snapshot = a_snapshot([NODE], [a_server()], suspensions=held)
-    return judge(Plan((CHANGE, AFTER, OTHER)), snapshot, Settings()), snapshot
+    held: dict[str, Suspension] = {
+        key: Suspension(GuardName(rule), mark, "failed: no", 7.0, "no", 1.0) for key, mark in marks.items()
+    }
+    setbacks = Setbacks(suspensions=held)
+    return judge(Plan((CHANGE, AFTER, OTHER)), WORLD, Settings(), setbacks=setbacks), setbacks
 
 
 def test_what_backs_off_is_told_as_tried() -> None:
     """With its last error, and with what comes after it as if both were allowed."""
-    plan, snapshot = world(BACK_OFF, CHANGE)
-    told, tried = as_tried(plan, (), snapshot)
+    plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
+    told, tried = as_tried(plan, (), WORLD, setbacks)
 
     assert [line.outcome for line in tried] == [ERROR]
     assert [line.change.key for line in tried] == [CHANGE.key]
@@ -41,25 +45,26 @@ def test_what_backs_off_is_told_as_tried() -> None:
 
 def test_what_was_tried_is_told_as_it_was() -> None:
     """A new outcome goes before the one that is remembered."""
-    plan, snapshot = world(BACK_OFF, CHANGE)
+    plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
     line = Line(CHANGE, Failed("something else"))
 
-    assert as_tried(plan, [line], snapshot)[1] == (line,)
+    assert as_tried(plan, [line], WORLD, setbacks)[1] == (line,)
 
 
-@pytest.mark.parametrize("rule", [FLAPPING, ""])
+@pytest.mark.parametrize("rule", [GuardName.FLAPPING, ""])
 def test_others_are_told_as_they_are(rule: str) -> None:
     """Only failures are told like that."""
-    plan, snapshot = world(rule, *([CHANGE] if rule else []))
+    plan, setbacks = world(rule, *([CHANGE] if rule else []))
 
-    assert as_tried(plan, (), snapshot) == (plan, ())
+    assert as_tried(plan, (), WORLD, setbacks) == (plan, ())
 
 
 def test_a_warning_of_what_flaps() -> None:
     """One for each object, with what is suspended and why; not for what only comes after it, nor for what failed."""
-    plan, snapshot = world(FLAPPING, CHANGE, OTHER)
-    (event,) = warnings(plan, snapshot, Settings())
+    plan, setbacks = world(GuardName.FLAPPING, CHANGE, OTHER)
+    (event,) = warnings(plan, WORLD, Settings(), setbacks=setbacks)
 
     assert (event.subject, event.type, event.reason) == (subject_of(NODE), EventType.WARNING, "ChangeSuspended")
     assert event.message == "node.labels node/web-1/labels is suspended (and 1 more): it failed: no"
-    assert list(warnings(*world(BACK_OFF, CHANGE), Settings())) == []
+    plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
+    assert list(warnings(plan, WORLD, Settings(), setbacks=setbacks)) == []

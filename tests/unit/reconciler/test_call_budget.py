@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from actuators.outcome import Failed
-from desired.guards.history import QUOTA
+from desired.plan.change import GuardName
 from reconciler.result import Result
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import LOCATED
@@ -128,7 +128,7 @@ def test_what_waits_for_a_quota_says_so() -> None:
     waiting = [
         line.change.decision for line in report.lines if line.change.kind == "lb.create" and line.outcome is None
     ]
-    assert {decision.rule for decision in waiting} == {QUOTA}
+    assert {decision.rule for decision in waiting} == {GuardName.QUOTA}
     assert all("load_balancer_limit" in decision.why and "reconcile orphans" in decision.why for decision in waiting)
     assert all(decision.due_in_s is not None and 0 < decision.due_in_s <= 60 for decision in waiting)
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.history import QUOTA, mark_of, scope_of, suspension_of
-from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
-from desired.plan.change import Change, GuardDecision, Verdict
-from desired.plan.kinds import Verb
+from desired.guards.history import mark_of, scope_of, suspension_of
+from desired.plan.change import Change, GuardDecision, GuardName, Verdict
+from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.setbacks import Suspension
 from desired.section import Section
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.passes.history import MOST_TRAILS, History
@@ -35,13 +35,13 @@ class Loop:
     def run(self, *lines: Line, after_s: float = 1.0) -> None:
         """A pass that ends with these lines, so long after the last one."""
         self.now += after_s
-        self.history.withheld()
+        self.history.setbacks()
         self.history.note(Report(snapshot=a_snapshot(), lines=lines))
 
     def held(self, change: Change = CHANGE, after_s: float = 0.0) -> Suspension | None:
         """What is held against the change, so long after the last pass."""
         self.now += after_s
-        found = self.history.withheld().get(change.key)
+        found = self.history.setbacks().suspensions.get(change.key)
         return found if found is not None and found.mark == mark_of(change) else None
 
 
@@ -111,7 +111,7 @@ def test_what_is_said_of_failures() -> None:
     assert first is not None
     assert second is not None
     assert third is not None
-    assert (first.rule, first.why, first.error) == (BACK_OFF, "failed: no", "no")
+    assert (first.rule, first.why, first.error) == (GuardName.BACK_OFF, "failed: no", "no")
     assert (second.why, second.due_in_s) == (first.why, 0.5)
     assert third.why == "failed 2 times in a row, the last time with: no"
 
@@ -166,7 +166,7 @@ def test_the_third_time_undone() -> None:
         loop.run()
     due = loop.held()
     assert due is not None
-    assert (due.rule, due.due_in_s) == (FLAPPING, HOUR)
+    assert (due.rule, due.due_in_s) == (GuardName.FLAPPING, HOUR)
 
     loop.run(Line(CHANGE), after_s=0.0)
     half = loop.held(after_s=HOUR / 2)
@@ -220,7 +220,7 @@ def test_what_counts_as_undone(lines: list[Outcome | None], is_suspended: bool) 
         loop.run(Line(CHANGE, outcome))
     held = loop.held()
 
-    assert (held is not None and held.rule == FLAPPING) is is_suspended
+    assert (held is not None and held.rule == GuardName.FLAPPING) is is_suspended
 
 
 def test_what_nobody_ever_sees_done_is_undone_in_the_end() -> None:
@@ -231,7 +231,7 @@ def test_what_nobody_ever_sees_done_is_undone_in_the_end() -> None:
 
     found = loop.held(after_s=40.0)
     assert found is not None
-    assert found.rule == FLAPPING
+    assert found.rule == GuardName.FLAPPING
 
 
 def test_what_was_seen_done_after_a_while_and_is_planned_again_was_undone() -> None:
@@ -243,7 +243,7 @@ def test_what_was_seen_done_after_a_while_and_is_planned_again_was_undone() -> N
 
     found = loop.held()
     assert found is not None
-    assert found.rule == FLAPPING
+    assert found.rule == GuardName.FLAPPING
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_how_much_is_remembered() -> None:
         loop.run(Line(change, NO), after_s=0.0)
         assert len(loop.history) <= 3
 
-    assert list(loop.history.withheld()) == ["node/web-3", "node/web-4", "node/web-2"]
+    assert list(loop.history.setbacks().suspensions) == ["node/web-3", "node/web-4", "node/web-2"]
 
 
 def test_a_restart_forgets() -> None:
@@ -348,7 +348,7 @@ def test_a_hundred_failures_cost_few_passes() -> None:
     history = History(lambda: now, drawn.random)
     changes = [a_change(f"node/web-{number}", owner=f"node/web-{number}") for number in range(100)]
     while now < hours * HOUR:
-        held = history.withheld()
+        held = history.setbacks().suspensions
         report = Report(lines=tuple(Line(change, None if change.key in held else NO) for change in changes))
         history.note(report)
         due_in_s = history.due_in_s()
@@ -380,7 +380,7 @@ def test_what_is_created_again_was_not_undone(uids: list[str], is_held: bool) ->
     loop = Loop()
     change = Change(
         key_of("service/default/web/finalizer"),
-        "service.claim",
+        ChangeKind.SERVICE_CLAIM,
         Verb.ADD,
         False,
         True,
@@ -390,12 +390,12 @@ def test_what_is_created_again_was_not_undone(uids: list[str], is_held: bool) ->
     for uid in uids:
         snapshot = a_snapshot(services=Section({"default/web": a_service(uid=uid)}))
         loop.now += 60.0
-        loop.history.withheld()
+        loop.history.setbacks()
         loop.history.note(Report(snapshot=snapshot, lines=(Line(change, Applied()),)))
-    found = loop.history.withheld()
+    found = loop.history.setbacks()
     planned = a_snapshot(services=Section({"default/web": a_service(uid="a" if is_held else "d")}))
 
-    assert (suspension_of(change, replace(planned, suspensions=found)) is not None) is is_held
+    assert (suspension_of(change, planned, found) is not None) is is_held
 
 
 def refused(change: Change) -> Line:
@@ -405,7 +405,7 @@ def refused(change: Change) -> Line:
 
 def waits(change: Change) -> Line:
     """Another one has been refused, or has its turn."""
-    return Line(change.ruled(GuardDecision(Verdict.WAITING, QUOTA)))
+    return Line(change.ruled(GuardDecision(Verdict.WAITING, GuardName.QUOTA)))
 
 
 BALANCERS = [a_change(f"load_balancer/ns/{name}", "lb.create", owner=f"service/ns/{name}") for name in "abc"]
@@ -417,14 +417,16 @@ def test_the_turns_of_what_is_refused() -> None:
     first, second, third = BALANCERS
     loop = Loop()
     loop.run(refused(first), *(Line(change, Skipped("not sent", is_final=True)) for change in (second, third)))
-    assert loop.history.barred()[SCOPE].due_in_s == pytest.approx(54.0)
+    assert loop.history.setbacks().bars[SCOPE].due_in_s == pytest.approx(54.0)
 
     loop.run(waits(first), refused(second), waits(third), after_s=60.0)
-    loop.run(waits(first), waits(second), Line(third.ruled(GuardDecision(Verdict.HELD, "adoption"))), after_s=60.0)
-    turns = loop.history.barred()[SCOPE].turns
+    loop.run(
+        waits(first), waits(second), Line(third.ruled(GuardDecision(Verdict.HELD, GuardName.ADOPTION))), after_s=60.0
+    )
+    turns = loop.history.setbacks().bars[SCOPE].turns
 
     assert sorted(turns, key=lambda key: turns[key]) == [first.key, second.key, third.key]
-    assert loop.history.barred()[SCOPE].due_in_s == 0.0
+    assert loop.history.setbacks().bars[SCOPE].due_in_s == 0.0
     assert loop.held(second) is None
 
 
@@ -436,7 +438,7 @@ def test_a_success_frees_its_kind() -> None:
     loop.run(Line(first, Applied()), waits(second), waits(third), after_s=60.0)
 
     assert loop.history.due_in_s() == 0.0
-    assert loop.history.barred() == {}
+    assert loop.history.setbacks().bars == {}
     assert loop.history.due_in_s() is None
 
 
@@ -446,7 +448,7 @@ def test_a_success_beside_a_refusal_frees_nothing() -> None:
     loop = Loop()
     loop.run(Line(first, Applied()), refused(second), waits(third))
 
-    assert list(loop.history.barred()) == [SCOPE]
+    assert list(loop.history.setbacks().bars) == [SCOPE]
 
 
 def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
@@ -455,4 +457,4 @@ def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
     loop.run(refused(BALANCERS[0]))
     loop.run()
 
-    assert loop.history.barred() == {}
+    assert loop.history.setbacks().bars == {}

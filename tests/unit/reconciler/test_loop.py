@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
-from desired.model.suspension import BACK_OFF
-from desired.plan.change import GuardDecision, Note, NoteKind, Verdict
+from desired.plan.change import GuardDecision, GuardName, Note, NoteKind, Verdict
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.loop import Pace, is_news, run_loop, went_wrong
@@ -32,7 +31,7 @@ ERROR = Report(errors=("no connection",))
 
 def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING, rule: str = "rule") -> Report:
     """A change that waits for a time."""
-    return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, rule, why, due_in_s))),))
+    return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, GuardName(rule), why, due_in_s))),))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_pauses(report: Report, unlucky: int, drawn: float, pause_s: float) -> N
         pytest.param(waiting(-5.0), 0, 4.0, id="overdue"),
         pytest.param(waiting(7.0), 0, 7.0, id="due after the gap"),
         pytest.param(waiting(1.0, verdict=Verdict.HELD), 0, 4.0, id="a hold that resolves itself"),
-        pytest.param(waiting(1.0, rule=BACK_OFF), 0, 1.0, id="another try of what failed"),
+        pytest.param(waiting(1.0, rule=GuardName.BACK_OFF), 0, 1.0, id="another try of what failed"),
         pytest.param(ERROR, 1, 1.0, id="after trouble"),
         pytest.param(THROTTLED, 1, 12.0, id="what an API asked for"),
         pytest.param(GIVING_WAY, 0, 0.5, id="a series that gave way"),

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from desired.model.suspension import BACK_OFF
-from desired.plan.change import GuardDecision, Verdict
+from desired.plan.change import GuardDecision, GuardName, Verdict
 from reconciler.passes.loop import Pace
 from reconciler.result import Line, Report
 from reconciler.wake import Wake
@@ -60,7 +59,9 @@ def due_at(moments: Collection[float], rule: str = "absence-proof") -> Callable[
     """Changes that wait, each for its moment; one that was due when a pass began is done in it."""
 
     def look(now: float) -> Report:
-        waits = (GuardDecision(Verdict.WAITING, rule, "why", moment - now) for moment in moments if moment > now)
+        waits = (
+            GuardDecision(Verdict.WAITING, GuardName(rule), "why", moment - now) for moment in moments if moment > now
+        )
         return Report(snapshot=a_snapshot(), lines=tuple(Line(a_change(decision=decision)) for decision in waits))
 
     return look
@@ -114,7 +115,7 @@ def test_due_times(due: list[float], began: list[float]) -> None:
 @pytest.mark.parametrize(
     ("look", "interval_s", "began"),
     [
-        pytest.param(due_at([1.0, 3.0], BACK_OFF), 3600.0, [0.0, 1.0, 3.0], id="another try of what failed"),
+        pytest.param(due_at([1.0, 3.0], GuardName.BACK_OFF), 3600.0, [0.0, 1.0, 3.0], id="another try of what failed"),
         pytest.param(due_at([40.0]), 30.0, [0.0, 30.0, 40.0, 70.0], id="the interval"),
         pytest.param(due_at(STORM), 30.0, None, id="never later than the interval"),
         pytest.param(due_at(STORM), 2.0, None, id="an interval shorter than the gap"),
@@ -141,6 +142,6 @@ def test_trouble_amid_a_storm() -> None:
 
 def test_what_failed_is_tried_soon_amid_a_storm_of_calls() -> None:
     """Its next try comes after a second, and what was called for by then is seen in it; the gap begins anew."""
-    tried = due_at([1.0], BACK_OFF)
+    tried = due_at([1.0], GuardName.BACK_OFF)
 
     assert Storm().passes(tried, STORM)[:4] == [0.0, 1.0, 6.0, 11.0]

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import GuardDecision, Hold, Note, NoteKind, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
 from reconciler.result import Cost, Line, Report, Result
 from reconciler.telemetry.metric_table import METRICS, OURS
 from reconciler.telemetry.metrics import Metrics, hetzner_endpoint, kubernetes_endpoint
@@ -25,7 +25,11 @@ from tests.support.simulators import Simulation
 WHOLE = a_snapshot([a_settled_node()], [a_server()])
 GAP = a_snapshot([a_settled_node()], servers_section=incomplete(servers_of(a_server())))
 HELD = a_change(
-    "node/web-2", "node.labels", before={}, after={"a": "b"}, decision=GuardDecision(Verdict.HELD, "some-rule")
+    "node/web-2",
+    "node.labels",
+    before={},
+    after={"a": "b"},
+    decision=GuardDecision(Verdict.HELD, GuardName.ADOPTION),
 )
 INTERVAL_S = 60.0
 FROM_SOURCES = ("process_", "python_")
@@ -117,7 +121,7 @@ def test_every_row_is_served_and_nothing_else() -> None:
             id="done and so not left",
         ),
         pytest.param(
-            report(Line(HELD)), {"name": "plan_blocked", "rule": "some-rule", "verdict": "held"}, 1, id="a rule holds"
+            report(Line(HELD)), {"name": "plan_blocked", "rule": "adoption", "verdict": "held"}, 1, id="a rule holds"
         ),
         pytest.param(
             report(notes=(Note(key_of("load_balancer/#1"), NoteKind.ORPHAN, "nobody's"),)),
@@ -167,18 +171,18 @@ def test_what_does_not_hold_any_more_is_zero() -> None:
     passed(metrics, report(Line(HELD)))
     passed(metrics, report())
 
-    assert value(metrics, "plan_blocked", rule="some-rule", verdict="held") == 0
+    assert value(metrics, "plan_blocked", rule="adoption", verdict="held") == 0
     assert value(metrics, "plan_changes", section="nodes", action="modify") == 0
 
 
 def test_a_hold_is_counted_once_while_it_lasts() -> None:
     """Not by each pass that finds it again, and anew when it comes back."""
     metrics = make_metrics()
-    hold = Hold("sha256:1", "some-rule", "2", "1", ("node/web-2",), "too many")
+    hold = Hold("sha256:1", GuardName.ADOPTION, "2", "1", ("node/web-2",), "too many")
     for holds in ((hold,), (hold,), (), (hold,)):
         passed(metrics, report(Line(HELD), holds=holds))
 
-    assert value(metrics, "guard_violations_total", rule="some-rule") == 2
+    assert value(metrics, "guard_violations_total", rule="adoption") == 2
 
 
 def test_success_stands_still_while_something_fails() -> None:
@@ -241,7 +245,7 @@ def test_leadership() -> None:
     metrics.follow(leads)
     found = [scraped(metrics) for _ in range(3)]
     seen += [samples["leader_election_master_status", (("name", "ccm"),)] for samples in found]
-    held = [(f"{OURS}plan_blocked", (("rule", "some-rule"), ("verdict", "held"))) in samples for samples in found]
+    held = [(f"{OURS}plan_blocked", (("rule", "adoption"), ("verdict", "held"))) in samples for samples in found]
 
     assert seen == [0, 1, 0, 1]
     assert held == [True, False, False], "what an earlier leader found is no alarm"

@@ -16,7 +16,7 @@ from actuators.http.requests import note_action, note_correlation
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Hold, Note, NoteKind
+from desired.plan.change import Change, GuardName, Hold, Note, NoteKind
 from desired.section import Section
 from reconciler.passes.converge import converge
 from reconciler.passes.rounds import ApplyContext
@@ -131,7 +131,7 @@ def test_a_pass(report: Report, cost: tuple[int, int], lines: list[str], caplog:
 
 def a_hold(count: int = 2, **more: object) -> Hold:
     keys = tuple(f"node/web-{number}" for number in range(1, count + 1))
-    hold = Hold("sha256:8da36531c0ce2138", "node-blast-radius", str(count), "1", keys, "their servers are gone")
+    hold = Hold("sha256:8da36531c0ce2138", GuardName.NODE_BLAST_RADIUS, str(count), "1", keys, "their servers are gone")
     return replace(hold, **more)  # type: ignore[arg-type]
 
 

@@ -53,7 +53,7 @@ class Loop:
     def run(self, told: Report, after_s: float = 1.0) -> float:
         """A pass that ends with this report, so long after the last one; the interval that it chose."""
         self.now += after_s
-        self.history.withheld()
+        self.history.setbacks()
         self.told = told
         return self.passes("")[1].interval_s
 

@@ -7,7 +7,7 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import ALLOWED, GuardDecision, Note, NoteKind, Verdict
+from desired.plan.change import ALLOWED, GuardDecision, GuardName, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Absent, Section, Unknown
 from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
@@ -27,7 +27,7 @@ SKIPPED = Skipped("stopped")
 ALLOWED_, WAITING, HELD, REFUSED = Verdict
 
 
-def planned(verdict: Verdict, rule: str | None = "some-rule", name: str = "planned") -> Line:
+def planned(verdict: Verdict, rule: GuardName | None = GuardName.ADOPTION, name: str = "planned") -> Line:
     """A change that was not to be applied in this run."""
     decision = ALLOWED if verdict is Verdict.ALLOWED else GuardDecision(verdict, rule, "why")
     return Line(a_change(f"node/{verdict}-{name}", decision=decision))
@@ -60,7 +60,11 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
             report(snapshot=replace(WHOLE, network=Unknown("timeout"))), Result.INCOMPLETE, 0, 5, id="network unknown"
         ),
         pytest.param(
-            report(planned(WAITING, "incomplete-snapshot")), Result.INCOMPLETE, 0, 5, id="a change waits for data"
+            report(planned(WAITING, GuardName.INCOMPLETE_SNAPSHOT)),
+            Result.INCOMPLETE,
+            0,
+            5,
+            id="a change waits for data",
         ),
         pytest.param(report(planned(HELD), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats refused"),
         pytest.param(report(notes=(ANCHOR,), snapshot=GAP), Result.INCOMPLETE, 0, 5, id="incomplete beats the anchor"),
@@ -176,7 +180,7 @@ def test_an_unreadable_object_that_no_node_needs_is_no_gap() -> None:
 
 def test_what_was_applied_no_longer_waits() -> None:
     """A ruling counts only on a change that was not applied."""
-    change = a_change(decision=GuardDecision(Verdict.WAITING, "incomplete-snapshot", "why"))
+    change = a_change(decision=GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "why"))
 
     assert report(Line(change, Applied())).result is Result.NO_CHANGES
 

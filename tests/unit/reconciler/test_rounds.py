@@ -12,7 +12,7 @@ from actuators.outcome import Applied, Failed, Skipped
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval
-from desired.plan.change import Change, Hold, Plan
+from desired.plan.change import Change, GuardName, Hold, Plan
 from desired.planner import DesiredState
 from reconciler.passes import converge as cycle
 from reconciler.passes.attempts import Attempts
@@ -41,11 +41,11 @@ class Stage:
 
     def run(self, *changes: Change, held: Collection[str] = (), is_last: bool = False) -> frozenset[str]:
         """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
-        hold = Hold(HASH, "some-rule", "2", "1", tuple(held), "too many", approved=True)
+        hold = Hold(HASH, GuardName.ADOPTION, "2", "1", tuple(held), "too many", approved=True)
         approvals = {HASH: Approval(HASH, "somebody", NOW)}
         judged = JudgedPlan(Plan(changes, holds=(hold,) if held else ()), DesiredState({}), approvals)
         ears = Ears()
-        actuators = dict.fromkeys((change.kind for change in changes), self._carry_out)
+        actuators = {str(change.kind): self._carry_out for change in changes}
         stop = threading.Event()
         apply_context = ApplyContext(actuators, self._use_up, ears, ears, stop, is_called=lambda: self.is_called)
         return apply_round(judged, a_snapshot(), apply_context, self.attempts, is_last=is_last)

@@ -9,7 +9,7 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.annotations.claims import ClaimedPort
 from desired.model.load_balancer import ServerTarget
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardDecision, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Note, NoteKind, Plan, Verdict
 from desired.planner import compute_plan
 from reconciler.result import Line
 from reconciler.telemetry.announcements import on_pass
@@ -94,11 +94,15 @@ LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
     [
         pytest.param(Plan((LEFT,)), False, id="the status is not published"),
         pytest.param(Plan((replace(LEFT, owner=key_of("service/default/api")),)), True, id="another Service's is not"),
-        pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, "incomplete-snapshot")),)), False, id="a gap"),
         pytest.param(
-            Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, "certificate-issuance")),)), True, id="an https port"
+            Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT)),)), False, id="a gap"
         ),
-        pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.HELD, "target-floor")),)), True, id="held"),
+        pytest.param(
+            Plan((LEFT.ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE)),)),
+            True,
+            id="an https port",
+        ),
+        pytest.param(Plan((LEFT.ruled(GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR)),)), True, id="held"),
         pytest.param(Plan(notes=(Note(key_of(SERVICE), NoteKind.UNKNOWN, "unread"),)), False, id="nobody knows"),
         pytest.param(Plan(notes=(Note(key_of(SERVICE), NoteKind.LIMIT, "too many"),)), True, id="a limit"),
     ],

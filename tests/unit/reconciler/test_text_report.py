@@ -11,7 +11,7 @@ from actuators.outcome import Applied
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.snapshot import NodeAddress, Taint
 from desired.model.to_builtins import to_builtins
-from desired.plan.change import Change, GuardDecision, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, NodeIdentity, Note, NoteKind, Verdict
 from desired.section import Section
 from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json
@@ -245,7 +245,7 @@ def test_nothing_to_do_is_only_good_where_nobody_has_to_act(notes: tuple[Note, .
 @pytest.mark.parametrize("verdict", Verdict)
 def test_what_is_refused_is_not_shown_in_detail(verdict: Verdict) -> None:
     """Nobody can let it pass, so that its fields are of no use; JSON has them."""
-    line = Line(replace(a_creation(), decision=GuardDecision(verdict, "foreign-owner", "why")))
+    line = Line(replace(a_creation(), decision=GuardDecision(verdict, GuardName.FOREIGN_OWNER, "why")))
 
     shown = [each.text for each in change_lines(line)]
 
@@ -274,7 +274,7 @@ def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) 
 )
 def test_when_a_wait_ends(due_in_s: float | None, shown: str) -> None:
     """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
-    change = a_change(decision=GuardDecision(Verdict.WAITING, "absence-proof", "too soon", due_in_s))
+    change = a_change(decision=GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon", due_in_s))
 
     text = written(Report(snapshot=a_snapshot(), lines=(Line(change),)))
 

@@ -16,9 +16,9 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
-from desired.model.suspension import Suspension
-from desired.plan.change import Hold, Plan, Verdict
+from desired.plan.change import GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import KINDS
+from desired.plan.setbacks import Setbacks, Suspension
 from desired.planner import compute_plan
 from desired.section import Absent
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
@@ -173,7 +173,7 @@ def test_a_hold_and_its_approval() -> None:
 def test_the_approval_of_another_hold() -> None:
     """A hold of the same rule over other changes lets nothing of this Node pass."""
     snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
-    other = Hold("sha256:0123456789abcdef", "node-blast-radius", "2", "1", ("node/web-1",), "", approved=True)
+    other = Hold("sha256:0123456789abcdef", GuardName.NODE_BLAST_RADIUS, "2", "1", ("node/web-1",), "", approved=True)
     words = guard_words(LOST.key, facts_of(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
     (held,) = (word for word in words if word.rule == "node-blast-radius")
 
@@ -311,10 +311,13 @@ def test_what_only_a_loop_remembers() -> None:
     """Rules on the past are told where they say something, and never as if they let pass."""
     snapshot = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
     (change,) = compute_plan(snapshot, Settings()).changes
-    held: dict[str, Suspension] = {change.key: Suspension("back-off", mark_in(change, snapshot), "failed: no", 7.0)}
+    held: dict[str, Suspension] = {
+        change.key: Suspension(GuardName.BACK_OFF, mark_in(change, snapshot), "failed: no", 7.0)
+    }
+    facts = facts_of(compute_plan(snapshot, Settings()), snapshot, Settings(), Setbacks(suspensions=held))
 
     assert not {"back-off", "flapping"} & {word.rule for word in said(a_joining_node(), snapshot)}
-    words = said(a_joining_node(), replace(snapshot, suspensions=held))
+    words = guard_words(change.owner, facts)
     assert Word("back-off", Verdict.WAITING, "failed: no", due_in_s=7.0) in words
 
 
@@ -400,6 +403,6 @@ def test_rules_that_look_at_some_changes_only(rule: str, kind: str) -> None:
     snapshot = a_snapshot([LOST, LOST_TOO])
     for verb in KINDS[kind].verbs:
         change = a_change(kind=kind, verb=verb)
-        findings = GUARDS[rule](facts_of(Plan((change,)), snapshot, Settings()))
+        findings = GUARDS[GuardName(rule)](facts_of(Plan((change,)), snapshot, Settings()))
 
         assert _LOOKS_AT[rule](change) or not [finding for finding in findings if finding.keys]

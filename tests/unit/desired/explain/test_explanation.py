@@ -14,14 +14,12 @@ from desired.explain.service_stage import ServiceStage
 from desired.explain.stage import Stage
 from desired.guards.anchor import Anchor
 from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.history import QUOTA
 from desired.guards.nodes import NodeLosses
 from desired.guards.table import GUARDS
 from desired.load_balancers.targets import Membership
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
-from desired.model.suspension import BACK_OFF, FLAPPING
-from desired.plan.change import NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import GuardName, NodeIdentity, Note, NoteKind, Verdict
 from desired.planner import compute_plan
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
@@ -94,7 +92,7 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     assert any(fact.value != fact.wanted for fact in found.taints) is tainting
 
 
-NOT_TOLD = {CLOCK_SKEW, FLAPPING, BACK_OFF, QUOTA, "undo-window"}
+NOT_TOLD = {CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA, "undo-window"}
 """What is said of clocks, what only a loop remembers, and what is said of no Node or Service that is there."""
 
 

@@ -17,7 +17,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED
-from desired.plan.change import GuardDecision, Hold, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
 from desired.section import Absent, Section, Unknown
@@ -94,7 +94,7 @@ def test_adoption_that_takes_something_away(parts: dict[str, Any], lost: set[str
     keys = {LB, *(f"{LB}/{part}" for part in lost)}
     why = f"load balancer 42 {DEFAULT_NAME} is to be taken over, and would lose what the Service does not ask for: "
     (hold,) = found.holds
-    assert hold == Hold(hold.hash, "adoption", str(len(lost)), "0", tuple(sorted(keys)), f"{why}{words}")
+    assert hold == Hold(hold.hash, GuardName.ADOPTION, str(len(lost)), "0", tuple(sorted(keys)), f"{why}{words}")
     assert {change.key for change in found.with_verdict(Verdict.HELD)} == keys
     assert {change.verb for change in found.changes if change.key in keys - {LB}} == {Verb.REMOVE}
     assert set(found.by_key[LB].consequences) == {
@@ -165,7 +165,7 @@ def test_adoption_of_a_dead_services() -> None:
     snapshot = before_adoption({}, DEAD)
 
     (hold,) = judged(snapshot).holds
-    assert hold == Hold(hold.hash, "adoption", DEAD, "a Service of this cluster", (LB,), STRANGE)
+    assert hold == Hold(hold.hash, GuardName.ADOPTION, DEAD, "a Service of this cluster", (LB,), STRANGE)
     assert judged(snapshot).allowed == ()
     assert judged(snapshot, approved={hold.hash}).allowed == judged(snapshot, approved={hold.hash}).changes
 
@@ -227,7 +227,7 @@ def test_adoption_of_what_somebody_uses(parts: dict[str, Any], use: str) -> None
 
     (hold,) = judged(snapshot).holds
     why = f"load balancer 42 shared is to be taken over, and nothing says whose it is: somebody uses it, with {use}"
-    assert hold == Hold(hold.hash, "adoption", use, "no listener, no target", (LB,), why)
+    assert hold == Hold(hold.hash, GuardName.ADOPTION, use, "no listener, no target", (LB,), why)
     assert judged(snapshot).allowed == ()
     approved = judged(snapshot, approved={hold.hash})
     assert approved.allowed == approved.changes
@@ -263,7 +263,7 @@ def test_adoption_of_what_was_another_services() -> None:
         "load balancer 42 shared is to be taken over, and was let go with Service prod/shop: somebody uses it, with"
         " 1 listener and 1 target"
     )
-    assert hold == Hold(hold.hash, "adoption", "1 listener and 1 target", "no listener, no target", (LB,), why)
+    assert hold == Hold(hold.hash, GuardName.ADOPTION, "1 listener and 1 target", "no listener, no target", (LB,), why)
     approved = judged(snapshot, approved={hold.hash})
     assert approved.allowed == approved.changes
 
@@ -361,7 +361,7 @@ def test_adoption_waits_until_it_is_known_what_would_go(
 
     found = judged(snapshot, IN_NETWORK, {hold.hash for hold in judged(snapshot, IN_NETWORK).holds})
 
-    assert found.by_key[LB].decision == GuardDecision(Verdict.WAITING, "incomplete-snapshot", UNSURE + why)
+    assert found.by_key[LB].decision == GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, UNSURE + why)
     assert found.allowed == ()
 
 

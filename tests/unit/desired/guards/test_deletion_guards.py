@@ -11,7 +11,7 @@ from desired.guards.facts import Facts, GuardResult
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses, node_blast_radius
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.section import Absent, Section, Unknown
 from tests.builders import (
     NOW,
@@ -69,7 +69,7 @@ IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))
 def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[str, float | None]]) -> None:
     """The deletion of a Node waits for its proof, and one without any proof for ever."""
     assert list(absence_proof(facts([change], snapshot))) == [
-        GuardResult("absence-proof", Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
+        GuardResult(GuardName.ABSENCE_PROOF, Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
     ]
 
 
@@ -84,7 +84,7 @@ def loss_of(*keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: b
     losses = NodeLosses(nodes, frozenset(lost), unreadable)
     why = f"{explain_losses(losses)}; {LAST if last else explain_easing(Settings())}"
     value = str(len(lost) + unreadable)
-    return GuardResult("node-blast-radius", Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
+    return GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
 
 
 def unreadable(*server_ids: int) -> Section[int, Server]:
@@ -118,14 +118,14 @@ def unreadable(*server_ids: int) -> Section[int, Server]:
         ),
         pytest.param(
             a_fleet(HEAD, *READY, gone=[1]),
-            [GuardResult("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "0")],
+            [GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, ("node/head",), LAST, "1", "0")],
             id="the-last-one-alone",
         ),
         pytest.param(
             a_fleet(
                 HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
             ),
-            [GuardResult("node-blast-radius", Verdict.HELD, ("node/head",), LAST, "1", "1")],
+            [GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, ("node/head",), LAST, "1", "1")],
             id="the-last-two-of-which-one-is-to-be-deleted-here",
         ),
     ],

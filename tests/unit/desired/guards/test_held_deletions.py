@@ -10,7 +10,7 @@ import pytest
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.plan.change import GuardDecision, Hold, Plan, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Present
 from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
@@ -47,9 +47,9 @@ def rulings(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
 def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
     why = f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {explain_easing(Settings())}"
-    assert the_hold(TWO) == Hold(the_hold(TWO).hash, "node-blast-radius", "2", "1", BOTH, why)
+    assert the_hold(TWO) == Hold(the_hold(TWO).hash, GuardName.NODE_BLAST_RADIUS, "2", "1", BOTH, why)
     assert [change.decision for change in judged(TWO).changes] == [
-        GuardDecision(Verdict.HELD, "node-blast-radius", why, due_in_s=25 * 60.0)
+        GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, why, due_in_s=25 * 60.0)
     ] * 2
 
 
@@ -141,7 +141,7 @@ def test_last_of_the_control_plane(heads: Sequence[int], others: Sequence[int], 
     snapshot = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in others), gone=heads)
     why = "no Node of the control plane would be left, and that is always for a person to approve"
     keys = tuple(node.key for node in nodes)
-    assert the_hold(snapshot) == Hold(the_hold(snapshot).hash, "node-blast-radius", value, limit, keys, why)
+    assert the_hold(snapshot) == Hold(the_hold(snapshot).hash, GuardName.NODE_BLAST_RADIUS, value, limit, keys, why)
     assert {change.decision.due_in_s for change in judged(snapshot).changes} == {None}
 
 

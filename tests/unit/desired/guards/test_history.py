@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.guards.history import back_off, backing_off, flapping, mark_in, suspension_of
-from desired.guards.judge import hold_hash
+from desired.guards.history import back_off, flapping, mark_in, suspension_of
 from desired.model.settings import Settings
-from desired.model.suspension import BACK_OFF, FLAPPING, Suspension
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.setbacks import Setbacks, Suspension
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
 from tests.support.judging import facts_of, judge
 
@@ -19,18 +18,18 @@ NODES = [a_settled_node(), a_settled_node("web-2", 2)]
 SERVERS = [a_server(), a_server(2, "web-2")]
 
 
-def against(change: Change, rule: str = BACK_OFF) -> Mapping[str, Suspension]:
+def against(change: Change, rule: str = GuardName.BACK_OFF) -> Mapping[str, Suspension]:
     """This change, to be left alone for another 7 s."""
-    return {change.key: Suspension(rule, mark_in(change, a_snapshot(NODES)), "failed: no", 7.0, "no")}
+    return {change.key: Suspension(GuardName(rule), mark_in(change, a_snapshot(NODES)), "failed: no", 7.0, "no")}
 
 
 def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
     """The plan with verdicts, under what the loop remembers."""
-    snapshot = a_snapshot(NODES, SERVERS, suspensions=suspensions)
-    return judge(Plan(changes), snapshot, Settings())
+    setbacks = Setbacks(suspensions=suspensions)
+    return judge(Plan(changes), a_snapshot(NODES, SERVERS), Settings(), setbacks=setbacks)
 
 
-@pytest.mark.parametrize("rule", [BACK_OFF, FLAPPING])
+@pytest.mark.parametrize("rule", [GuardName.BACK_OFF, GuardName.FLAPPING])
 def test_a_suspended_change_waits(rule: str) -> None:
     """It waits with its reason and its time, nobody is asked to approve it, and no other waits with it."""
     plan = judged(against(CHANGE, rule), CHANGE, OTHER)
@@ -51,7 +50,7 @@ def test_what_depends_on_it_waits_with_it() -> None:
     after = a_change(LABELS.key, LABELS.kind, owner=LABELS.owner, depends_on=(CHANGE.key,))
     decision = judged(against(CHANGE), CHANGE, after).by_key[after.key].decision
 
-    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, BACK_OFF, 7.0)
+    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, GuardName.BACK_OFF, 7.0)
     assert decision.why == "comes after node/web-1, which is waiting"
 
 
@@ -68,23 +67,17 @@ def test_what_depends_on_it_waits_with_it() -> None:
 )
 def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
     """The one that leads to the same: whoever corrects what is wanted need not wait."""
-    snapshot = a_snapshot(NODES, SERVERS, suspensions=against(CHANGE))
+    snapshot, setbacks = a_snapshot(NODES, SERVERS), Setbacks(suspensions=against(CHANGE))
     found = [
-        *back_off(facts_of(Plan((planned,)), snapshot, Settings())),
-        *flapping(facts_of(Plan(), snapshot, Settings())),
+        *back_off(facts_of(Plan((planned,)), snapshot, Settings(), setbacks)),
+        *flapping(facts_of(Plan(), snapshot, Settings(), setbacks)),
     ]
 
     assert bool(found) is is_meant
-    assert (suspension_of(planned, snapshot) is not None) is is_meant
+    assert (suspension_of(planned, snapshot, setbacks) is not None) is is_meant
 
 
 def test_only_failures_back_off() -> None:
     """What counts as refused, to others that hang on it, is what failed."""
-    assert backing_off({**against(CHANGE), **against(OTHER, FLAPPING)}) == {CHANGE.key}
-
-
-def test_no_part_of_the_plan() -> None:
-    """What is remembered changes no hash that a person approved."""
-    bare, remembering = a_snapshot(NODES), a_snapshot(NODES, suspensions=against(CHANGE))
-
-    assert hold_hash("policy", [CHANGE], bare) == hold_hash("policy", [CHANGE], remembering)
+    setbacks = Setbacks(suspensions={**against(CHANGE), **against(OTHER, GuardName.FLAPPING)})
+    assert setbacks.failed == {CHANGE.key}

@@ -13,8 +13,8 @@ from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import ChangeKind, Verb
 from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
 from tests.balancers import (
@@ -68,10 +68,10 @@ def test_nothing_in_the_way() -> None:
 def test_hold() -> None:
     """A held plan names rule, numbers, keys and the hash that lets it pass; the finding is also a note."""
     note = Note(key_of("project/cloud"), NoteKind.ANCHOR, ASTRAY_WHY)
-    decision = GuardDecision(Verdict.HELD, "project-anchor", ASTRAY_WHY)
+    decision = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, ASTRAY_WHY)
     hold = Hold(
         hold_hash("project-anchor", BOTH.changes, ASTRAY),
-        "project-anchor",
+        GuardName.PROJECT_ANCHOR,
         "0",
         "1",
         ("node/old", "node/web-1"),
@@ -197,8 +197,11 @@ def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
     """Whatever comes after a withheld change, directly or not, waits for it under the same rule."""
     judged = judge(plan, ANCHORED, Settings(policy=Policy.UPSERT))
     assert {change.key: change.decision for change in judged.changes if change.decision != ALLOWED} == {
-        "node/a": GuardDecision(Verdict.WAITING, "policy", UPSERT_WHY),
-        **{f"node/{name}/labels": GuardDecision(Verdict.WAITING, "policy", why) for name, why in expected.items()},
+        "node/a": GuardDecision(Verdict.WAITING, GuardName.POLICY, UPSERT_WHY),
+        **{
+            f"node/{name}/labels": GuardDecision(Verdict.WAITING, GuardName.POLICY, why)
+            for name, why in expected.items()
+        },
     }
 
 
@@ -210,7 +213,7 @@ def test_dependent_of_a_held_change_waits() -> None:
     judged = judge(Plan((held, after)), ASTRAY, Settings())
     assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
     assert judged.by_key[after.key].decision == GuardDecision(
-        Verdict.WAITING, "project-anchor", "comes after node/web-1, which is held"
+        Verdict.WAITING, GuardName.PROJECT_ANCHOR, "comes after node/web-1, which is held"
     )
 
 
@@ -237,7 +240,9 @@ def hash_of(*changes: Change, snapshot: Snapshot = ANCHORED, rule: str = "projec
         pytest.param(lambda: hash_of(*reversed(HELD)), id="order"),
         pytest.param(lambda: hash_of(replace(HELD[0], reason="other words"), HELD[1]), id="reason"),
         pytest.param(lambda: hash_of(replace(HELD[0], consequences=("a", "b")), HELD[1]), id="consequences"),
-        pytest.param(lambda: hash_of(HELD[0].ruled(GuardDecision(Verdict.HELD, "x")), HELD[1]), id="ruling"),
+        pytest.param(
+            lambda: hash_of(HELD[0].ruled(GuardDecision(Verdict.HELD, GuardName.POLICY)), HELD[1]), id="ruling"
+        ),
         pytest.param(lambda: hash_of(*HELD, snapshot=ASTRAY), id="rest-of-the-world"),
         pytest.param(
             lambda: hash_of(loss_of(labels=dict(reversed(LABELS.items()))), HELD[1]),
@@ -265,7 +270,9 @@ def test_hash_stays(other: Callable[[], str]) -> None:
         pytest.param(lambda: hash_of(loss_of(uid="anew"), HELD[1]), id="uid-in-the-proof"),
         pytest.param(lambda: hash_of(loss_of(created_at=NOW), HELD[1]), id="age-in-the-proof"),
         pytest.param(lambda: hash_of(loss_of(conditions=()), HELD[1]), id="silence-in-the-proof"),
-        pytest.param(lambda: hash_of(replace(HELD[0], kind="node.initialise", verb=Verb.ADD), HELD[1]), id="kind"),
+        pytest.param(
+            lambda: hash_of(replace(HELD[0], kind=ChangeKind.NODE_INITIALISE, verb=Verb.ADD), HELD[1]), id="kind"
+        ),
         pytest.param(lambda: hash_of(replace(HELD[0], after=an_identity("hcloud://3")), HELD[1]), id="after"),
     ],
 )
@@ -286,7 +293,8 @@ A, B = a_change("node/a"), a_change("node/ab")
 A_LABELS = a_change("node/a/labels", "node.labels")
 NOTES = (Note(key_of("node/a"), NoteKind.KEPT, "x"), Note(key_of("node/ab"), NoteKind.FOREIGN, "x"))
 ANCHOR_NOTE = Note(key_of("project/cloud"), NoteKind.ANCHOR, "x")
-HOLDS = (Hold("1", "r", "1", "0", ("node/a", "node/ab"), ""), Hold("2", "r", "1", "0", ("node/ab",), ""))
+RULE = GuardName.NODE_BLAST_RADIUS
+HOLDS = (Hold("1", RULE, "1", "0", ("node/a", "node/ab"), ""), Hold("2", RULE, "1", "0", ("node/ab",), ""))
 WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
 
 
@@ -373,7 +381,7 @@ def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     """Restricting a plan never lets a change be applied before what has to come first."""
     first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
     (change,) = restrict(Plan((first, then)), ("node/b",)).changes
-    assert change.decision == GuardDecision(Verdict.WAITING, "only", "comes after node/a, which is left out")
+    assert change.decision == GuardDecision(Verdict.WAITING, GuardName.ONLY, "comes after node/a, which is left out")
 
 
 SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
@@ -469,7 +477,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
         ),
     ],
 )
-def test_claims(snapshot: Snapshot, settings: Settings, verdict: Verdict, rule: str | None, why: str) -> None:
+def test_claims(snapshot: Snapshot, settings: Settings, verdict: Verdict, rule: GuardName | None, why: str) -> None:
     """No finalizer is claimed for a load balancer that may not be created, or not be taken over."""
     assert of_world(snapshot, settings).by_key[CLAIM].decision == GuardDecision(verdict, rule, why)
 
@@ -484,7 +492,7 @@ def test_certificate_that_no_port_may_use() -> None:
     """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
     decision = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].decision
     why = f"only prepares {LB}/listener/80, which is waiting"
-    assert decision == GuardDecision(Verdict.WAITING, "adoption", why)
+    assert decision == GuardDecision(Verdict.WAITING, GuardName.ADOPTION, why)
 
 
 def test_certificate_that_a_port_may_use() -> None:

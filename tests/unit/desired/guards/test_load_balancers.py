@@ -22,7 +22,7 @@ from desired.model.service import Ingress, Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
-from desired.plan.change import Change, GuardDecision, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, NoteKind, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Present, Unknown
 from tests.balancers import (
@@ -102,7 +102,7 @@ def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], 
     found = judged(a_world(services, balancers))
 
     mine = {change.key: change.decision for change in found.changes if change.owner == SERVICE}
-    assert mine == dict.fromkeys((CLAIM, LB), GuardDecision(Verdict.REFUSED, "foreign-owner", why))
+    assert mine == dict.fromkeys((CLAIM, LB), GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, why))
     assert found.holds == ()
     assert why in {note.text for note in found.notes}
 
@@ -205,7 +205,7 @@ def test_ip_loss(service: Service, is_held: bool) -> None:
     """No deletion of what a Service still wants, whoever plans it, without a person's word."""
     snapshot = a_world([service], [a_balancer()])
     why = "Service default/web still wants a load balancer, and the addresses of this one would be lost"
-    finding = GuardResult("ip-loss", Verdict.HELD, (LB,), why, "1", "0")
+    finding = GuardResult(GuardName.IP_LOSS, Verdict.HELD, (LB,), why, "1", "0")
 
     assert list(ip_loss(facts([DELETE], snapshot))) == ([finding] if is_held else [])
 
@@ -341,7 +341,7 @@ def test_with_the_token_of_another_project(services: list[Service], balancers: l
     found = judged(a_world(services, balancers, nodes=[ASTRAY], servers=[]))
 
     assert found.allowed == ()
-    assert {hold.rule: hold.keys for hold in found.holds}["project-anchor"] == tuple(sorted(found.by_key))
+    assert {hold.rule: hold.keys for hold in found.holds}[GuardName.PROJECT_ANCHOR] == tuple(sorted(found.by_key))
 
 
 DOWN = a_lost_node("web-1", 1)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.guards.history import QUOTA, bars_of, narrow_scope_of, quota, refused_by_quota, scope_of
+from desired.guards.history import bars_of, narrow_scope_of, quota, scope_of
 from desired.model.settings import Settings
-from desired.model.suspension import Bar
-from desired.plan.change import Change, Plan
+from desired.plan.change import Change, GuardName, Plan
 from desired.plan.kinds import Verb
+from desired.plan.setbacks import Bar, Setbacks
 from tests.builders import a_change, a_snapshot
 from tests.support.judging import facts_of
 
@@ -63,18 +63,18 @@ def a_bar(due_in_s: float = 0.0, **turns: int) -> Bar:
 )
 def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[str], due_in_s: float | None) -> None:
     """All but one when it is time, and all until then; of no other kind, and of no other load balancer's limit."""
-    snapshot = a_snapshot(bars=bars)
-    found = [finding for finding in quota(facts_of(Plan(tuple(changes)), snapshot, Settings())) if finding.keys]
+    facts = facts_of(Plan(tuple(changes)), a_snapshot(), Settings(), Setbacks(bars=bars))
+    found = [finding for finding in quota(facts) if finding.keys]
 
     assert {key for finding in found for key in finding.keys} == waiting
     assert [finding.due_in_s for finding in found] == ([due_in_s] if waiting else [])
-    assert all(finding.rule == QUOTA and ERROR in finding.why for finding in found)
+    assert all(finding.rule == GuardName.QUOTA and ERROR in finding.why for finding in found)
 
 
 def test_what_is_known_to_be_refused() -> None:
     """What hangs on it is not as it should be, although it was not tried itself."""
-    snapshot = a_snapshot(bars={CREATIONS: a_bar(7.0, a=1, b=1)})
+    setbacks = Setbacks(bars={CREATIONS: a_bar(7.0, a=1, b=1)})
 
-    assert refused_by_quota(snapshot) == {A.key, B.key}
-    assert [bar.error for bar in bars_of(C, snapshot)] == [ERROR]
-    assert bars_of(target("a"), snapshot) == ()
+    assert setbacks.failed == {A.key, B.key}
+    assert [bar.error for bar in bars_of(C, setbacks)] == [ERROR]
+    assert bars_of(target("a"), setbacks) == ()

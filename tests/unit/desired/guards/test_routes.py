@@ -10,7 +10,7 @@ from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.model.route import UNROUTED, Route
 from desired.model.settings import Policy
 from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
-from desired.plan.change import GuardDecision, Plan, Verdict
+from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
 from desired.section import Absent, Unknown
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
@@ -230,7 +230,7 @@ def test_a_cluster_cidr_that_cannot_be_right(route: Route) -> None:
         "--cluster-cidr is 10.244.128.0/17, and Node web-1 (10.244.1.0/24) has its pods outside of it: no route is"
         " removed until one of the two is corrected"
     )
-    assert plan.by_key[key_of(200)].decision == GuardDecision(Verdict.WAITING, MISMATCH, why)
+    assert plan.by_key[key_of(200)].decision == GuardDecision(Verdict.WAITING, GuardName(MISMATCH), why)
     assert plan.holds == ()
 
 
@@ -263,7 +263,7 @@ def test_gaps(part: str, gateway: str) -> None:
     plan = judged(replace(whole, **gap))
 
     why = f"the list of {part} is incomplete: page 2 timed out"
-    waiting = GuardDecision(Verdict.WAITING, "incomplete-snapshot", why)
+    waiting = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, why)
     swap = {} if part == "nodes" else {key_of(2): GuardDecision(Verdict.ALLOWED)}
     assert {change.key: change.decision for change in plan.changes} == swap | {
         key_of(3): waiting,

@@ -12,7 +12,7 @@ from desired.guards.table import GUARDS, policy
 from desired.model.route import NetworkCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
-from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
@@ -46,7 +46,7 @@ def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE, settings: Setti
 
 def waits(change: Change, why: str) -> GuardResult:
     """The finding of ``incomplete-snapshot`` on one change."""
-    return GuardResult("incomplete-snapshot", Verdict.WAITING, (change.key,), why)
+    return GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (change.key,), why)
 
 
 def unread(change: Change, *sections: str) -> list[GuardResult]:
@@ -155,7 +155,7 @@ def held(anchor: Anchor, *changes: Change) -> list[GuardResult]:
     """The finding of a violated anchor."""
     return [
         GuardResult(
-            "project-anchor",
+            GuardName.PROJECT_ANCHOR,
             Verdict.HELD,
             tuple(change.key for change in Plan(changes).changes),
             explain_violation(anchor),
@@ -181,7 +181,7 @@ def held(anchor: Anchor, *changes: Change) -> list[GuardResult]:
             cluster(1, 2, incomplete(servers_of(a_server(1)))),
             [
                 GuardResult(
-                    "incomplete-snapshot",
+                    GuardName.INCOMPLETE_SNAPSHOT,
                     Verdict.WAITING,
                     tuple(change.key for change in Plan(tuple(DERIVED)).changes),
                     "too few servers could be read to tell whether this is the cluster's project"
@@ -214,7 +214,7 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
     read = cluster(found, gone)
     nodes = replace(read.nodes, unreadable={f"u-{i}": "no uid" for i in range(unreadable)})
     why = f"{unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
-    wanted = [GuardResult("incomplete-snapshot", Verdict.WAITING, expected, why)] if expected else []
+    wanted = [GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, expected, why)] if expected else []
     assert list(project_anchor(facts([*DERIVED, ROBOT], replace(read, nodes=nodes)))) == wanted
 
 
@@ -252,7 +252,9 @@ def test_witness_when_no_node_is_ready(
     snapshot = a_snapshot(nodes, [a_server(i) for i in servers], network=network)
     changes = Plan((*DERIVED, NETWORKED)).changes
     why = explain_unfound(anchor_of_cloud(snapshot, Settings()))
-    finding = GuardResult("project-anchor", Verdict.HELD, tuple(change.key for change in changes), why, "0", "1")
+    finding = GuardResult(
+        GuardName.PROJECT_ANCHOR, Verdict.HELD, tuple(change.key for change in changes), why, "0", "1"
+    )
     found = project_anchor(facts([*changes, ROBOT], snapshot, Settings(network=setting)))
     assert list(found) == ([finding] if needs_witness else [])
 
@@ -261,7 +263,7 @@ def test_removals_of_a_cluster_that_is_being_born() -> None:
     """It adds without a witness, and removes nothing without one."""
     remove = a_change(LB, "lb.delete")
     found = project_anchor(facts([INITIALISE, TYPE, remove], a_snapshot([a_joining_node()], [a_server()])))
-    assert list(found) == [GuardResult("project-anchor", Verdict.HELD, (LB,), NO_WITNESS, "0", "1")]
+    assert list(found) == [GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, (LB,), NO_WITNESS, "0", "1")]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ def test_a_cluster_of_which_too_little_was_read_waits(
     snapshot = a_snapshot([DOWN], servers_section=servers, remembered=remembered)
     keys = tuple(change.key for change in Plan(tuple(DERIVED)).changes)
     assert list(project_anchor(facts(DERIVED, snapshot))) == [
-        GuardResult("incomplete-snapshot", Verdict.WAITING, keys, why)
+        GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, keys, why)
     ]
     assert anchor_notes(anchor_of_cloud(a_snapshot([DOWN], servers_section=MISSING), Settings())) == ()
 
@@ -358,7 +360,7 @@ def test_explain_violation(anchor: Anchor, start: str) -> None:
 def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
     """Upsert leaves removals undone, observe everything, sync nothing."""
     assert list(policy(facts(DERIVED, settings=Settings(policy=chosen)))) == [
-        GuardResult("policy", Verdict.WAITING, keys, f"policy {chosen} does not apply it")
+        GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {chosen} does not apply it")
     ]
 
 

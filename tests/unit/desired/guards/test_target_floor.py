@@ -18,7 +18,7 @@ from desired.model.load_balancer import (
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Snapshot, Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.plan.change import Verdict
+from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
@@ -350,7 +350,7 @@ def test_the_floor_on_servers_that_were_not_all_read(servers: Section[int, Any])
     snapshot = replace(world_of([spare], balancing(3)), servers=servers)
     holds = {hold.rule: hold for hold in judged(snapshot).holds}
 
-    assert holds["target-floor"].keys == removals(1, 2, 3)
+    assert holds[GuardName.TARGET_FLOOR].keys == removals(1, 2, 3)
     found = judged(snapshot, approved={hold.hash for hold in holds.values()})
     assert {verdicts(found)[key] for key in removals(1, 2, 3)} == {(Verdict.WAITING, "incomplete-snapshot")}
 

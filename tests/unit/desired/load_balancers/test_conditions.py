@@ -20,8 +20,8 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.plan.change import ALLOWED, Change, GuardDecision, Note, NoteKind, State, Verdict
-from desired.plan.kinds import KINDS, Verb
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Note, NoteKind, State, Verdict
+from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
@@ -49,10 +49,12 @@ NO_PORTS = ("False", "NoPorts", "load balancer 42 listens on no port")
 DEAF = a_balancer(listeners=())
 NO_TARGETS = ("False", "NoTargets", "load balancer 42 leads to no Node")
 AS_ASKED = ("True", "InSync", "the load balancer is as the Service asks")
-HELD = GuardDecision(Verdict.HELD, "target-floor", "too few targets would be left")
-REFUSED = GuardDecision(Verdict.REFUSED, "foreign-owner", "load balancer 7 belongs to cluster x")
-WAITING = GuardDecision(Verdict.WAITING, "policy", "policy observe does not apply it")
-GAP = GuardDecision(Verdict.WAITING, "incomplete-snapshot", "the list of servers is incomplete: page 2 timed out")
+HELD = GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR, "too few targets would be left")
+REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "load balancer 7 belongs to cluster x")
+WAITING = GuardDecision(Verdict.WAITING, GuardName.POLICY, "policy observe does not apply it")
+GAP = GuardDecision(
+    Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "the list of servers is incomplete: page 2 timed out"
+)
 
 
 def change(
@@ -67,7 +69,7 @@ def change(
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
     key = f"{KEY if kind.startswith('service.') else LB}{part}"
     chosen = verb if verb in KINDS[kind].verbs else Verb.MODIFY
-    return Change(key_of(key), kind, chosen, before, after, reason, key_of(KEY), decision=decision)
+    return Change(key_of(key), ChangeKind(kind), chosen, before, after, reason, key_of(KEY), decision=decision)
 
 
 def target(before: ServerTarget | None, after: ServerTarget | None, decision: GuardDecision = ALLOWED) -> Change:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from desired.plan.change import ALLOWED, Change, GuardDecision, Hold, Note, NoteKind, Plan, State, Verdict
+from desired.plan.change import ALLOWED, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, State, Verdict
 from desired.plan.kinds import KINDS, Verb
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
 from tests.support.keys import key_of
 
-HELD = GuardDecision(Verdict.HELD, "project-anchor", "another project")
-WAITING = GuardDecision(Verdict.WAITING, "incomplete-snapshot", "page 2 timed out")
+HELD = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "another project")
+WAITING = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "page 2 timed out")
 
 
 def test_verdicts_by_weight() -> None:
@@ -60,12 +60,6 @@ def test_sides(kind: str, before: State | None, after: State | None) -> None:
             a_change(kind=kind, before=side, after=deepcopy(side))
 
 
-def test_unknown_kind() -> None:
-    """A kind that is not in the table cannot be planned."""
-    with pytest.raises(KeyError, match=r"node\.paint"):
-        Change(key_of("node/web-1"), "node.paint", Verb.ADD, None, an_identity(), "", key_of("node/web-1"))
-
-
 def test_row() -> None:
     """A change knows its row in the table of kinds."""
     assert a_change(kind="lb.type").row is KINDS["lb.type"]
@@ -99,9 +93,12 @@ def test_plan_orders_notes_and_drops_repeats() -> None:
     assert Plan(notes=(b, a, b)).notes == (a, b)
 
 
+_RULES = (("adoption", "2"), ("ip-loss", "1"), ("ip-loss", "3"))
+
+
 def test_plan_orders_holds() -> None:
     """Holds stand by rule, then hash."""
-    holds = [Hold(hash_, rule, "1", "0", (), "") for rule, hash_ in (("a", "2"), ("b", "1"), ("b", "3"))]
+    holds = [Hold(hash_, GuardName(rule), "1", "0", (), "") for rule, hash_ in _RULES]
     assert Plan(holds=tuple(reversed(holds))).holds == tuple(holds)
 
 

@@ -3,38 +3,36 @@
 import pytest
 
 from desired.model.settings import Controller
-from desired.plan.kinds import KINDS, Api, Kind, Retry
+from desired.plan.kinds import KINDS, Api, Kind
 
 DESIGN = """
-node.initialise       A    patch nodes/status, patch nodes                              I  node
-node.addresses        M    patch nodes/status                                           I  node
-node.labels           M    patch nodes                                                  I  node
-node.shutdown_taint   M    patch nodes                                                  I  node
-node.network_condition  M  patch nodes/status                                           I  node
-node.delete           R    delete nodes                                                 I  node
-service.claim         A    patch services/status                                        I  service
-service.status        M    patch services/status                                        I  service
-service.release       R    patch services/status                                        I  service
-lb.create             A    POST /load_balancers                                         L  lb, network
-lb.adopt              M    PUT /load_balancers/{id}                                     I  lb
-lb.identity           M    PUT /load_balancers/{id}                                     I  lb
-lb.type               M    LB change_type                                               I  lb
-lb.algorithm          M    LB change_algorithm                                          I  lb
-lb.rdns               M    LB change_dns_ptr                                            I  lb
-lb.network            AMR  LB attach_to_network, LB detach_from_network                 L  lb, network
-lb.public_interface   M    LB enable_public_interface, LB disable_public_interface      I  lb
-lb.listener           AMR  LB add_service, LB update_service, LB delete_service         L  lb
-lb.target             AMR  LB add_target, LB remove_target                              L  lb
-lb.retain             M    PUT /load_balancers/{id}                                     I  lb
-lb.delete             R    DELETE /load_balancers/{id}                                  I  lb
-certificate.create    A    POST /certificates                                           L  certificate
-route.create          A    NET add_route                                                L  network
-route.replace         M    NET delete_route, NET add_route                              L  network
-route.delete          R    NET delete_route                                             I  network
+node.initialise       A    patch nodes/status, patch nodes
+node.addresses        M    patch nodes/status
+node.labels           M    patch nodes
+node.shutdown_taint   M    patch nodes
+node.network_condition  M  patch nodes/status
+node.delete           R    delete nodes
+service.claim         A    patch services/status
+service.status        M    patch services/status
+service.release       R    patch services/status
+lb.create             A    POST /load_balancers  network
+lb.adopt              M    PUT /load_balancers/{id}
+lb.identity           M    PUT /load_balancers/{id}
+lb.type               M    LB change_type
+lb.algorithm          M    LB change_algorithm
+lb.rdns               M    LB change_dns_ptr
+lb.network            AMR  LB attach_to_network, LB detach_from_network  network
+lb.public_interface   M    LB enable_public_interface, LB disable_public_interface
+lb.listener           AMR  LB add_service, LB update_service, LB delete_service
+lb.target             AMR  LB add_target, LB remove_target
+lb.retain             M    PUT /load_balancers/{id}
+lb.delete             R    DELETE /load_balancers/{id}
+certificate.create    A    POST /certificates
+route.create          A    NET add_route  network
+route.replace         M    NET delete_route, NET add_route  network
+route.delete          R    NET delete_route  network
 """
-"""Name, classes, writes, retry (I: send again, L: look up first), lanes; parted by two blanks."""
-
-_RETRY = {Retry.IDEMPOTENT: "I", Retry.LOOK_UP: "L"}
+"""Name, classes, writes, and whether it may lock a network; parted by two blanks."""
 ROWS = [[cell.strip() for cell in line.split("  ") if cell] for line in DESIGN.splitlines()[1:]]
 
 
@@ -43,11 +41,11 @@ def written(kind: Kind) -> list[str]:
     calls = ", ".join(f"{call.verb} {call.resource}" for call in kind.calls)
     short = calls.replace("POST /load_balancers/{id}/actions/", "LB ").replace("POST /networks/{id}/actions/", "NET ")
     classes = "".join(sorted(verb.value[0].upper() for verb in kind.verbs))
-    return [kind.name, classes, short, _RETRY[kind.retry], ", ".join(kind.locks)]
+    return [kind.name, classes, short, *(["network"] if kind.locks_network else [])]
 
 
 def test_table_is_the_designs() -> None:
-    """The table in code has the kinds of the design in its order, with their classes, calls, retries and lanes."""
+    """The table in code has the kinds of the design in its order, with their classes, calls and locks."""
     assert [written(kind) for kind in KINDS.values()] == ROWS
 
 

@@ -64,7 +64,7 @@ def test_lanes(change: Change, locks: set[str]) -> None:
     assert locks_of(change) == locks
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if "network" not in kind.locks])
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.locks_network])
 def test_only_kinds_of_the_network_occupy_one(kind: str) -> None:
     """What the table of kinds keeps out of the network is in one lane, whatever its sides are."""
     place = replace(NOWHERE, attachment=PLACE)

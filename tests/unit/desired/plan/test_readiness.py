@@ -8,7 +8,7 @@ import pytest
 
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, LoadBalancer, Owner
 from desired.model.service import Ingress
-from desired.plan.change import Change, GuardDecision, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.ordering import not_ready, ready_now
 from tests.balancers import an_http_listener
 from tests.builders import a_change
@@ -88,7 +88,7 @@ def test_what_waits_for_a_later_round(changes: Sequence[Change], waiting: Mappin
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
 def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
     """It waits for its verdict and not for a round; what depends on it or is a part of it waits, even if allowed."""
-    create = CREATE.ruled(GuardDecision(verdict, "some-rule"))
+    create = CREATE.ruled(GuardDecision(verdict, GuardName.ADOPTION))
     plan = Plan((create, TARGET, replace(NODE, depends_on=(BALANCER,))))
 
     assert ready_now(plan) == ()

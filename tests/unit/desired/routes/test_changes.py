@@ -8,7 +8,7 @@ from desired.model.route import ROUTED, UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller
 from desired.model.snapshot import Condition, Readiness, Server, ServerStatus
 from desired.plan.change import Change, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_lost_node
 from tests.routes import (
     CREATING,
@@ -36,7 +36,7 @@ def test_a_route_that_is_missing() -> None:
     assert planned(a_routed_world(routes=[])) == {
         KEY: Change(
             key=key_of(KEY),
-            kind="route.create",
+            kind=ChangeKind.ROUTE_CREATE,
             cloud_id=4,
             verb=Verb.ADD,
             before=None,
@@ -53,7 +53,7 @@ def test_a_route_that_leads_elsewhere() -> None:
     assert planned(world) == {
         KEY: Change(
             key=key_of(KEY),
-            kind="route.replace",
+            kind=ChangeKind.ROUTE_REPLACE,
             cloud_id=4,
             verb=Verb.MODIFY,
             before=a_route(1, 2),
@@ -109,7 +109,7 @@ def test_routes_that_go(gateway: str, owner: str, why: str, consequences: tuple[
     assert planned(world) == {
         key: Change(
             key=key_of(key),
-            kind="route.delete",
+            kind=ChangeKind.ROUTE_DELETE,
             cloud_id=4,
             verb=Verb.REMOVE,
             before=a_route(5, gateway),
@@ -172,7 +172,7 @@ def test_a_new_node_in_one_plan() -> None:
     assert (changes[KEY].depends_on, changes[KEY].after) == (("node/web-1",), ROUTE)
     assert changes[CONDITION] == Change(
         key=key_of(CONDITION),
-        kind="node.network_condition",
+        kind=ChangeKind.NODE_NETWORK_CONDITION,
         verb=Verb.MODIFY,
         before=None,
         after=ROUTED,

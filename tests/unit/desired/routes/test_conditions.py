@@ -32,9 +32,12 @@ SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 V6 = "fd00:1::/64"
 
 
-def wanted(snapshot: Snapshot, settings: Settings = ROUTING) -> Mapping[str, tuple[NetworkCondition | None, str]]:
+def wanted(
+    snapshot: Snapshot, settings: Settings = ROUTING, *refused: str
+) -> Mapping[str, tuple[NetworkCondition | None, str]]:
     """Node → condition and why, of the Nodes whose condition is ours to say."""
-    return {name: (found.condition, found.why) for name, found in routing(snapshot, settings).conditions.items()}
+    conditions = routing(snapshot, settings, *refused).conditions
+    return {name: (found.condition, found.why) for name, found in conditions.items()}
 
 
 @pytest.mark.parametrize(
@@ -113,19 +116,19 @@ def test_routed(
         pytest.param(a_pod_node(1, pods_of(1), "pods"), {}, "pod CIDR 'pods' is no range", id="a-route-and-no-range"),
         pytest.param(
             a_pod_node(),
-            {"routes": [], "failed": frozenset({KEY})},
+            {"routes": [], "refused": (KEY,)},
             "the route to 10.244.1.0/24 was refused",
             id="refused",
         ),
         pytest.param(
             a_pod_node(),
-            {"routes": [a_route(1, "10.0.0.201")], "members": [], "failed": frozenset({KEY})},
+            {"routes": [a_route(1, "10.0.0.201")], "members": [], "refused": (KEY,)},
             "the route to 10.244.1.0/24 was refused",
             id="a-swap-was-refused",
         ),
         pytest.param(
             a_pod_node(),
-            {"routes": [a_route(1, "10.0.0.201")], "failed": frozenset({KEY})},
+            {"routes": [a_route(1, "10.0.0.201")], "refused": (KEY,)},
             "the route to 10.244.1.0/24 was refused",
             id="refused-and-not-known-by-now",
         ),
@@ -135,8 +138,10 @@ def test_routed(
 def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCondition | None) -> None:
     """Pods that nobody reaches keep others away from the Node, as soon as nothing will change that by itself."""
     there = () if says is None else (Condition(CONDITION_NETWORK, says.status, says.reason),)
+    refused = parts.get("refused", ())
+    parts = {name: part for name, part in parts.items() if name != "refused"}
     world = a_routed_world([replace(node, conditions=(node.conditions[0], *there))], **parts)
-    assert wanted(world) == {"web-1": (UNROUTED, why)}
+    assert wanted(world, ROUTING, *refused) == {"web-1": (UNROUTED, why)}
 
 
 @pytest.mark.parametrize(
@@ -171,13 +176,13 @@ def test_what_says_nothing_yet(node: Node, parts: dict[str, Any]) -> None:
 
 def test_what_failed_and_is_there_is_no_failure() -> None:
     """An answer that was lost on its way is none: the route is what counts."""
-    assert wanted(a_routed_world(failed=frozenset({KEY}))) == {"web-1": (ROUTED, WHOLE)}
+    assert wanted(a_routed_world(), ROUTING, KEY) == {"web-1": (ROUTED, WHOLE)}
 
 
 def test_failures_of_other_routes_say_nothing() -> None:
     """A Node answers for its own routes."""
     nodes = [a_pod_node(1), a_pod_node(2)]
-    found = wanted(a_routed_world(nodes, routes=[], failed=frozenset({KEY, "route/7/10.244.2.0/24"})))
+    found = wanted(a_routed_world(nodes, routes=[]), ROUTING, KEY, "route/7/10.244.2.0/24")
     assert {name: condition for name, (condition, _) in found.items()} == {"web-1": UNROUTED, "web-2": ROUTED}
 
 

@@ -1,20 +1,21 @@
-"""Suspensions: what the loop remembers of a change and holds against it for a while. The planner only reads them: see
-``desired.guards.history``."""
+"""Setbacks of changes: what earlier tries of them have met, in this pass, and in those before, which a loop remembers.
+
+They are a value beside the snapshot: nothing of them was observed. The planner only reads them: see
+``desired.guards.history``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-BACK_OFF = "back-off"
-"""The rule for changes that failed, and are not tried again at once."""
-FLAPPING = "flapping"
-"""The rule for changes that were made and undone several times."""
+from desired.plan.change import GuardName
 
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
     """The reason why one change is not tried now, and when it is again."""
 
-    rule: str
+    rule: GuardName
     mark: str
     """Of the change that is meant (``desired.guards.history.mark_of``): another one of the same key is free."""
     why: str
@@ -43,3 +44,24 @@ class Bar:
     def why(self) -> str:
         """One sentence for people on those that are not tried."""
         return f"Hetzner refused another change of this kind, and one is tried at a time: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Setbacks:
+    """Everything that is held against changes by what they met. A run of ``--once`` knows of its own pass alone."""
+
+    refused: frozenset[str] = frozenset()
+    """Keys of the changes that were tried in this pass and refused."""
+    suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
+    """Key of a change → what is held against it."""
+    bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
+    """Scope of changes → what is held against all of them (``quota``)."""
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """Keys of the changes that failed and are not due yet: what depends on them is not as it should be."""
+        backing_off = {key for key, found in self.suspensions.items() if found.rule is GuardName.BACK_OFF}
+        return self.refused | backing_off | {key for bar in self.bars.values() for key in bar.turns}
+
+
+NO_SETBACKS = Setbacks()
