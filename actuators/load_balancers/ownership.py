@@ -36,15 +36,6 @@ from desired.plan.change import Change
 from desired.section import Present
 
 
-def delete_orphan(writers: Writers, balancer: CloudBalancer) -> None:
-    """Delete an orphan, as it was observed, and wait until it is gone; done when it is gone already.
-
-    Raises Conflict when its labels name somebody else by now, for example a Service that has adopted it, or when it is
-    protected against deletion by now. Other ApiErrors as they are.
-    """
-    delete_now(writers, balancer, lambda now: require_as_observed(now, balancer))
-
-
 def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Label the load balancer as the Service's own, and remove labels about targets of its former owner. Raises
     Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and unowned."""

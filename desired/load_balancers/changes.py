@@ -13,6 +13,7 @@ from desired.annotations.choices import Protocol
 from desired.annotations.options import Options
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import in_sequence
+from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, waits_for_certificate
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
@@ -174,6 +175,11 @@ def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
             consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
         )
     return _deletion(balancer, balancer.key, balancer.key, why)
+
+
+def orphan_deletion(orphan: Orphan) -> Change:
+    """The deletion of an orphan because a person asks for it."""
+    return _deletion(orphan.balancer, orphan.balancer.key, orphan.balancer.key, orphan.why)
 
 
 def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str) -> Change:

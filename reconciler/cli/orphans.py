@@ -10,15 +10,16 @@ from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWrit
 from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
-from actuators.load_balancers.ownership import delete_orphan
+from actuators.load_balancers.ownership import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.writers import Writers
-from desired.guards.orphans import why_no_orphans, why_none_may_go
+from desired.guards.orphans import judge_deletions, why_no_orphans
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.orphans import orphans as orphans_in
 from desired.load_balancers.ownership import match_balancers
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Plan, Verdict
 from desired.section import Present
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import stop_on_signals
@@ -82,10 +83,12 @@ def _listed_and_deleted(
     reader = HetznerReader(cloud)
     settings = replace(config.settings, controllers=frozenset(Controller))
     readers = Readers(cluster, reader, Confirmer(reader))
-    snapshot = with_memory(readers, settings, _observe(readers, settings), config.lease_namespace)
+    snapshot = _observe(readers, settings, config.lease_namespace)
     found = orphans_in(snapshot, match_balancers(snapshot, settings))
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
-    obstacle = why_none_may_go(snapshot, settings)
+    asked = tuple(orphan for orphan in chosen if orphan.kept is None and (ids or orphan.delete_at is None))
+    plan = judge_deletions(asked, snapshot, settings)
+    obstacle = _obstacle(plan)
     uid = snapshot.cluster_uid
     report = OrphanReport(
         taken_at=snapshot.taken_at,
@@ -101,15 +104,26 @@ def _listed_and_deleted(
         refusal = () if report.errors or obstacle is None else (f"nothing is deleted: {obstacle}",)
         return replace(report, errors=(*report.errors, *refusal))
     writers = Writers(reader, HetznerWriter(cloud), Actions(reader, stop))
-    return replace(report, outcomes=_delete(chosen, writers, stop, only_named=bool(ids)))
+    kept = {orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if ids and orphan.kept is not None}
+    return replace(report, outcomes={**kept, **_delete(plan, snapshot, chosen, writers, stop)})
 
 
-def _observe(readers: Readers, settings: Settings) -> Snapshot:
+def _obstacle(plan: Plan) -> str | None:
+    """The reason why none of the deletions is allowed; None when one is, or none was asked for."""
+    if plan.allowed or not plan.changes:
+        return None
+    decision = plan.changes[0].decision
+    held = "; deletions of orphans take no approval, so mend the cause first"
+    return decision.why + (held if decision.verdict is Verdict.HELD else "")
+
+
+def _observe(readers: Readers, settings: Settings, namespace: str) -> Snapshot:
     """Observe everything, and load balancers even where no Service wants any. Raises an ApiError."""
-    snapshot = observe_world(readers, settings).snapshot
+    snapshot = observe_world(readers, settings, namespace).snapshot
     if snapshot.load_balancers is not None:
         return snapshot
-    return replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])
+    snapshot = replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])
+    return snapshot if snapshot.remembered is not None else with_memory(readers, settings, snapshot, namespace)
 
 
 def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) -> Iterator[str]:
@@ -132,25 +146,28 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
 
 
 def _delete(
-    chosen: Sequence[Orphan], writers: Writers, stop: threading.Event, *, only_named: bool
+    plan: Plan, snapshot: Snapshot, chosen: Sequence[Orphan], writers: Writers, stop: threading.Event
 ) -> Mapping[int, Outcome]:
-    """Id → how the deletion ended, one after another. An orphan that is kept, or that a pass deletes, is left out
-    unless it was named by its id."""
-    going = [orphan for orphan in chosen if orphan.kept is None and (only_named or orphan.delete_at is None)]
+    """Id → how the deletion ended, one after another; those that a guard withholds are skipped with its reason."""
     if is_terminal(sys.stderr):
-        for orphan in going:
-            say(f"deleting {shown_orphan(orphan)}")
-    outcomes: dict[int, Outcome] = {
-        orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if only_named and orphan.kept is not None
+        going = {change.cloud_id for change in plan.allowed}
+        for orphan in chosen:
+            if orphan.balancer.id in going:
+                say(f"deleting {shown_orphan(orphan)}")
+    return {
+        change.cloud_id: _delete_one(change, snapshot, writers, stop)
+        for change in plan.changes
+        if change.cloud_id is not None
     }
-    for orphan in going:
-        outcomes[orphan.balancer.id] = Skipped(STOPPED) if stop.is_set() else _delete_one(orphan, writers)
-    return outcomes
 
 
-def _delete_one(orphan: Orphan, writers: Writers) -> Outcome:
+def _delete_one(change: Change, snapshot: Snapshot, writers: Writers, stop: threading.Event) -> Outcome:
+    if change.decision.verdict is not Verdict.ALLOWED:
+        return Skipped(change.decision.why)
+    if stop.is_set():
+        return Skipped(STOPPED)
     try:
-        delete_orphan(writers, orphan.balancer)
+        delete(writers, change, snapshot)
     except ApiError as error:
         return Failed(str(error))
     return Applied()
