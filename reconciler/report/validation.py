@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from desired.annotations.claims import ClaimCheck
+from desired.annotations.options import BadAnnotation
+from desired.annotations.warnings import AnnotationWarning
 from reconciler import __version__
+from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
 from reconciler.report.escaping import json_text, visible
-from reconciler.report.json_report import FORMAT_VERSION
 from reconciler.report.text_report import TextLine, Tone
 
 
@@ -117,39 +121,82 @@ def _counted(number: int, one: str, several: str = "") -> str:
     return f"{number} {one if number == 1 else several or f'{one}s'}"
 
 
+class ConfigurationDocument(Struct, frozen=True):
+    """What is wrong and what is odd about flags and variables."""
+
+    errors: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class ServiceDocument(Struct, frozen=True):
+    """One Service of type LoadBalancer."""
+
+    file: str
+    """As it was given; - is stdin."""
+    document: int
+    """Counted from 1."""
+    item: int | None
+    """Of a list, counted from 1; None outside of one."""
+    namespace: str | None
+    """None when the manifest leaves it to whoever applies it."""
+    name: str
+    errors: tuple[BadAnnotation, ...]
+    """With any of them no load balancer is created."""
+    notes: tuple[AnnotationWarning, ...]
+
+    @classmethod
+    def of(cls, service: JudgedService) -> "ServiceDocument":
+        """A Service and the result of its checks."""
+        place, found = service.place, service.judgement
+        return cls(
+            place.file, place.document, place.item, service.namespace, service.name, found.problems, found.remarks
+        )
+
+
+class UnreadableDocument(Struct, frozen=True):
+    """A file, or what is left of it, that could not be read."""
+
+    file: str
+    document: int | None
+    """The first one that is missing, counted from 1; None when nothing could be read."""
+    text: str
+
+
+class CountsDocument(Struct, frozen=True):
+    """Numbers of what was checked and found."""
+
+    files: int
+    services: int
+    errors: int
+    notes: int
+
+
+class ValidationDocument(Struct, frozen=True):
+    """The configuration and the Services of manifests, checked without any API."""
+
+    format_version: FormatVersion
+    tool_version: str
+    result: Literal["valid", "invalid"]
+    configuration: ConfigurationDocument
+    services: tuple[ServiceDocument, ...]
+    """In the order of the files."""
+    unreadable: tuple[UnreadableDocument, ...]
+    summary: CountsDocument
+
+
 def validation_as_json(validation: Validation) -> Mapping[str, Any]:
-    """The validation in JSON values, keys in the order in which people read them."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "tool_version": __version__,
-        "result": "invalid" if validation.errors else "valid",
-        "configuration": {
-            "errors": list(validation.configuration_errors),
-            "notes": list(validation.configuration_notes),
-        },
-        "services": [
-            {
-                "file": service.place.file,
-                "document": service.place.document,
-                "item": service.place.item,
-                "namespace": service.namespace,
-                "name": service.name,
-                "errors": [{"key": bad.key, "text": bad.text} for bad in service.judgement.problems],
-                "notes": [{"key": remark.key, "text": remark.text} for remark in service.judgement.remarks],
-            }
-            for service in validation.services
-        ],
-        "unreadable": [
-            {"file": unreadable.file, "document": unreadable.document, "text": unreadable.text}
-            for unreadable in validation.unreadable
-        ],
-        "summary": {
-            "files": validation.files,
-            "services": len(validation.services),
-            "errors": validation.errors,
-            "notes": validation.notes,
-        },
-    }
+    """The validation in JSON values."""
+    document = ValidationDocument(
+        format_version=FORMAT_VERSION,
+        tool_version=__version__,
+        result="invalid" if validation.errors else "valid",
+        configuration=ConfigurationDocument(validation.configuration_errors, validation.configuration_notes),
+        services=tuple(map(ServiceDocument.of, validation.services)),
+        unreadable=tuple(UnreadableDocument(it.file, it.document, it.text) for it in validation.unreadable),
+        summary=CountsDocument(validation.files, len(validation.services), validation.errors, validation.notes),
+    )
+    found: Mapping[str, Any] = to_json(document)
+    return found
 
 
 def render_validation_json(validation: Validation) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node_fields import explain_addresses
+from desired.explain.node import explain_addresses
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.nodes.desired import desired_nodes

@@ -31,7 +31,7 @@ WHY_CONTESTED = "Service default/api asks for a load balancer named 'shop' as we
 
 def found(snapshot: Snapshot) -> FoundBalancer:
     """What is said of the Service's load balancer."""
-    return of_the_service(snapshot).balancer
+    return of_the_service(snapshot).load_balancer
 
 
 def named(**labels: str | None) -> Any:
@@ -43,8 +43,8 @@ def named(**labels: str | None) -> Any:
 @pytest.mark.parametrize(
     ("snapshot", "asked", "by", "why"),
     [
-        pytest.param(a_world([a_served_service()], [a_balancer()]), DEFAULT_NAME, "label", "", id="by-its-label"),
-        pytest.param(a_world([a_service(claim=SHOP)], [named()]), "shop", "name", "", id="by-its-name"),
+        pytest.param(a_world([a_served_service()], [a_balancer()]), DEFAULT_NAME, "label", None, id="by-its-label"),
+        pytest.param(a_world([a_service(claim=SHOP)], [named()]), "shop", "name", None, id="by-its-name"),
         pytest.param(
             a_world([a_service()]),
             DEFAULT_NAME,
@@ -72,12 +72,12 @@ def named(**labels: str | None) -> Any:
         ),
     ],
 )
-def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str) -> None:
+def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str | None) -> None:
     """The label counts before the name, and where there is no load balancer it is said why."""
     balancer = found(snapshot)
 
     assert (balancer.asked_name, balancer.by, balancer.why, balancer.other) == (asked, by, why, None)
-    assert (balancer.balancer is None) is bool(why)
+    assert (balancer.found is None) is bool(why)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str
         ),
         pytest.param(a_world(RIVALS, [named()]), None, 42, WHY_CONTESTED, id="asked-for-by-two"),
         pytest.param(a_world(RIVALS), None, None, WHY_CONTESTED, id="asked-for-by-two-and-not-there"),
-        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, "", id="contested-with-its-label"),
+        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, None, id="contested-with-its-label"),
         pytest.param(
             a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]),
             None,
@@ -109,10 +109,10 @@ def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str
         ),
     ],
 )
-def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why: str) -> None:
+def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why: str | None) -> None:
     """What somebody else has is shown as such, and is never the Service's; what is contested is, with its label."""
     balancer = found(snapshot)
-    ids = [each.id if each else None for each in (balancer.balancer, balancer.other)]
+    ids = [each.id if each else None for each in (balancer.found, balancer.other)]
 
     assert (ids, balancer.why) == ([its, other], why)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node import Explanation
+from desired.explain.node import NodeExplanation
 from desired.explain.routes import NodeRoutes
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, parse_route_key
 from desired.model.settings import Controller, Settings
@@ -29,7 +29,7 @@ IGNORING = replace(ROUTING, ignore_nodes=parse_selector("lab=yes"))
 OTHER = NetworkCondition("False", "CalicoIsUp")
 
 
-def explained(world: Snapshot, settings: Settings = ROUTING) -> Explanation:
+def explained(world: Snapshot, settings: Settings = ROUTING) -> NodeExplanation:
     """What there is to say of Node web-1."""
     plan = judge(compute_plan(world, settings), world, settings)
     return explain(world.nodes.items["web-1"], world, settings, plan)
@@ -51,9 +51,11 @@ def condition(world: Snapshot, settings: Settings = ROUTING) -> Fact | None:
 def test_facts_agree_with_the_plan(name: str) -> None:
     """Routes and the condition are said to change exactly where the plan changes them."""
     found = EXPLANATIONS[name].explanation
-    assert isinstance(found, Explanation)
+    assert isinstance(found, NodeExplanation)
     assert found.routes is not None
-    told = {fact.destination: (fact.value, fact.wanted) for fact in found.routes.facts if fact.value != fact.wanted}
+    told = {
+        fact.destination: (fact.value, fact.wanted) for fact in found.routes.destinations if fact.value != fact.wanted
+    }
     network = [fact for fact in found.conditions if fact.subject == CONDITION_NETWORK and fact.value != fact.wanted]
     planned = {
         str(parse_route_key(change.key)[1]): (change.before, change.after)
@@ -63,13 +65,15 @@ def test_facts_agree_with_the_plan(name: str) -> None:
 
     assert planned.items() <= told.items()
     assert all(
-        fact.action is RouteAction.CLAIMED for fact in found.routes.facts if fact.destination in told.keys() - planned
+        fact.fate is RouteAction.CLAIMED
+        for fact in found.routes.destinations
+        if fact.destination in told.keys() - planned
     )
     assert len(network) == sum(change.kind == "node.network_condition" for change in found.changes)
     for change in found.changes:
         if change.kind.startswith("route.") and change.decision.verdict is not Verdict.ALLOWED:
             destination = str(parse_route_key(change.key)[1])
-            (fact,) = (fact for fact in found.routes.facts if fact.destination == destination)
+            (fact,) = (fact for fact in found.routes.destinations if fact.destination == destination)
             assert fact.why.endswith(f"; {change.decision.verdict} ({change.decision.rule})")
 
 
@@ -78,7 +82,7 @@ def test_ranges_stand_in_the_order_of_the_node() -> None:
     node = a_pod_node(1, "fd00::/64", "10.244.1.5/24", "10.244.1.0/24", "ten")
     found = routes(a_routed_world([node], routes=[a_route(1), a_route("10.8.0.0/24", 1)]))
 
-    assert [(fact.destination, fact.standing, fact.action) for fact in found.facts] == [
+    assert [(fact.destination, fact.standing, fact.fate) for fact in found.destinations] == [
         ("fd00::/64", None, None),
         ("10.244.1.0/24", RouteStatus.SERVED, RouteAction.CLAIMED),
         ("ten", RouteStatus.UNROUTABLE, None),
@@ -91,7 +95,7 @@ def test_routes_by_an_alias_address_lead_to_the_server() -> None:
     server = a_pod_server(1, aliases=("10.0.0.50",))
     found = routes(a_routed_world([a_pod_node()], [server], [a_route(1), a_route("10.8.0.0/24", "10.0.0.50")]))
 
-    assert [(fact.destination, fact.value) for fact in found.facts][1:] == [
+    assert [(fact.destination, fact.value) for fact in found.destinations][1:] == [
         ("10.8.0.0/24", a_route(1, "10.0.0.50").gateway)
     ]
 
@@ -102,14 +106,14 @@ def test_what_is_used() -> None:
     hidden = replace(world, routes=routes_of(a_route(), unreadable={"fd00::/64": "no IPv4"}))
 
     assert (routes(world).used, routes(hidden).used) == (1, 2)
-    assert (routes(world).network_id, routes(world).cluster_cidr) == (4, ROUTING.cluster_cidr)
+    assert (routes(world).network, routes(world).cluster_cidr) == (4, ROUTING.cluster_cidr)
 
 
 @pytest.mark.parametrize(
     ("world", "settings", "why"),
     [
-        pytest.param(a_routed_world(), ROUTING, "", id="all is well"),
-        pytest.param(a_routed_world(), CREATING, "", id="nothing but creations"),
+        pytest.param(a_routed_world(), ROUTING, None, id="all is well"),
+        pytest.param(a_routed_world(), CREATING, None, id="nothing but creations"),
         pytest.param(a_routed_world(), OFF, "routes are switched off", id="switched off, and a condition is left"),
         pytest.param(a_routed_world(), LEFT_OUT, "--controllers leaves route out", id="left to others"),
         pytest.param(
@@ -144,7 +148,7 @@ def test_what_is_used() -> None:
         ),
     ],
 )
-def test_why_there_is_none(world: Snapshot, settings: Settings, why: str) -> None:
+def test_why_there_is_none(world: Snapshot, settings: Settings, why: str | None) -> None:
     """Where nothing is looked after, one sentence says why."""
     assert routes(world, settings).why == why
 
@@ -157,9 +161,9 @@ def test_nothing_is_told_while_routes_are_switched_off(says: NetworkCondition | 
 
 def test_the_route_of_an_ignored_node_is_left_alone() -> None:
     """Its pod CIDRs are told with the routes that are there."""
-    (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).facts
+    (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).destinations
 
-    assert (fact.standing, fact.action, fact.value, fact.wanted) == (None, RouteAction.CLAIMED, fact.wanted, fact.value)
+    assert (fact.standing, fact.fate, fact.value, fact.wanted) == (None, RouteAction.CLAIMED, fact.wanted, fact.value)
     assert fact.why == "left alone: ignored by --ignore-nodes"
 
 

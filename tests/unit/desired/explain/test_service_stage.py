@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desired.explain.service_stage import ServiceStage
+from desired.explain.service import ServiceStage
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.section import Section, Unknown

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.explain.node import Explanation
+from desired.explain.node import NodeExplanation
 from desired.explain.stage import Stage
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Server, Snapshot
@@ -44,7 +44,7 @@ def world(node: Node, servers: Section[int, Server]) -> Snapshot:
     return a_snapshot([ANCHOR, node], servers_section=servers, confirmations={1: Absent()})
 
 
-def explained(node: Node, snapshot: Snapshot, settings: Settings) -> Explanation:
+def explained(node: Node, snapshot: Snapshot, settings: Settings) -> NodeExplanation:
     """What there is to say of the Node."""
     return explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings))
 

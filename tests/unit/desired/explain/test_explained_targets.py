@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.explain.members import MemberFact
+from desired.explain.parts import TargetFact
 from desired.load_balancers.targets import Membership
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget, ServerTarget
 from desired.model.service import Service
@@ -46,7 +46,7 @@ def members(
     service: Service | None = None,
     settings: Settings = LOCATED,
     **overrides: Any,
-) -> Mapping[str, MemberFact]:
+) -> Mapping[str, TargetFact]:
     """Subject → what is said of it."""
     balancers = [] if balancer is None else [balancer]
     snapshot = a_world([service or a_served_service()], balancers, nodes=nodes, servers=servers, **overrides)
