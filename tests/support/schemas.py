@@ -23,6 +23,7 @@ from msgspec import Meta, UnsetType
 
 from desired.annotations.choices import Algorithm
 from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
     Attachment,
     Identity,
     KnownAfterApply,
@@ -246,6 +247,11 @@ def _docstrings(cls: Any) -> Mapping[str, str]:
     return {name: _for_readers(text) for name, text in told.items()}
 
 
+_WORDS = {"None": "null", "UNMANAGED": "left out", "KNOWN_AFTER_APPLY": f"'{KNOWN_AFTER_APPLY.value}'"}
+
+
 def _for_readers(text: str) -> str:
     """A docstring in the words of JSON."""
-    return re.sub(r"\bNone\b", "null", " ".join(text.replace("``", "").split()))
+    return re.sub(
+        rf"\b({'|'.join(_WORDS)})\b", lambda found: _WORDS[found[0]], " ".join(text.replace("``", "").split())
+    )
