@@ -20,9 +20,9 @@ def document(name: str) -> Any:
     return json.loads(render_explanation_json(ALL[name]))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ["rerouted", "service_served"])
 def test_golden_explanations(name: str) -> None:
-    """Each is exactly its golden file; set UPDATE_GOLDEN to write the files anew, and read them."""
+    """A Node and a Service, member by member; set UPDATE_GOLDEN to write the files anew, and read them."""
     text = render_explanation_json(ALL[name]).replace(f'"{__version__}"', '"0.0.0"')
 
     assert text == golden(f"explain_{name}.json", text)

@@ -235,6 +235,11 @@ def test_ages(age: timedelta, shown: str) -> None:
     assert f"      {shown}, " in written(replace(LIST, orphans=(orphan,)))
 
 
+def test_an_age_that_is_not_known() -> None:
+    """Without a clock nothing is said of how old it is."""
+    assert "      of unknown age, " in written(replace(LIST, taken_at=None))
+
+
 def test_a_price_that_is_not_known() -> None:
     """What the API does not say is not guessed."""
     orphan = replace(GONE, balancer=replace(GONE.balancer, type=LB11))

@@ -7,7 +7,14 @@ import pytest
 from desired.explain.fact import Rule
 from desired.explain.load_balancer import FoundBalancer
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
@@ -26,6 +33,7 @@ SHOP = a_claim(annotations=annotated(name="shop"))
 NONE_LABELLED = f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
 OTHER = "other-cluster"
 RIVALS = [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)]
+UNDONE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
 WHY_CONTESTED = "Service default/api asks for a load balancer named 'shop' as well: give each a name of its own"
 
 
@@ -214,6 +222,16 @@ def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why
                 LABEL_FORMER: (None, "default.web", "becomes whose it was"),
             },
             id="let-go",
+        ),
+        pytest.param(
+            a_world([a_service()], [a_balancer(service_uid=None, spec={"name": "was-42", "labels": UNDONE})]),
+            {
+                LABEL_SERVICE_UID: (None, SERVICE_UID, "becomes this Service's"),
+                LABEL_CLUSTER_UID: (CLUSTER_UID, CLUSTER_UID, "this cluster's"),
+                LABEL_FORMER: ("default.web", None, "whose it was, and who gets it back, becomes nothing"),
+                LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time after which it is deleted, becomes nothing"),
+            },
+            id="given-back",
         ),
     ],
 )

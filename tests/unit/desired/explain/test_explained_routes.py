@@ -18,6 +18,7 @@ from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
+from tests.builders import incomplete
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
@@ -105,7 +106,9 @@ def test_what_is_used() -> None:
     world = a_routed_world()
     hidden = replace(world, routes=routes_of(a_route(), unreadable={"fd00::/64": "no IPv4"}))
 
-    assert (routes(world).used, routes(hidden).used) == (1, 2)
+    gap = replace(world, routes=incomplete(routes_of(a_route())))
+
+    assert (routes(world).used, routes(hidden).used, routes(gap).used) == (1, 2, None)
     assert (routes(world).network, routes(world).cluster_cidr) == (4, ROUTING.cluster_cidr)
 
 
@@ -127,6 +130,12 @@ def test_what_is_used() -> None:
             ROUTING,
             "the project has no network 'private'",
             id="no such network",
+        ),
+        pytest.param(
+            replace(a_routed_world(), routes=None),
+            ROUTING,
+            "the routes of the network were not read",
+            id="nobody read them",
         ),
         pytest.param(
             a_routed_world([a_pod_node(pod_cidrs=())], routes=[]),
@@ -151,6 +160,31 @@ def test_what_is_used() -> None:
 def test_why_there_is_none(world: Snapshot, settings: Settings, why: str | None) -> None:
     """Where nothing is looked after, one sentence says why."""
     assert routes(world, settings).why == why
+
+
+def test_a_pod_cidr_of_ipv6() -> None:
+    """There is no route to it, and none is missing."""
+    (fact,) = routes(a_routed_world([a_pod_node(1, "fd00:10:244:1::/64")], routes=[])).destinations
+
+    assert fact.why == "private networks have IPv4 alone, so that there is no route to it; nothing hangs on that"
+
+
+def test_a_route_to_pods_that_goes() -> None:
+    """Where the Node's own route is removed, its line says why as well."""
+    found = EXPLANATIONS["routes_dead"].explanation
+    assert isinstance(found, NodeExplanation)
+    assert found.routes is not None
+    (fact,) = found.routes.destinations
+
+    assert ", and the route goes: " in fact.why
+
+
+def test_a_route_that_another_one_is_in_the_way_of() -> None:
+    """It is said which route has to go first."""
+    dead = a_route("10.244.0.0/23", "10.0.0.99")
+    (fact,) = routes(a_routed_world([a_pod_node(says=None)], [a_pod_server()], [dead], members=[])).destinations
+
+    assert fact.why.endswith("; comes once the route to 10.244.0.0/23 is gone")
 
 
 @pytest.mark.parametrize("says", [None, OTHER])

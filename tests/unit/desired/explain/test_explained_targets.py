@@ -231,6 +231,21 @@ def test_health() -> None:
 
 
 @pytest.mark.parametrize(
+    ("checks", "health"),
+    [
+        ({80: Health.HEALTHY, 443: Health.UNHEALTHY}, Health.UNHEALTHY),
+        ({80: Health.UNKNOWN, 443: Health.HEALTHY}, Health.UNKNOWN),
+        ({}, None),
+    ],
+)
+def test_the_worst_health_is_told(checks: Mapping[int, Health], health: Health | None) -> None:
+    """Of several listeners the one counts that fails."""
+    balancer = replace(a_balancer(targets=(PUBLIC[1],)), checks={PUBLIC[1]: checks})
+
+    assert members([a_settled_node()], [a_server()], balancer)["web-1"].health is health
+
+
+@pytest.mark.parametrize(
     ("target", "subject", "sides", "why"),
     [
         pytest.param(

@@ -97,7 +97,7 @@ NOT_TOLD = {CLOCK_SKEW, FLAPPING, BACK_OFF, QUOTA, "undo-window"}
 
 
 def test_everything_that_can_be_said_has_a_case() -> None:
-    """Each stage, rule, guard and verdict is among the situations that people see in the golden files."""
+    """Each stage, rule, guard and verdict is among the situations of the tests."""
     facts = [f for found in FOUND.values() for f in (*found.labels, *found.addresses, *found.taints, *found.conditions)]
     facts += [fact for found in OF_SERVICES for fact in (*found.status, *found.conditions, *found.load_balancer.owner)]
     words = [word for found in FOUND.values() for word in found.guards]
