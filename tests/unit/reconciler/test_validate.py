@@ -262,7 +262,7 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the words are the same, and coloured."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    validation = Validation(1, unreadable=(Unreadable("x", "broken"),))
+    validation = Validation(1, unreadable=(Unreadable("x", None, "broken"),))
     plain, coloured = written(validation, Output.AUTO), written(validation, Output.AUTO, Terminal())
 
     assert "\x1b[" in coloured
