@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.key import Key, ObjectKind
@@ -12,7 +12,7 @@ from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
 
 if TYPE_CHECKING:
-    from desired.explain.node import Explanation
+    from desired.explain.node import NodeExplanation
     from desired.explain.service import ServiceExplanation
 
 
@@ -101,8 +101,13 @@ class Explained:
 
     key: Key
     report: Report
-    explanation: "Explanation | ServiceExplanation | None" = None
+    explanation: "NodeExplanation | ServiceExplanation | None" = None
     """None when there is nothing to explain: the report's errors say why."""
+
+    @property
+    def kind(self) -> Literal["node", "service"]:
+        """The first part of its key."""
+        return "service" if self.key.kind is ObjectKind.SERVICE else "node"
 
 
 def compute_result(report: Report) -> Result:

@@ -1,10 +1,14 @@
-"""Decisions of each guard on one Node or Service: on the changes that are planned for it, and on a Node's deletion if
-its server were gone."""
+"""Guards in explanations: the decision of each on one Node or Service, and the two measures that most of them look at.
+
+They decide on the changes that are planned, and for a Node on its deletion as well, if its server were gone.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from desired.guards.absence_proof import servers_presumed_gone
+from desired.guards.anchor import AnchorState, anchor_of_cloud
 from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
@@ -18,28 +22,28 @@ from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
 from desired.plan.change import Change, GuardName, Hold, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
-    "silent-cluster": lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
-    "node-blast-radius": lambda change: change.kind == "node.delete",
-    "address-blast-radius": lambda change: takes_addresses(change) or closes_to_pods(change),
-    "foreign-owner": lambda change: change.kind in {"lb.adopt", "lb.create"},
-    "adoption": lambda change: change.kind == "lb.adopt",
-    "undo-window": lambda _change: False,
-    "ip-loss": lambda change: change.kind == "lb.delete",
-    "target-floor": lambda change: (
-        (change.kind == "lb.target" and change.verb is Verb.REMOVE)
-        or (change.kind == "lb.network" and change.before is not None)
+    GuardName.SILENT_CLUSTER: lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
+    GuardName.NODE_BLAST_RADIUS: lambda change: change.kind == ChangeKind.NODE_DELETE,
+    GuardName.ADDRESS_BLAST_RADIUS: lambda change: takes_addresses(change) or closes_to_pods(change),
+    GuardName.FOREIGN_OWNER: lambda change: change.kind in {ChangeKind.LB_ADOPT, ChangeKind.LB_CREATE},
+    GuardName.ADOPTION: lambda change: change.kind == ChangeKind.LB_ADOPT,
+    GuardName.UNDO_WINDOW: lambda _change: False,
+    GuardName.IP_LOSS: lambda change: change.kind == ChangeKind.LB_DELETE,
+    GuardName.TARGET_FLOOR: lambda change: (
+        (change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE)
+        or (change.kind == ChangeKind.LB_NETWORK and change.before is not None)
     ),
-    "target-health": lambda change: (
-        (change.kind == "lb.target" and change.verb is Verb.MODIFY) or change.key.parts == SWITCH
+    GuardName.TARGET_HEALTH: lambda change: (
+        (change.kind == ChangeKind.LB_TARGET and change.verb is Verb.MODIFY) or change.key.parts == SWITCH
     ),
-    "certificate-issuance": lambda change: change.kind == "lb.listener" and not change.is_known,
-    "route-blast-radius": lambda change: change.kind in {"route.delete", "route.replace"},
-    "cluster-cidr": lambda change: change.kind == "route.delete",
+    GuardName.CERTIFICATE_ISSUANCE: lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known,
+    GuardName.ROUTE_BLAST_RADIUS: lambda change: change.kind in {ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE},
+    GuardName.CLUSTER_CIDR: lambda change: change.kind == ChangeKind.ROUTE_DELETE,
 }
 """Rule → whether it applies to a change. A rule without such a change is not listed; rules that are not in this table
 apply to every change."""
@@ -48,23 +52,75 @@ _SILENT = frozenset({CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardNa
 ``explain`` does not know, or on clocks, which are not the object's."""
 
 
+class Concern(StrEnum):
+    """What a guard decides on."""
+
+    CHANGES = "changes"
+    """The changes that are planned for the object."""
+    DELETION = "deletion"
+    """The Node's deletion, if its server were gone and its kubelet silent."""
+
+
 @dataclass(frozen=True, slots=True)
-class Word:
-    """The decision of one rule. An approved hold lets pass, and is listed all the same."""
+class GuardFact:
+    """The decision of one guard. An approved hold lets pass, and is listed all the same."""
 
     rule: str
+    """The guard's name."""
+    concerns: Concern
     verdict: Verdict
-    why: str = ""
-    value: str = ""
-    """What was measured; "" when the rule measures nothing."""
-    limit: str = ""
+    why: str | None = None
+    """None when the guard lets pass without a word."""
+    value: str | None = None
+    """What was measured; None when the guard measures nothing."""
+    limit: str | None = None
     due_in_s: float | None = None
+    """Seconds until another look is worth it; None when no time is known."""
     hold: Hold | None = None
+    approved: bool = False
+    """Whether the hold was approved."""
 
 
-def guard_words(owner: Key, facts: Facts, holds: Collection[Hold] = ()) -> tuple[Word, ...]:
-    """The decision of each rule on the changes that are planned for the Node or Service with this key, in the order of
-    the rules; empty when none is planned.
+@dataclass(frozen=True, slots=True)
+class AnchorFact:
+    """The anchor: whether the token's project is the cluster's, judged by the Ready Nodes found in it."""
+
+    state: AnchorState
+    found: int
+    total: int
+    """The Ready Nodes without a planned disruption."""
+    unknown: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LossFact:
+    """The Nodes of the cluster, and those whose servers are gone without a planned disruption."""
+
+    lost: tuple[str, ...]
+    """Keys of these Nodes, sorted."""
+    nodes: int
+    limit: int
+    """How many may be lost."""
+
+
+def explain_anchor(snapshot: Snapshot, settings: Settings) -> AnchorFact:
+    """The state of the anchor of Hetzner Cloud."""
+    anchor = anchor_of_cloud(snapshot, settings)
+    return AnchorFact(anchor.state, anchor.found, anchor.total, anchor.unknown, anchor.needed)
+
+
+def explain_losses(snapshot: Snapshot, settings: Settings) -> LossFact:
+    """The losses of Hetzner Cloud, proven or not."""
+    losses = cloud_losses(snapshot, settings)
+    return LossFact(tuple(sorted(losses.lost)), losses.nodes, losses.limit)
+
+
+def explain_guards(
+    owner: Key, facts: Facts, holds: Collection[Hold] = (), concerns: Concern = Concern.CHANGES
+) -> tuple[GuardFact, ...]:
+    """The decision of each guard on the changes that are planned for the Node or Service with this key, in the order of
+    the guards; empty when none is planned.
 
     ``holds`` are those of the judged plan.
     """
@@ -73,17 +129,19 @@ def guard_words(owner: Key, facts: Facts, holds: Collection[Hold] = ()) -> tuple
         return ()
     keys = {change.key for change in mine}
     found = [finding for guard in GUARDS.values() for finding in guard(facts) if not keys.isdisjoint(finding.keys)]
-    words: dict[Word, None] = {}
+    decided: dict[GuardFact, None] = {}
     for rule in GUARDS:
-        said = [_word(finding, holds) for finding in found if finding.rule == rule]
-        if not said and _looks_at(rule, mine, facts):
-            said = [Word(rule, Verdict.ALLOWED, "", *_measured(rule, facts))]
-        words |= dict.fromkeys(said)
-    return tuple(words)
+        told = [_withheld(finding, holds, concerns) for finding in found if finding.rule == rule]
+        if not told and _looks_at(rule, mine, facts):
+            told = [GuardFact(rule, concerns, Verdict.ALLOWED, None, *_measured(rule, facts))]
+        decided |= dict.fromkeys(told)
+    return tuple(decided)
 
 
-def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: Settings) -> tuple[Word, ...]:
-    """The decision that each rule would take if the Node's server were gone and its kubelet stopped reporting; empty
+def explain_guards_on_deletion(
+    node: Node, server_id: int, snapshot: Snapshot, settings: Settings
+) -> tuple[GuardFact, ...]:
+    """The decision that each guard would take if the Node's server were gone and its kubelet stopped reporting; empty
     for a Node whose deletion was asked for already."""
     silent = _silent(node, snapshot)
     departing, _ = orphaned_node(silent, Gone(server_id), settings)
@@ -95,14 +153,15 @@ def words_on_deletion(node: Node, server_id: int, snapshot: Snapshot, settings: 
     servers = replace(snapshot.servers, items=others, unreadable=unreadable)
     supposed = replace(snapshot, nodes=nodes, servers=servers)
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
-    return guard_words(silent.key, Facts(plan, supposed, settings, compute_desired(supposed, settings)))
+    facts = Facts(plan, supposed, settings, compute_desired(supposed, settings))
+    return explain_guards(silent.key, facts, concerns=Concern.DELETION)
 
 
 def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
     """Whether the rule applies to one of these changes."""
     if rule in _SILENT or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
         return False
-    if rule == "absence-proof":
+    if rule == GuardName.ABSENCE_PROOF:
         gateways = Gateways(facts.snapshot)
         return any(servers_presumed_gone(change, facts.snapshot, gateways) for change in changes)
     return any(map(_LOOKS_AT.get(rule, _anything), changes))
@@ -112,25 +171,26 @@ def _anything(_change: Change) -> bool:
     return True
 
 
-def _word(finding: GuardResult, holds: Collection[Hold]) -> Word:
-    """A guard result as a Word. Whether its hold was approved only the judged plan knows."""
+def _withheld(finding: GuardResult, holds: Collection[Hold], concerns: Concern) -> GuardFact:
+    """A guard result as a fact. Whether its hold was approved only the judged plan knows."""
     same = (hold for hold in holds if hold.rule == finding.rule and set(hold.keys) == set(finding.keys))
     hold = next(same, None)
     approved = hold is not None and hold.approved
     verdict, due_in_s = (Verdict.ALLOWED, None) if approved else (finding.verdict, finding.due_in_s)
-    return Word(finding.rule, verdict, finding.why, finding.value, finding.limit, due_in_s, hold)
+    why, value, limit = finding.why or None, finding.value or None, finding.limit or None
+    return GuardFact(finding.rule, concerns, verdict, why, value, limit, due_in_s, hold, approved)
 
 
-def _measured(rule: str, facts: Facts) -> tuple[str, str]:
-    """Value and limit of a rule that lets pass; "" for one that measures nothing."""
-    if rule == "project-anchor":
+def _measured(rule: str, facts: Facts) -> tuple[str | None, str | None]:
+    """Value and limit of a guard that lets pass; None for one that measures nothing."""
+    if rule == GuardName.PROJECT_ANCHOR:
         return str(facts.anchor.found), str(facts.anchor.needed)
     if rule == OTHER_CONTROLLER:
         return str(len(other_controllers(facts.snapshot))), "0"
-    if rule == "node-blast-radius":
+    if rule == GuardName.NODE_BLAST_RADIUS:
         losses = cloud_losses(facts.snapshot, facts.settings)
         return str(losses.value), str(losses.limit)
-    return "", ""
+    return None, None
 
 
 def _silent(node: Node, snapshot: Snapshot) -> Node:

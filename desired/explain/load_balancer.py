@@ -3,6 +3,8 @@ conditions of the Service."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import Literal
 
 from desired.annotations.table import BY_FIELD
 from desired.explain.fact import NOT_OURS, Fact, Rule, if_withheld
@@ -19,7 +21,7 @@ from desired.load_balancers.ownership import (
     wanted_name,
 )
 from desired.load_balancers.release import LoadBalancerRelease
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, CloudBalancer, Identity, Owner
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, NO_LIMIT, CloudBalancer, Identity, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import (
@@ -33,22 +35,85 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from desired.plan.change import Change, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.section import Unmanaged
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateAddress:
+    """The address of a load balancer in a private network."""
+
+    network: int
+    """Id."""
+    ip: IPv4Address
+
+
+@dataclass(frozen=True, slots=True)
+class BalancerFact:
+    """One load balancer."""
+
+    id: int
+    name: str
+    type: str
+    location: str | None
+    network_zone: str | None
+    ipv4: IPv4Address | None
+    ipv6: IPv6Address | None
+    public: bool
+    """Whether its public interface is on."""
+    private: tuple[PrivateAddress, ...]
+    protected: bool
+    """Against deletion."""
+    ports: int
+    max_ports: int | None
+    """How many its type takes; None when that is not known."""
+    targets: int
+    max_targets: int | None
+    """How many its type takes; None when that is not known."""
+
+    @classmethod
+    def of(cls, balancer: CloudBalancer | None) -> "BalancerFact | None":
+        """The facts of a load balancer that there is."""
+        if balancer is None:
+            return None
+        spec, kind = balancer.spec, balancer.type
+        return cls(
+            id=balancer.id,
+            name=spec.name,
+            type=kind.name,
+            location=spec.location,
+            network_zone=spec.zone,
+            ipv4=balancer.ipv4,
+            ipv6=balancer.ipv6,
+            public=spec.public_interface is True,
+            private=tuple(
+                PrivateAddress(place.network_id, place.ip)
+                for place in balancer.attachments
+                if not isinstance(place.ip, Unmanaged)
+            ),
+            protected=balancer.is_protected,
+            ports=len(spec.listeners),
+            max_ports=None if kind.max_services == NO_LIMIT else kind.max_services,
+            targets=len(balancer.targets),
+            max_targets=None if kind.max_targets == NO_LIMIT else kind.max_targets,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class FoundBalancer:
-    """The load balancer of a Service. It is None exactly when ``why`` says why there is none."""
+    """The load balancer of a Service."""
 
     asked_name: str | None
     """The name by which it is looked up when no label identifies it; None when the name cannot be read, or only the
     label counts."""
-    by: str | None = None
-    """What it was found by, ``label`` or ``name``; None when none was found."""
-    balancer: CloudBalancer | None = None
+    by: Literal["label", "name"] | None = None
+    """What it was found by; None when none was found."""
+    found: BalancerFact | None = None
     """The Service's own, or the one that it is about to adopt."""
-    other: CloudBalancer | None = None
+    other: BalancerFact | None = None
     """One that would be the Service's by its label or name, and is not."""
-    why: str = ""
+    why: str | None = None
+    """Why none was found; None when one was."""
     owner: tuple[Fact, ...] = ()
     """The labels that name the owner of either load balancer."""
 
@@ -71,9 +136,14 @@ def explain_balancer(
     if seen is None:
         return FoundBalancer(asked, why=_why_none(wish, asked))
     is_labelled = owner_of(seen.spec.labels).service_uid == service.uid or _returns(wish)
-    by = "label" if is_labelled else "name"
-    why = _why_none(wish, asked) if balancer is None else ""
-    return FoundBalancer(asked, by, balancer, other, why, tuple(_labels(service, seen, changes, snapshot)))
+    return FoundBalancer(
+        asked_name=asked,
+        by="label" if is_labelled else "name",
+        found=BalancerFact.of(balancer),
+        other=BalancerFact.of(other),
+        why=_why_none(wish, asked) if balancer is None else None,
+        owner=tuple(_labels(service, seen, changes, snapshot)),
+    )
 
 
 def found_balancer(wish: DesiredLoadBalancer | LoadBalancerRelease | None, snapshot: Snapshot) -> CloudBalancer | None:
@@ -194,7 +264,8 @@ _OURS = (CONDITION_READY, CONDITION_IN_SYNC)
 
 def explain_status(service: Service, balancer: CloudBalancer | None, changes: Collection[Change]) -> tuple[Fact, ...]:
     """The Service's addresses in their order, those that go away among them, and after these the ones that come."""
-    change = next((change for change in changes if change.kind in ("service.status", "service.release")), None)
+    kinds = (ChangeKind.SERVICE_STATUS, ChangeKind.SERVICE_RELEASE)
+    change = next((change for change in changes if change.kind in kinds), None)
     if change is None:
         return tuple(_fact(entry, _shown(entry), _shown(entry), balancer) for entry in service.ingress)
     withheld = if_withheld(change)

@@ -4,59 +4,88 @@ Nothing is decided here. The desired state comes from the same functions that a 
 explanation cannot differ from what a pass does.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.explain.fact import Fact
-from desired.explain.guards import Word, guard_words, words_on_deletion
-from desired.explain.node_fields import explain_addresses, explain_conditions, explain_labels, explain_taints
+from desired.explain.fact import NOT_OURS, Fact, Rule
+from desired.explain.guards import (
+    AnchorFact,
+    GuardFact,
+    LossFact,
+    explain_anchor,
+    explain_guards,
+    explain_guards_on_deletion,
+    explain_losses,
+)
 from desired.explain.routes import NodeRoutes, explain_network_condition, explain_routes
 from desired.explain.stage import ServerMatch, Stage, explain_match, stage_of, why_in, why_left
-from desired.guards.anchor import Anchor, anchor_of_cloud
 from desired.guards.facts import Facts
 from desired.guards.judge import restrict
-from desired.guards.nodes import NodeLosses, cloud_losses
-from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, Snapshot
-from desired.nodes.disruption import planned_disruption
+from desired.model.settings import AddressFamily, Controller, Settings, Waits
+from desired.model.snapshot import (
+    AddressType,
+    Condition,
+    Network,
+    Node,
+    NodeAddress,
+    Readiness,
+    Server,
+    Snapshot,
+    Taint,
+)
+from desired.names import TAINT_UNINITIALIZED
+from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips
+from desired.nodes.contested import ContestedAddress, Others, choose_hostname
+from desired.nodes.desired import (
+    DesiredNode,
+    InitializedNode,
+    UninitializedNode,
+    desired_addresses,
+    has_shutdown_taint,
+    with_shutdown_taint,
+)
+from desired.nodes.disruption import announces_disruption, planned_disruption
+from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
 from desired.nodes.matching import Matcher
 from desired.nodes.ownership import is_ignored
 from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.plan.kinds import ChangeKind
 from desired.planner import DesiredState
+from desired.section import UNMANAGED, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class NodeExplanation:
     """Explanation of one Node."""
 
-    key: str
     stage: Stage
     why: str
-    """One sentence."""
+    """Why it is in this stage and what comes next, one sentence."""
     match: ServerMatch
     labels: tuple[Fact, ...]
     addresses: tuple[Fact, ...]
     routes: NodeRoutes | None
-    """None while routes are switched off."""
+    """None while routes are switched off, and the Node has no condition that says otherwise."""
     taints: tuple[Fact, ...]
     conditions: tuple[Fact, ...]
     changes: tuple[Change, ...]
     """As in the judged plan."""
-    guards: tuple[Word, ...]
-    """On these changes; empty when there is none."""
-    on_deletion: tuple[Word, ...]
-    """On the Node's deletion, if its server were gone and its kubelet silent; empty for a Node that is never deleted
-    from here, and for one whose deletion is among the changes or was asked for."""
+    guards: tuple[GuardFact, ...]
+    """On these changes, if there are any; then on the Node's deletion, unless it is never deleted from here, or its
+    deletion is among the changes or was asked for."""
     announced: str | None
     """How the Node's disruption was announced (a planned disruption); None when it was not."""
-    anchor: Anchor
-    losses: NodeLosses
+    anchor: AnchorFact
+    losses: LossFact
     notes: tuple[Note, ...]
     """On this Node, and those that explain verdicts wherever they stand."""
 
 
-def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState) -> Explanation:
+def explain_node(
+    node: Node, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState
+) -> NodeExplanation:
     """Explain ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made from
     ``desired``."""
     found = Matcher(snapshot.nodes, snapshot.servers).match(node)
@@ -69,9 +98,10 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan, desi
     changes = tuple(change for change in plan.changes if change.owner == node.key)
     part = restrict(plan, (node.key,), (node.key,))
     server_id = _deletable_as(node, settings)
-    deletion = any(change.kind == "node.delete" for change in changes)
-    return Explanation(
-        key=node.key,
+    supposed: tuple[GuardFact, ...] = ()
+    if server_id is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
+        supposed = explain_guards_on_deletion(node, server_id, snapshot, settings)
+    return NodeExplanation(
         stage=stage,
         why=why_in(stage, node, match, changes, [note for note in part.notes if note.key == node.key], settings),
         match=match,
@@ -81,11 +111,10 @@ def explain(node: Node, snapshot: Snapshot, settings: Settings, plan: Plan, desi
         taints=explain_taints(node, wanted, stage, settings),
         conditions=explain_conditions(node, settings.waits, deletable=server_id is not None, network=network),
         changes=changes,
-        guards=guard_words(node.key, Facts(plan, snapshot, settings, desired), part.holds),
-        on_deletion=() if server_id is None or deletion else words_on_deletion(node, server_id, snapshot, settings),
+        guards=(*explain_guards(node.key, Facts(plan, snapshot, settings, desired), part.holds), *supposed),
         announced=planned_disruption(node, snapshot, settings.waits.given_up_after),
-        anchor=anchor_of_cloud(snapshot, settings),
-        losses=cloud_losses(snapshot, settings),
+        anchor=explain_anchor(snapshot, settings),
+        losses=explain_losses(snapshot, settings),
         notes=tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL),
     )
 
@@ -109,3 +138,233 @@ def why_no_node(name: str, snapshot: Snapshot) -> str:
     named = [str(server.id) for server in snapshot.servers if server.name == name]
     server = f"; server {', '.join(named)} has the name: its kubelet has not registered here" if named else ""
     return f"the cluster has no Node {name!r}{gap}{hint}{server}"
+
+
+def explain_addresses(
+    node: Node, wanted: DesiredNode | None, snapshot: Snapshot, settings: Settings, left: str
+) -> tuple[Fact, ...]:
+    """The Node's addresses in their order, those that go away among them, and after these the ones that come.
+
+    ``left`` says why nothing is wanted, where the Node itself is the reason.
+    """
+    match wanted:
+        case UninitializedNode():
+            hostname = choose_hostname(node, wanted.server, Others(snapshot), joins=True)
+            stated = wanted.identity.addresses
+            return tuple(_Addresses.of(node, wanted.server, snapshot, settings, stated, hostname.why).facts())
+        case InitializedNode(server, addresses=addresses) if not isinstance(addresses, Unmanaged):
+            hostname = choose_hostname(node, server, Others(snapshot), joins=False)
+            return tuple(_Addresses.of(node, server, snapshot, settings, addresses, hostname.why).facts())
+        case InitializedNode(server) if Controller.NODE in settings.controllers:
+            left = _why_unknown(node, server, snapshot, settings)
+    source = f"stays as it is: {left}"
+    return tuple(Fact(a.type, a.address, a.address, Rule.UNTOUCHED, source) for a in node.addresses)
+
+
+def _why_unknown(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> str:
+    """The reason why it cannot be told which addresses the Node should have; "" when it can."""
+    found = desired_addresses(node, server, snapshot, settings, Others(snapshot), joins=False)
+    return found.why if isinstance(found, UnusableNodeIP | ContestedAddress | Unknown) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Addresses:
+    """The present and desired addresses of a Node, and what the reasons for both depend on."""
+
+    current: tuple[NodeAddress, ...]
+    wanted: tuple[NodeAddress, ...]
+    server: Server
+    network: Network | None
+    settings: Settings
+    named: frozenset[str]
+    """Those of the kubelet's ``--node-ip``."""
+    why_called: str
+    """Why the Node's Hostname is not the server's name; "" when it is."""
+
+    @classmethod
+    def of(
+        cls,
+        node: Node,
+        server: Server,
+        snapshot: Snapshot,
+        settings: Settings,
+        wanted: tuple[NodeAddress, ...],
+        why_called: str,
+    ) -> "_Addresses":
+        network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+        ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
+        named = frozenset(str(ip) for ip in ips) if not isinstance(ips, UnusableNodeIP) else frozenset()
+        return cls(node.addresses, wanted, server, network, settings, named, why_called)
+
+    def facts(self) -> Iterator[Fact]:
+        missing = list(self.wanted)
+        for address in self.current:
+            if address in missing:
+                missing.remove(address)
+                yield Fact(address.type, address.address, address.address, *self._why(address))
+            else:
+                yield Fact(address.type, address.address, None, *self._why_not(address))
+        for address in missing:
+            yield Fact(address.type, None, address.address, *self._why(address))
+
+    def _why(self, address: NodeAddress) -> tuple[Rule, str]:
+        """The origin of an address that should be there."""
+        if address.type == AddressType.HOSTNAME and self.why_called:
+            return Rule.KEPT, self.why_called
+        origin = dict(addresses_with_origins(self.server, self.settings.address_family, self.network)).get(address)
+        rule, source = Rule.SERVER, str(origin)
+        if origin is None and address.type == AddressType.INTERNAL_IP:
+            rule, source = Rule.KEPT, "the kubelet reported it, and --keep-internal-ips keeps it"
+        elif origin is None:
+            source = "a host of the server's IPv6 network"
+        if self._is_named(address):
+            return Rule.NODE_IP, f"{source}; it is the kubelet's --node-ip, so no other {address.type} counts"
+        return rule, source
+
+    def _why_not(self, address: NodeAddress) -> tuple[Rule, str]:
+        """The reason why an address that is there should not be."""
+        others = [other.type for other in self.wanted if other.address == address.address]
+        chosen = [other.address for other in self.wanted if other.type == address.type and self._is_named(other)]
+        offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network))
+        if address.type == AddressType.HOSTNAME and self.why_called:
+            return Rule.SERVER, "goes away: it is another Node's name, or that of another Node's server"
+        if others:
+            why = "is listed twice" if address.type in others else f"is the Node's {others[0]}"
+            return Rule.SERVER, f"goes away: {why}"
+        if chosen:
+            why = f"the kubelet's --node-ip makes {chosen[0]} the only {address.type}"
+            return Rule.NODE_IP, f"goes away: {why}"
+        if address in offered:
+            return Rule.SERVER, f"goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is {self.settings.address_family}"
+        if address.type == AddressType.INTERNAL_IP and self.network is None:
+            return Rule.SERVER, "goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address"
+        return Rule.SERVER, f"goes away: not {_what(address)} of server {self.server.id}"
+
+    def _is_named(self, address: NodeAddress) -> bool:
+        return address.type != AddressType.HOSTNAME and address.address in self.named
+
+
+def _what(address: NodeAddress) -> str:
+    return "the name" if address.type == AddressType.HOSTNAME else "an address"
+
+
+def explain_labels(node: Node, wanted: DesiredNode | None, settings: Settings, left: str) -> tuple[Fact, ...]:
+    """Every label that the Node has or should have, by key. ``left`` says why nothing is wanted, where that is so."""
+    current = node.labels
+    labels, origins = _desired(wanted, settings)
+    if isinstance(labels, Unmanaged):
+        return tuple(_label(key, current[key], current[key], None, settings, left) for key in sorted(current))
+    keys = sorted({*current, *labels})
+    return tuple(_label(key, current.get(key), labels.get(key), origins.get(key), settings) for key in keys)
+
+
+def _desired(
+    wanted: DesiredNode | None, settings: Settings
+) -> tuple[Mapping[str, str] | Unmanaged, Mapping[str, LabelOrigin]]:
+    """The owned labels that the Node should have, and where their values come from."""
+    match wanted:
+        case UninitializedNode(identity, server):
+            return identity.labels, label_origins(server, settings)
+        case InitializedNode(server, labels):
+            return labels, label_origins(server, settings)
+    return UNMANAGED, {}
+
+
+def _label(
+    key: str, value: str | None, wanted: str | None, origin: LabelOrigin | None, settings: Settings, left: str = ""
+) -> Fact:
+    """One label. ``left`` says why nothing is wanted of it, else ``wanted`` is its value in the desired state."""
+    if not is_owned_label(key, settings):
+        return Fact(key, value, value, Rule.FOREIGN, NOT_OURS)
+    if left:
+        return Fact(key, value, value, Rule.UNTOUCHED, f"stays as it is: {left}")
+    if wanted is None:
+        return Fact(key, value, None, Rule.MIRRORED, "goes away: no label of the server's is mirrored as this key")
+    if origin is None:
+        return Fact(key, value, wanted, Rule.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server")
+    if not origin.value and key in OWNED_LABELS:
+        stays = "stays as it is" if value == wanted else "comes in step with the other key of its pair"
+        return Fact(key, value, wanted, Rule.UNTOUCHED if value == wanted else Rule.KEPT, f"{stays}: {origin.what}")
+    if wanted != origin.value:
+        return Fact(key, value, wanted, Rule.KEPT, f"somebody set it, and it stays; {origin.what} is {origin.value!r}")
+    return Fact(key, value, wanted, Rule.SERVER if key in OWNED_LABELS else Rule.MIRRORED, origin.what)
+
+
+def explain_taints(node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> tuple[Fact, ...]:
+    """Every taint that the Node has or should have, in its order."""
+    after = _taints_after(node, wanted)
+    coming = tuple(taint for taint in after if taint not in node.taints)
+    return tuple(
+        Fact(
+            taint.key,
+            _shown(taint) if taint in node.taints else None,
+            _shown(taint) if taint in after else None,
+            *_why_taint(taint, wanted, stage, settings),
+        )
+        for taint in (*node.taints, *coming)
+    )
+
+
+def _taints_after(node: Node, wanted: DesiredNode | None) -> tuple[Taint, ...]:
+    match wanted:
+        case UninitializedNode():
+            return wanted.identity.taints
+        case InitializedNode(shut_down=bool() as shut_down) if shut_down is not has_shutdown_taint(node.taints):
+            return with_shutdown_taint(node.taints, wanted=shut_down)
+    return node.taints
+
+
+def _shown(taint: Taint) -> str:
+    """Value and effect as kubectl shows them behind the key."""
+    return f"{taint.value}:{taint.effect}" if taint.value else taint.effect
+
+
+def _why_taint(taint: Taint, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> tuple[Rule, str]:
+    if taint.key == TAINT_UNINITIALIZED:
+        if isinstance(wanted, UninitializedNode):
+            return Rule.UNINITIALISED, "goes away as the Node is initialised"
+        return Rule.UNINITIALISED, f"keeps pods away: {why_left(stage, Controller.NODE, settings)}"
+    if has_shutdown_taint((taint,)):
+        return Rule.SHUTDOWN, _why_shutdown(wanted, stage, settings)
+    if announces_disruption(taint):
+        return Rule.ANNOUNCING, "announces that the Node goes away"
+    return Rule.FOREIGN, NOT_OURS
+
+
+def _why_shutdown(wanted: DesiredNode | None, stage: Stage, settings: Settings) -> str:
+    if not isinstance(wanted, InitializedNode) or Controller.LIFECYCLE not in settings.controllers:
+        return f"stays as it is: {why_left(stage, Controller.LIFECYCLE, settings)}"
+    state = f"server {wanted.server.id} is {wanted.server.status}"
+    return f"stays as it is: {state}" if isinstance(wanted.shut_down, Unmanaged) else state
+
+
+def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fact | None = None) -> tuple[Fact, ...]:
+    """Every condition of the Node in its order, and Ready in any case. ``deletable`` tells whether a Node like this one
+    is ever deleted, which depends on Ready. ``network`` is the condition that routes decide on; None when they do not.
+    """
+    hanging = _what_hangs_on_ready(node, waits) if deletable else "nothing that is done here hangs on it"
+    told = {network.subject: network} if network else {}
+    facts = tuple(
+        told.pop(found.type) if found.type in told else _condition(found, node, hanging) for found in node.conditions
+    )
+    facts = (*facts, *told.values())
+    if node.ready is Readiness.MISSING:
+        why = f"not written yet, which counts as not Ready since the Node's creation; {hanging}"
+        return (Fact("Ready", None, None, Rule.READY, why), *facts)
+    return facts
+
+
+def _condition(condition: Condition, node: Node, hanging: str) -> Fact:
+    rule, source = Rule.FOREIGN, NOT_OURS
+    if condition.type == "Ready":
+        heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
+        rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}; {hanging}"
+    return Fact(condition.type, condition.status, condition.status, rule, source)
+
+
+def _what_hangs_on_ready(node: Node, waits: Waits) -> str:
+    if node.ready is Readiness.TRUE:
+        return "the Node is not deleted while it says so"
+    gone, given_up = waits.not_ready_for.total_seconds(), waits.given_up_after.total_seconds() / 60
+    easing = f"after {given_up:g} min of silence it counts as announced"
+    return f"without a server the Node is deleted after {gone:g} s of it; {easing}"

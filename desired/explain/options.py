@@ -119,10 +119,10 @@ class OptionFact:
     key: str
     """In full."""
     origin: Origin
+    variable: str | None
+    """The environment variable behind the origin ``environment``; None with another origin."""
     value: str | None
     """As it was understood; None when nobody set it, or it cannot be understood."""
-    variable: str | None
-    """The environment variable behind ``Origin.ENVIRONMENT``; None with another origin."""
     otherwise: str
     """The default."""
     in_use: str | None = None

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from desired.explain.fact import Fact, Rule, if_withheld
 from desired.explain.stage import Stage, why_left
-from desired.model.route import CONDITION_NETWORK, NetworkCondition, Route, route_key
+from desired.model.route import CONDITION_NETWORK, MOST_ROUTES, NetworkCondition, Route, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Plan
@@ -28,7 +28,7 @@ class RouteFact:
     """As routes have it; as the Node has it, where that is no range."""
     standing: RouteStatus | None
     """None for what is no pod CIDR of the Node, or none that a route could lead to."""
-    action: RouteAction | None
+    fate: RouteAction | None
     """What happens to the existing route; None when there is none."""
     value: IPv4Address | None
     """The gateway of the existing route."""
@@ -42,17 +42,20 @@ class RouteFact:
 class NodeRoutes:
     """Explanation of a Node's routes."""
 
-    facts: tuple[RouteFact, ...]
-    """Its pod CIDRs in their order, then the other routes that lead to its server, by destination."""
-    why: str
-    """Why no routes are managed, one sentence; "" when they are."""
-    network_id: int | None = None
+    network: int | None = None
+    """Id; None when there is none, or it is not known: ``why`` says so."""
     used: int | None = None
     """Number of routes in the network; None while that is not known."""
+    limit: int = MOST_ROUTES
+    """How many routes a network takes."""
     cluster_cidr: IPv4Network | None = None
-    """The one that is given."""
+    """The one that is given; None when none is."""
     mismatch: str | None = None
     """Why it cannot be the cluster's; None when it may be."""
+    why: str | None = None
+    """Why no route is managed, one sentence; None when some are."""
+    destinations: tuple[RouteFact, ...] = ()
+    """The Node's pod CIDRs in their order, then the other routes that lead to its server, by destination."""
 
 
 def explain_routes(
@@ -64,13 +67,19 @@ def explain_routes(
         return None
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if desired.network is None or endpoint is None:
-        return NodeRoutes((), _why_nothing(snapshot, settings))
+        return NodeRoutes(why=_why_nothing(snapshot, settings))
     routes = _Routes(endpoint, desired, plan.by_key, desired.network.id)
     section = snapshot.routes
     used = section.total if section is not None and section.complete else None
-    why = endpoint.why if not endpoint.is_ours else "" if node.pod_cidrs else "the Node has no pod CIDR yet"
-    facts = (*routes.to_pods(), *routes.besides())
-    return NodeRoutes(facts, why, desired.network.id, used, settings.cluster_cidr, desired.mismatch)
+    why = endpoint.why if not endpoint.is_ours else None if node.pod_cidrs else "the Node has no pod CIDR yet"
+    return NodeRoutes(
+        network=desired.network.id,
+        used=used,
+        cluster_cidr=settings.cluster_cidr,
+        mismatch=desired.mismatch,
+        why=why or None,
+        destinations=(*routes.to_pods(), *routes.besides()),
+    )
 
 
 def explain_network_condition(

@@ -4,13 +4,14 @@ Nothing is decided here. The desired state comes from the same functions that a 
 explanation cannot differ from what a pass does.
 """
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 
 from desired.annotations.warnings import AnnotationWarning
-from desired.explain.fact import Fact
-from desired.explain.guards import Word, guard_words
-from desired.explain.listeners import CertificateFact, ListenerFact, explain_certificates, explain_listeners
+from desired.explain.fact import Fact, becomes, planned
+from desired.explain.guards import AnchorFact, GuardFact, explain_anchor, explain_guards
 from desired.explain.load_balancer import (
     FoundBalancer,
     explain_balancer,
@@ -18,54 +19,105 @@ from desired.explain.load_balancer import (
     explain_status,
     found_balancer,
 )
-from desired.explain.members import MemberFact, explain_members
 from desired.explain.options import OptionFact, explain_options, explain_remarks
-from desired.explain.service_stage import (
-    ServiceStage,
-    Wait,
-    explain_pending,
-    stage_of_service,
-    why_in_stage,
-    why_undecided,
+from desired.explain.parts import (
+    CertificateFact,
+    ListenerFact,
+    TargetFact,
+    explain_certificates,
+    explain_listeners,
+    explain_targets,
 )
-from desired.guards.anchor import Anchor, anchor_of_cloud
 from desired.guards.facts import Facts
 from desired.guards.judge import conditions_of, restrict
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.ownership import former_by_name, left_behind, owner_of
-from desired.load_balancers.release import due_of, shown_time
-from desired.model.service import Service
+from desired.load_balancers.listeners import ports_without_node_port
+from desired.load_balancers.ownership import (
+    Adoptable,
+    Contested,
+    Foreign,
+    Missing,
+    Owned,
+    Undecided,
+    former_by_name,
+    left_behind,
+    owner_of,
+)
+from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_time
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
+from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.names import FINALIZER_BALANCER
+from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import ChangeKind
 from desired.planner import DesiredState
+
+
+class ServiceStage(StrEnum):
+    """A stage of a Service, as this product sees it."""
+
+    SERVED = "served"
+    """It has its load balancer, which is kept in sync with it."""
+    JOINING = "joining"
+    """It wants a load balancer, and has none yet."""
+    ADOPTING = "adopting"
+    """An unowned load balancer has the name that it asks for."""
+    MALFORMED = "malformed"
+    """Something that it asks for is impossible."""
+    REFUSED = "refused"
+    """The load balancer that it asks for is somebody else's."""
+    CONTESTED = "contested"
+    """Several Services ask for one load balancer."""
+    AMBIGUOUS = "ambiguous"
+    """Several load balancers have its label."""
+    WAITING = "waiting"
+    """Too little could be read to tell which load balancer is its, or which it may have."""
+    LEAVING = "leaving"
+    """It releases its load balancer."""
+    FOREIGN = "foreign"
+    """It is another controller's."""
+    UNCLAIMED = "unclaimed"
+    """It asks for no load balancer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One thing that is waited for."""
+
+    subject: str
+    """The rule of a guard; else the certificate, port, status or finalizer that it is about."""
+    why: str
+    due_in_s: float | None = None
+    """Seconds until another look is worth it; None when no time is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceExplanation:
     """Explanation of one Service."""
 
-    key: str
     stage: ServiceStage
     why: str
-    """One sentence."""
-    balancer: FoundBalancer
-    options: tuple[OptionFact, ...]
-    """Every annotation of the table; nothing for a Service of which none counts."""
-    remarks: tuple[AnnotationWarning, ...]
-    """Other warnings about its annotations and spec."""
-    targets: tuple[MemberFact, ...]
-    listeners: tuple[ListenerFact, ...]
-    certificates: tuple[CertificateFact, ...]
+    """Why it is in this stage and what comes next, one sentence."""
+    load_balancer: FoundBalancer
+    pending: tuple[Wait, ...]
+    """What is waited for."""
+    changes: tuple[Change, ...]
+    """As in the judged plan."""
+    guards: tuple[GuardFact, ...]
+    """On these changes; empty when there is none."""
     status: tuple[Fact, ...]
     """The addresses that it publishes."""
     conditions: tuple[Fact, ...]
-    pending: tuple[Wait, ...]
-    changes: tuple[Change, ...]
-    """As in the judged plan."""
-    guards: tuple[Word, ...]
-    """On these changes; empty when there is none."""
-    anchor: Anchor
+    listeners: tuple[ListenerFact, ...]
+    targets: tuple[TargetFact, ...]
+    """Every Node, and every target that is no Node's."""
+    certificates: tuple[CertificateFact, ...]
+    options: tuple[OptionFact, ...]
+    """Every annotation of the table; empty for a Service of which none counts."""
+    remarks: tuple[AnnotationWarning, ...]
+    """Other warnings about its annotations and spec."""
+    anchor: AnchorFact
     notes: tuple[Note, ...]
     """On this Service and its load balancer, and those that explain verdicts wherever they stand."""
 
@@ -82,27 +134,161 @@ def explain_service(
     part = restrict(plan, roots, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(wish, snapshot)
-    words = guard_words(service.key, facts, part.holds)
-    said = explain_remarks(wish, settings)
+    guards = explain_guards(service.key, facts, part.holds)
+    remarks = explain_remarks(wish, settings)
     conditions = conditions_of(service.key, changes, facts) if isinstance(wish, DesiredLoadBalancer) else ()
     return ServiceExplanation(
-        key=service.key,
         stage=stage_of_service(service, wish),
         why=why_in_stage(service, wish, changes),
-        balancer=explain_balancer(service, wish, changes, snapshot, why_undecided(service)),
-        options=explain_options(wish, balancer, settings),
-        remarks=said,
-        targets=explain_members(wish, balancer, changes, snapshot, settings),
-        listeners=explain_listeners(wish, balancer, changes, said, notes),
-        certificates=explain_certificates(wish, balancer, snapshot),
+        load_balancer=explain_balancer(service, wish, changes, snapshot, why_undecided(service)),
+        pending=explain_pending(wish, changes, guards),
+        changes=changes,
+        guards=guards,
         status=explain_status(service, balancer, changes),
         conditions=explain_conditions_of(service, conditions, changes),
-        pending=explain_pending(wish, changes, words),
-        changes=changes,
-        guards=words,
-        anchor=anchor_of_cloud(snapshot, settings),
+        listeners=explain_listeners(wish, balancer, changes, remarks, notes),
+        targets=explain_targets(wish, balancer, changes, snapshot, settings),
+        certificates=explain_certificates(wish, balancer, snapshot),
+        options=explain_options(wish, balancer, settings),
+        remarks=remarks,
+        anchor=explain_anchor(snapshot, settings),
         notes=notes,
     )
+
+
+def stage_of_service(service: Service, wish: DesiredLoadBalancer | LoadBalancerRelease | None) -> ServiceStage:
+    """The Service's stage: whose it is comes first, then whether it goes, then which load balancer is its."""
+    match wish:
+        case None if service.load_balancer_class is not None:
+            return ServiceStage.FOREIGN
+        case None if service.type != TYPE_LOAD_BALANCER:
+            return ServiceStage.UNCLAIMED
+        case LoadBalancerRelease() | None:
+            return ServiceStage.LEAVING
+    match wish.match:
+        case Foreign():
+            return ServiceStage.REFUSED
+        case Contested():
+            return ServiceStage.CONTESTED
+        case Undecided(is_ambiguous=is_ambiguous):
+            return ServiceStage.AMBIGUOUS if is_ambiguous else ServiceStage.WAITING
+    return _stage_of_its_own(wish)
+
+
+def _stage_of_its_own(wish: DesiredLoadBalancer) -> ServiceStage:
+    """The stage of a Service whose load balancer no other Service or cluster claims."""
+    if wish.problems:
+        return ServiceStage.MALFORMED
+    if isinstance(wish.match, Owned | Adoptable):
+        return ServiceStage.SERVED if isinstance(wish.match, Owned) else ServiceStage.ADOPTING
+    if wish.wanted is None:
+        return ServiceStage.WAITING if wish.size.kind is NoteKind.UNKNOWN else ServiceStage.MALFORMED
+    return ServiceStage.JOINING
+
+
+def why_in_stage(
+    service: Service, wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change]
+) -> str:
+    """One sentence on why the Service is in its stage and what comes next."""
+    match wish:
+        case None:
+            return why_undecided(service)
+        case LoadBalancerRelease():
+            return _why_leaving(wish, changes)
+    match wish.match:
+        case Foreign(why=why) | Contested(why=why) | Undecided(why, is_ambiguous=True):
+            return why
+        case Undecided(why):
+            return f"which load balancer is its cannot be told: {why}"
+    if wish.problems:
+        return _why_malformed(wish)
+    match wish.match:
+        case Owned(balancer):
+            return f"is served by load balancer {balancer.id}; {planned(changes)}"
+        case Adoptable(balancer, returns=True):
+            adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass gives it back", "that")
+            return f"had load balancer {balancer.id} when it was deleted last; {adoption}"
+        case Adoptable(balancer):
+            adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass takes it over", "that")
+            return f"asks for the name of load balancer {balancer.id}, which no Service that lives has; {adoption}"
+    if wish.wanted is None:
+        return wish.size.problem or "nothing is planned as things are"
+    creation = becomes(_of_kind(changes, ChangeKind.LB_CREATE), "the next pass creates it", "its creation")
+    return f"wants a load balancer and has none; {creation}"
+
+
+def why_undecided(service: Service) -> str:
+    """The reason why nothing at all is decided on the Service."""
+    if service.load_balancer_class is not None:
+        return f"spec.loadBalancerClass {service.load_balancer_class!r} makes it another controller's; left alone"
+    if service.type != TYPE_LOAD_BALANCER:
+        return f"is of type {service.type}, and asks for no load balancer; left alone"
+    return "is being deleted, and nobody has claimed it here: there is nothing to let go of"
+
+
+def _why_malformed(wish: DesiredLoadBalancer) -> str:
+    more = len(wish.problems) - 1
+    rest = f" (and {more} more)" if more else ""
+    match wish.match:
+        case Missing():
+            done = "nothing is created until it is right"
+        case Owned(balancer):
+            done = f"nothing but the targets of load balancer {balancer.id} is looked after until it is right"
+        case _:
+            done = "nothing is taken over until it is right"
+    return f"{wish.problems[0].text}{rest}; {done}"
+
+
+def _why_leaving(wish: LoadBalancerRelease, changes: Collection[Change]) -> str:
+    service, match = wish.service, wish.match
+    going = "is being deleted" if service.deleted_at else f"is of type {service.type} now"
+    if isinstance(match, Undecided):
+        return f"{going}, and its load balancer cannot be told: {match.why}"
+    if wish.delete_at is not None and wish.present is not None:
+        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass lets it go", "that")
+        until = shown_time(wish.delete_at)
+        return f"{going}; load balancer {wish.present.id} is let go first, and deleted after {until}; {letting}"
+    if wish.retained is not None and wish.present is not None:
+        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass lets it go", "that")
+        return f"{going}; load balancer {wish.present.id} stays, as {wish.why_retained}; {letting}"
+    if wish.present is not None:
+        deletion = becomes(_of_kind(changes, ChangeKind.LB_DELETE), "the next pass deletes it", "its deletion")
+        return f"{going}, and load balancer {wish.present.id} goes with it; {deletion}"
+    release = becomes(_of_kind(changes, ChangeKind.SERVICE_RELEASE), "the next pass releases it", "its release")
+    return f"{going}, and has no load balancer; {release}"
+
+
+def _of_kind(changes: Collection[Change], kind: str) -> tuple[Change, ...]:
+    return tuple(change for change in changes if change.kind == kind)
+
+
+def explain_pending(
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
+) -> tuple[Wait, ...]:
+    """Everything that the Service waits for, though nothing has failed. ``guards`` are those on ``changes``."""
+    return tuple(_waits(wish, changes, guards))
+
+
+def _waits(
+    wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
+) -> Iterator[Wait]:
+    for guard in guards:
+        if guard.verdict in (Verdict.WAITING, Verdict.HELD):
+            approval = "somebody has to approve it: " if guard.verdict is Verdict.HELD else ""
+            yield Wait(guard.rule, approval + (guard.why or ""), guard.due_in_s)
+    match wish:
+        case DesiredLoadBalancer():
+            pending = wish.certificates.pending
+            if pending is not None and all(guard.why != pending for guard in guards):
+                yield Wait("certificate", pending, wish.certificates.due_in_s)
+            for port in ports_without_node_port(wish.service):
+                yield Wait(f"port {port}", "the API server has still to choose its node port")
+        case LoadBalancerRelease(service) if service.deleted_at is not None:
+            others = [name for name in service.finalizers if name != FINALIZER_BALANCER]
+            if others:
+                yield Wait("finalizers", f"others have to let go of the Service as well: {', '.join(others)}")
+    if any(change.after is KNOWN_AFTER_APPLY for change in changes):
+        yield Wait("status", "the addresses are known once there is a load balancer")
 
 
 def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:

@@ -4,12 +4,12 @@ match."""
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Literal, assert_never
 
 from desired.explain.fact import becomes, planned
 from desired.model.absence import is_going_away
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, Server, Snapshot
+from desired.model.snapshot import Node, ServerStatus, Snapshot
 from desired.nodes.desired import asked_to_go, is_uninitialized
 from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Miss, Unmatched, Unsupported
 from desired.nodes.ownership import is_ignored
@@ -22,33 +22,48 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 class Candidate:
     """A server that is a near match, and why it is not the Node's."""
 
-    server_id: int
+    id: int
     name: str
     why_not: str
 
 
 @dataclass(frozen=True, slots=True)
-class ServerMatch:
-    """The server behind a Node. ``server`` is None exactly when ``why`` says why there is none."""
+class ServerFact:
+    """One server."""
 
-    by: str
+    id: int
+    name: str
+    status: ServerStatus
+    type: str
+    location: str
+    """"" when the API sent none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMatch:
+    """The server behind a Node."""
+
+    by: Literal["providerID", "name"]
     """What decides: ``providerID`` when the Node has one, else ``name``."""
     provider_id: str | None
-    server: Server | None = None
-    why: str = ""
+    server: ServerFact | None = None
+    why: str | None = None
+    """Why there is no server; None when there is one."""
     candidates: tuple[Candidate, ...] = ()
     """Nearest first."""
 
 
 def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | None = None) -> ServerMatch:
     """Explain ``match``. ``disowned`` says why the Node's server is not looked up, if so: then it has none."""
-    by = "name" if node.provider_id is None else "providerID"
+    by: Literal["providerID", "name"] = "name" if node.provider_id is None else "providerID"
     if disowned is not None:
         why_not = f"it would be the one, but {disowned}"
         near = (Candidate(match.server.id, match.server.name, why_not),) if isinstance(match, Matched) else ()
         return ServerMatch(by, node.provider_id, None, disowned, near)
     if isinstance(match, Matched):
-        return ServerMatch(by, node.provider_id, match.server)
+        server = match.server
+        fact = ServerFact(server.id, server.name, server.status, server.type, server.location)
+        return ServerMatch(by, node.provider_id, fact)
     names = match.candidates if isinstance(match, Unmatched) else (node.name,) if isinstance(match, Gone) else ()
     candidates = tuple(candidate for name in names for candidate in _candidates(name, node, snapshot))
     return ServerMatch(by, node.provider_id, None, _why_none(match, snapshot), candidates)
@@ -204,4 +219,4 @@ def why_in(
             return f"{match.why}; {deletion or why_left(stage, Controller.LIFECYCLE, settings)}"
         case Stage.DELETING:
             return said.get(NoteKind.DELETING) or asked_to_go(node)
-    return said.get(_NOTES[stage]) or match.why
+    return said.get(_NOTES[stage]) or match.why or ""

@@ -18,7 +18,7 @@ from desired.section import UNMANAGED, Unmanaged
 
 
 class KnownAfterApply(Enum):
-    """The type of KNOWN_AFTER_APPLY alone."""
+    """What stands for a value that exists only after another change."""
 
     KNOWN_AFTER_APPLY = "(known after apply)"
 

@@ -22,14 +22,14 @@ def to_builtins(value: object) -> Any:
     match value:
         case Enum():
             return value.value
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | float():
             return value
         case datetime():
             return value.isoformat()
         case Route():  # the destination is its identity, and in its key
             return str(value.gateway)
-        case IPv4Address() | IPv6Address() | IPv4Network() | IPv6Network():
-            return str(value)
+        case str() | IPv4Address() | IPv6Address() | IPv4Network() | IPv6Network():
+            return str(value)  # the text alone of a key, too
         case Mapping():
             return {str(key): to_builtins(value[key]) for key in sorted(value, key=str)}
         case tuple() | list():

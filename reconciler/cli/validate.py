@@ -14,7 +14,7 @@ from reconciler.config.flags import Command, Output
 from reconciler.config.variables import read_variables
 from reconciler.observe.manifests import NotManifests, read_services
 from reconciler.report.terminal import Writer
-from reconciler.report.validation import FilePlace, JudgedService, Unreadable, Validation
+from reconciler.report.validation import CheckedConfiguration, CheckedService, Unreadable, Validation
 
 
 def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -32,31 +32,32 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
             return fail(*error.lines, code=BAD_USAGE)
         errors = error.lines
     errors += tuple(bad.text for bad in with_defaults(read_annotations({}), defaults)[1].values())
-    services: list[JudgedService] = []
+    services: list[CheckedService] = []
     unreadable: list[Unreadable] = []
     for file in files:
-        _judge(file, defaults, services, unreadable, has_network=bool(variables["HCLOUD_NETWORK"]))
-    validation = Validation(len(files), errors, notes, tuple(services), tuple(unreadable))
+        _check(file, defaults, services, unreadable, has_network=bool(variables["HCLOUD_NETWORK"]))
+    configuration = CheckedConfiguration(errors, notes)
+    validation = Validation(len(files), configuration, tuple(services), tuple(unreadable))
     written = publish(Writer(output), validation)
     return 0 if written and not validation.errors else 1
 
 
-def _judge(
-    file: str, defaults: Defaults, services: list[JudgedService], unreadable: list[Unreadable], *, has_network: bool
+def _check(
+    file: str, defaults: Defaults, services: list[CheckedService], unreadable: list[Unreadable], *, has_network: bool
 ) -> None:
     """Append each Service in ``file`` to ``services``, and why there may be more to ``unreadable``."""
     try:
         for found in read_services(_content(file)):
-            place = FilePlace(file, found.document, found.item)
-            judgement = ClaimCheck(found.malformed)
+            check = ClaimCheck()
             if found.claim is not None:
-                judged = check_claim(found.claim, defaults, has_network=has_network)
-                judgement = ClaimCheck((*found.malformed, *judged.problems), judged.remarks)
-            services.append(JudgedService(place, found.namespace, found.name, judgement))
+                check = check_claim(found.claim, defaults, has_network=has_network)
+            errors = (*found.malformed, *check.problems)
+            place = (file, found.document, found.item)
+            services.append(CheckedService(*place, found.namespace, found.name, errors, check.remarks))
     except OSError as error:
-        unreadable.append(Unreadable(file, f"cannot be read: {error.strerror or error}"))
+        unreadable.append(Unreadable(file, None, f"cannot be read: {error.strerror or error}"))
     except NotManifests as error:
-        unreadable.append(Unreadable(file, str(error), error.document))
+        unreadable.append(Unreadable(file, error.document, str(error)))
 
 
 def _content(file: str) -> bytes:

@@ -68,7 +68,7 @@ def plan_once(plan_context: PlanContext) -> Report:
 
 def explain_once(plan_context: PlanContext, key: Key) -> Explained:
     """Everything that decides now on the Node or Service with this key. Sends only reads; never raises an ApiError."""
-    from desired.explain.objects import explain_object  # noqa: PLC0415 - a pass need not pay for it
+    from desired.explain import explain_object  # noqa: PLC0415 - a pass need not pay for it
 
     try:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)

@@ -1,1 +1,6 @@
-"""Reports of passes as text and JSON. Nothing here decides or computes a plan."""
+"""Reports of passes, and the results of other commands, as text and as JSON. Nothing here decides or computes a plan.
+
+Begin with ``documents``, which says how a type becomes JSON, then read ``json_report`` and ``text_report``, and for the
+fields of a change ``fields``. ``explanation_json``, ``explanation_text``, ``orphans`` and ``validation`` show the rest;
+``terminal`` writes all of it.
+"""

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from actuators.http.shown import escaped_json
-from desired.model.key import Key
 from desired.model.route import MOST_ROUTES
 from desired.section import Section
 
@@ -19,15 +18,8 @@ def visible(text: str) -> str:
 
 def json_text(value: object, *, compact: bool = False) -> str:
     """A value as JSON that may be shown on a terminal, with a line break at its end; on one line when ``compact``."""
-    text = msgspec.json.encode(value, enc_hook=_text_of_key)
+    text = msgspec.json.encode(value)
     return escaped_json((text if compact else msgspec.json.format(text, indent=2)).decode()) + "\n"
-
-
-def _text_of_key(value: object) -> str:
-    """Its text: msgspec takes no subclass of str by itself."""
-    if isinstance(value, Key):
-        return str(value)
-    raise NotImplementedError(f"{type(value).__name__} has no JSON")
 
 
 LIMITS: Mapping[str, int] = MappingProxyType({"routes": MOST_ROUTES})

@@ -1,253 +1,111 @@
-"""Text of explanations, of a Node and of a Service: what it is, what happens to it and why, then its parts."""
+"""Text of explanations, of a Node and of a Service: what it is, what happens to it and why, then its parts.
 
-from collections.abc import Iterator
+A table of sections says which field of the explanation stands where; a table of layouts, for each type of fact, what
+stands in its line.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
 from desired.annotations.parsing import Origin
 from desired.annotations.table import PREFIX
-from desired.explain.listeners import CertificateFact, ListenerFact
+from desired.annotations.warnings import AnnotationWarning
+from desired.explain.fact import Fact, Rule
+from desired.explain.guards import AnchorFact, Concern, GuardFact
 from desired.explain.load_balancer import FoundBalancer
-from desired.explain.members import MemberFact
-from desired.explain.node import Explanation
+from desired.explain.node import NodeExplanation
 from desired.explain.options import OptionFact
+from desired.explain.parts import CertificateFact, ListenerFact, TargetFact
 from desired.explain.routes import NodeRoutes, RouteFact
-from desired.explain.service import ServiceExplanation
-from desired.explain.service_stage import ServiceStage, Wait
+from desired.explain.service import ServiceExplanation, ServiceStage, Wait
 from desired.explain.stage import ServerMatch, Stage
-from desired.model.load_balancer import NO_LIMIT, CloudBalancer, Health
+from desired.guards.anchor import AnchorState
+from desired.model.load_balancer import Health
 from desired.names import LABEL_SERVICE_UID
+from desired.plan.change import Change, Note, Verdict
 from desired.routes.claims import FAILING, RouteStatus
-from reconciler.report.escaping import LIMITS, visible
-from reconciler.report.explanation_lines import (
-    Row,
-    anchor_line,
-    facts,
-    mark,
-    note_lines,
-    section,
-    sides,
-    table,
-    words,
-)
+from reconciler.report.escaping import visible
 from reconciler.report.text_report import TextLine, Tone, change_lines, header_lines, shown_due, shown_value
-from reconciler.result import Explained, Line
+from reconciler.result import Explained, Line, approve_command
 
-STAGE_TONES = {
-    Stage.SETTLED: Tone.GOOD,
-    Stage.DEPARTING: Tone.WARNING,
-    Stage.UNMATCHED: Tone.WARNING,
-    Stage.AMBIGUOUS: Tone.WARNING,
-    Stage.MALFORMED: Tone.WARNING,
-    Stage.UNKNOWN: Tone.WARNING,
+Mark = tuple[str, Tone]
+"""The character before a line, and the line's color."""
+_SAME: Mark = (" ", Tone.PLAIN)
+_DETAIL: Mark = (" ", Tone.DETAIL)
+_WAITS: Mark = ("?", Tone.WARNING)
+_WRONG: Mark = ("!", Tone.BAD)
+_WIDEST = 48
+"""Up to which a column is aligned. A label may be far longer, and would push everything else out of sight."""
+_VERDICTS: Mapping[Verdict, tuple[Mark, str]] = {
+    Verdict.ALLOWED: (_SAME, "passes"),
+    Verdict.WAITING: (_WAITS, "waits"),
+    Verdict.HELD: (_WRONG, "holds"),
+    Verdict.REFUSED: (_WRONG, "refuses"),
 }
 
 
-def node_lines(explanation: Explanation, approve_flags: str) -> Iterator[TextLine]:
-    """Everything below the header."""
-    yield from section("Server", _server(explanation.match))
-    yield from section("Changes", _changes(explanation))
-    yield from section("Guards", _guards(explanation, approve_flags))
-    yield from note_lines(explanation.notes, _told(explanation))
-    yield from section("Labels", facts(explanation.labels))
-    yield from section("Addresses", facts(explanation.addresses))
-    if explanation.routes:
-        yield from section("Routes", _routes(explanation.routes))
-    yield from section("Taints", facts(explanation.taints))
-    yield from section("Conditions", facts(explanation.conditions))
+def _sides(fact: Any) -> str:
+    """What is there, and what comes instead."""
+    value, wanted = (side if side is None else str(side) for side in (fact.value, fact.wanted))
+    return shown_value(value) if value == wanted else f"{shown_value(value)} -> {shown_value(wanted)}"
 
 
-def _told(explanation: Explanation) -> Iterator[str]:
-    """What is told elsewhere, so that it is no note as well: one on a pod CIDR repeats what its row says of it."""
-    yield explanation.why
-    rows = tuple(fact.why for fact in (explanation.routes.facts if explanation.routes else ()))
-    yield from (note.text for note in explanation.notes if note.text.endswith(rows))
+def _mark(fact: Any, unchanged: Mark) -> Mark:
+    """The mark of a plan for what comes, changes or goes; ``unchanged`` for the rest."""
+    if not hasattr(fact, "wanted") or fact.value == fact.wanted:
+        return unchanged
+    if fact.value is None:
+        return "+", Tone.ADD
+    return ("-", Tone.REMOVE) if fact.wanted is None else ("~", Tone.MODIFY)
 
 
-def _server(match: ServerMatch) -> Iterator[TextLine]:
-    server = match.server
-    if server is not None:
-        where = f" in {server.location}" if server.location else ""
-        by = match.by + (f" {match.provider_id}" if match.provider_id else "")
-        yield TextLine(f"  {server.id}  {server.name}, {server.status}, {server.type}{where}")
-        yield TextLine(f"  matched by {by}", Tone.DETAIL)
-        return
-    yield TextLine(f"  none: {match.why}", Tone.WARNING)
-    for candidate in match.candidates:
-        yield TextLine(f"  near: {candidate.server_id}  {candidate.name}: {candidate.why_not}")
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How facts of one type are shown."""
+
+    cells: tuple[str | Callable[[Any], str], ...]
+    """Names of fields, or functions of the fact. The last cell is as long as it is; the others stand in columns."""
+    unchanged: Callable[[Any], Mark] = lambda _: _SAME
+    """The mark of a fact of which no change is planned."""
+    below: Callable[[Any, Explained], Iterable[TextLine]] = lambda *_: ()
+    """What is said of a fact below its line."""
+
+    def row(self, fact: Any) -> list[str]:
+        """The cells of a fact. A field without a value is ``-``."""
+        return [visible(cell(fact) if callable(cell) else _cell(getattr(fact, cell))) for cell in self.cells]
 
 
-def _changes(explanation: Explanation) -> Iterator[TextLine]:
-    """The changes as in a plan; what initialization writes and deletion removes stands below, field by field."""
-    for change in explanation.changes:
-        yield from change_lines(Line(change), fields=change.key != explanation.key)
+def _cell(value: object) -> str:
+    return "-" if value is None else str(value.value if isinstance(value, Enum) else value)
 
 
-def _guards(explanation: Explanation, approve_flags: str) -> Iterator[TextLine]:
-    if not explanation.guards and not explanation.on_deletion:
-        going = explanation.stage is Stage.DELETING
-        deletion = "the Node's deletion was asked for already" if going else "this Node is never deleted from here"
-        yield TextLine(f"  none applies: nothing is planned, and {deletion}", Tone.DETAIL)
-        return
-    yield from _measures(explanation)
-    if explanation.guards:
-        yield TextLine("  on what is planned:")
-        yield from words(explanation.guards, approve_flags)
-    if explanation.on_deletion:
-        yield TextLine("  on the Node's deletion, if its server were gone and its kubelet silent:")
-        yield from words(explanation.on_deletion, approve_flags)
+def _table(facts: Iterable[Any], explained: Explained, indent: str = "  ") -> Iterator[TextLine]:
+    """Facts of one type, a line for each, aligned."""
+    shown = [(fact, layout := LAYOUTS[type(fact)], layout.row(fact)) for fact in facts]
+    widths = [min(_WIDEST, max(map(len, column))) for column in zip(*(row[:-1] for *_, row in shown), strict=True)]
+    for fact, layout, row in shown:
+        mark, tone = _mark(fact, layout.unchanged(fact))
+        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        yield TextLine(f"{indent}{mark} {'  '.join([*padded, row[-1]])}", tone)
+        yield from layout.below(fact, explained)
 
 
-def _measures(explanation: Explanation) -> Iterator[TextLine]:
-    """What the guards look at."""
-    losses = explanation.losses
-    yield anchor_line(explanation.anchor)
-    tone = Tone.BAD if len(losses.lost) > losses.limit else Tone.PLAIN
-    lost = f"{len(losses.lost)} of {losses.nodes} Nodes, limit {losses.limit}"
-    yield TextLine(f"  unannounced losses: {lost}", tone)
-    yield TextLine(f"  announced to go: {explanation.announced or 'no'}")
-
-
-def _routes(routes: NodeRoutes) -> Iterator[TextLine]:
-    if routes.network_id is None:
-        yield TextLine(f"  none: {routes.why}", Tone.WARNING)
-        return
-    use = "an unknown number of" if routes.used is None else f"{routes.used}/{LIMITS['routes']}"
-    cidr = routes.cluster_cidr or "not given, so that routes are only created"
-    yield TextLine(f"  network {routes.network_id}, {use} routes; cluster CIDR: {cidr}")
-    if routes.mismatch:
-        yield TextLine(f"  {routes.mismatch}", Tone.WARNING)
-    if routes.why:
-        yield TextLine(f"  none: {routes.why}", Tone.DETAIL)
-    yield from table(map(_route, routes.facts))
-
-
-def _route(fact: RouteFact) -> Row:
+def _route_mark(fact: RouteFact) -> Mark:
     """What is wrong and stays so is marked as what guards hold."""
-    value, wanted = (None if side is None else str(side) for side in (fact.value, fact.wanted))
-    sign, tone = mark(value, wanted)
-    if sign == " " and fact.standing in FAILING:
-        sign, tone = "!", Tone.BAD
-    elif sign == " " and fact.standing is RouteStatus.WAITING:
-        sign, tone = "?", Tone.WARNING
-    elif fact.standing is None and sign == " ":
-        tone = Tone.DETAIL
-    word = fact.standing or fact.action or "-"
-    return Row(sign, tone, (fact.destination, word, sides(value, wanted), fact.why))
+    if fact.standing in FAILING:
+        return _WRONG
+    return _WAITS if fact.standing is RouteStatus.WAITING else _DETAIL if fact.standing is None else _SAME
 
 
-SERVICE_STAGE_TONES = {
-    ServiceStage.SERVED: Tone.GOOD,
-    ServiceStage.MALFORMED: Tone.BAD,
-    ServiceStage.REFUSED: Tone.BAD,
-    ServiceStage.CONTESTED: Tone.BAD,
-    ServiceStage.AMBIGUOUS: Tone.WARNING,
-    ServiceStage.WAITING: Tone.WARNING,
-}
-_BELOW = " " * 8
+def _certificate_name(fact: CertificateFact) -> str:
+    return shown_value(fact.name) + (f", for {', '.join(fact.domains)}" if fact.domains else "")
 
 
-def service_lines(explanation: ServiceExplanation, approve_flags: str) -> Iterator[TextLine]:
-    """Everything below the header."""
-    yield from section("Load balancer", _balancer(explanation.balancer))
-    if explanation.pending:
-        yield from section("Waits for", table(map(_wait, explanation.pending)))
-    changes = (line for change in explanation.changes for line in change_lines(Line(change)))
-    yield from section("Changes", changes)
-    yield from section("Guards", _guards_on_service(explanation, approve_flags))
-    yield from note_lines(explanation.notes, _told_of_service(explanation))
-    yield from section("Status", facts(explanation.status))
-    yield from section("Conditions", facts(explanation.conditions))
-    yield from section("Ports", table(map(_listener, explanation.listeners)))
-    yield from section("Targets", table(map(_member, explanation.targets)))
-    if explanation.certificates:
-        yield from section("Certificates", table(map(_certificate, explanation.certificates)))
-    yield from section("Annotations", table(map(_option, sorted(explanation.options, key=_is_unset))))
-    ports = {fact.why for fact in explanation.listeners}
-    remarks = [remark.text for remark in explanation.remarks if remark.text not in ports]
-    if remarks:
-        yield from section("Remarks", (TextLine(f"    {text}") for text in remarks))
-
-
-def _told_of_service(explanation: ServiceExplanation) -> Iterator[str]:
-    """What is told elsewhere, so that it is no note as well."""
-    yield from (explanation.why, explanation.balancer.why)
-    yield from (remark.text for remark in explanation.remarks)
-    yield from (fact.why for fact in explanation.listeners)
-    for option in explanation.options:
-        yield from (text for text in (*option.problems, option.remark) if text)
-
-
-def _balancer(found: FoundBalancer) -> Iterator[TextLine]:
-    seen = found.balancer or found.other
-    if found.balancer is None:
-        yield TextLine(f"  none: {found.why}", Tone.WARNING)
-    if seen is None:
-        return
-    near = "near: " if found.balancer is None else ""
-    yield TextLine(f"  {near}{seen.id}  {_described(seen)}")
-    by = f"label {LABEL_SERVICE_UID}" if found.by == "label" else f"name {seen.spec.name}"
-    yield TextLine(f"  matched by {by}", Tone.DETAIL)
-    yield TextLine(f"  addresses: {', '.join(_addresses(seen)) or 'none'}")
-    if seen.is_protected:
-        yield TextLine("  protected against deletion")
-    yield from facts(found.owner)
-
-
-def _described(balancer: CloudBalancer) -> str:
-    spec, kind = balancer.spec, balancer.type
-    where = f" in {spec.location}" if spec.location else ""
-    ports = f"{_out_of(len(spec.listeners), kind.max_services)} ports"
-    return f"{spec.name}, {kind.name}{where}, {ports}, {_out_of(len(balancer.targets), kind.max_targets)} targets"
-
-
-def _out_of(number: int, limit: int) -> str:
-    """``1 of 5``, or ``1`` where the limit is not known."""
-    return str(number) if limit == NO_LIMIT else f"{number} of {limit}"
-
-
-def _addresses(balancer: CloudBalancer) -> Iterator[str]:
-    switched_off = "" if balancer.spec.public_interface else " (switched off)"
-    yield from (f"{address}{switched_off}" for address in (balancer.ipv4, balancer.ipv6) if address)
-    yield from (f"{place.ip} in network {place.network_id}" for place in balancer.attachments)
-
-
-def _wait(wait: Wait) -> Row:
-    return Row("?", Tone.WARNING, (wait.subject, wait.why + shown_due(wait.due_in_s)))
-
-
-def _guards_on_service(explanation: ServiceExplanation, approve_flags: str) -> Iterator[TextLine]:
-    if not explanation.guards:
-        yield TextLine("  none applies: nothing is planned", Tone.DETAIL)
-        return
-    yield anchor_line(explanation.anchor)
-    yield TextLine("  on what is planned:")
-    yield from words(explanation.guards, approve_flags)
-
-
-def _listener(fact: ListenerFact) -> Row:
-    name = str(fact.port) if fact.protocol == "TCP" else f"{fact.port}/{fact.protocol}"
-    sign, tone = mark(fact.value, fact.wanted)
-    if fact.planned is not None and fact.value == fact.wanted:
-        sign, tone = "~", Tone.MODIFY
-    return Row(sign, tone, (name, sides(fact.value, fact.wanted), fact.why))
-
-
-def _member(fact: MemberFact) -> Row:
-    sign, tone = mark(fact.value, fact.wanted)
-    if fact.health is Health.UNHEALTHY and sign == " ":
-        tone = Tone.WARNING
-    membership = "-" if fact.membership is None else str(fact.membership)
-    health = "-" if fact.health is None else fact.health.value
-    return Row(sign, tone, (fact.subject, membership, sides(fact.value, fact.wanted), health, fact.why))
-
-
-def _certificate(fact: CertificateFact) -> Row:
-    name = shown_value(fact.name) + (f", for {', '.join(fact.domains)}" if fact.domains else "")
-    ports = ", ".join(str(port) for port in fact.ports)
-    use = f"used by port {ports}" if ports else "not used"
-    asked = "" if fact.is_asked_for else ", not asked for"
-    error = f": {fact.error}" if fact.error else ""
-    sign, tone = ("+", Tone.ADD) if fact.id is None else (" ", Tone.PLAIN)
-    return Row(sign, tone, (str(fact.id or "new"), name, f"{fact.state}{error}; {use}{asked}"))
+def _certificate_use(fact: CertificateFact) -> str:
+    use = f"used by port {', '.join(map(str, fact.ports))}" if fact.ports else "not used"
+    return f"{fact.state}{f': {fact.error}' if fact.error else ''}; {use}{'' if fact.asked_for else ', not asked for'}"
 
 
 def _is_unset(fact: OptionFact) -> bool:
@@ -255,20 +113,253 @@ def _is_unset(fact: OptionFact) -> bool:
     return fact.origin is Origin.UNSET and not fact.problems
 
 
-def _option(fact: OptionFact) -> Row:
-    """The prefix that nearly all keys have is left out; one with another prefix is written in full."""
+def _option_source(fact: OptionFact) -> str:
     source = f"not set: {fact.otherwise}" if fact.origin is Origin.UNSET else fact.variable or "annotation"
-    if fact.in_use is not None and fact.in_use != fact.value:
-        source += f"; the load balancer has {shown_value(fact.in_use)}"
-    below = [TextLine(f"{_BELOW}{text}", Tone.BAD) for text in fact.problems]
-    below += [TextLine(f"{_BELOW}{fact.remark}", Tone.WARNING)] if fact.remark else []
-    sign, tone = ("!", Tone.BAD) if fact.problems else (" ", Tone.DETAIL if _is_unset(fact) else Tone.PLAIN)
-    value = "-" if fact.value is None else shown_value(fact.value)
-    return Row(sign, tone, (fact.key.removeprefix(PREFIX), value, source), tuple(below))
+    differs = fact.in_use is not None and fact.in_use != fact.value
+    return source + (f"; the load balancer has {shown_value(fact.in_use)}" if differs else "")
+
+
+def _option_troubles(fact: OptionFact, _: Explained) -> Iterator[TextLine]:
+    yield from (TextLine(f"        {problem}", Tone.BAD) for problem in fact.problems)
+    if fact.remark:
+        yield TextLine(f"        {fact.remark}", Tone.WARNING)
+
+
+def _decision(fact: GuardFact) -> str:
+    _, verb = _VERDICTS[fact.verdict]
+    approved = ", as it was approved" if fact.approved else ""
+    measured = f", measured {fact.value}, limit {fact.limit}" if fact.value else ""
+    why = f": {fact.why}" if fact.why and fact.hold is None else ""
+    return f"{verb}{approved}{measured}{why}{shown_due(fact.due_in_s)}"
+
+
+def _hold(fact: GuardFact, explained: Explained) -> Iterator[TextLine]:
+    """What is held, and what to type."""
+    if fact.hold is None:
+        return
+    yield TextLine(f"        {fact.hold.why}")
+    yield TextLine(f"        changes: {', '.join(fact.hold.keys)}", Tone.DETAIL)
+    if not fact.approved:
+        command = approve_command(fact.hold, explained.report.approve_flags)
+        yield TextLine(f"        to let exactly these pass once: {command}", Tone.WARNING)
+
+
+LAYOUTS: Mapping[type, Layout] = {
+    Fact: Layout(("subject", _sides, "source"), lambda fact: _DETAIL if fact.rule is Rule.FOREIGN else _SAME),
+    RouteFact: Layout(
+        ("destination", lambda fact: _cell(fact.standing or fact.fate), _sides, "why"), unchanged=_route_mark
+    ),
+    Wait: Layout(("subject", lambda wait: wait.why + shown_due(wait.due_in_s)), lambda _: _WAITS),
+    ListenerFact: Layout(
+        (lambda fact: f"{fact.port}" + (f"/{fact.protocol}" if fact.protocol != "TCP" else ""), _sides, "why"),
+        lambda fact: ("~", Tone.MODIFY) if fact.planned else _SAME,
+    ),
+    TargetFact: Layout(
+        ("subject", "membership", _sides, "health", "why"),
+        lambda fact: (" ", Tone.WARNING) if fact.health is Health.UNHEALTHY else _SAME,
+    ),
+    CertificateFact: Layout(
+        (lambda fact: str(fact.id or "new"), _certificate_name, _certificate_use),
+        lambda fact: ("+", Tone.ADD) if fact.id is None else _SAME,
+    ),
+    OptionFact: Layout(
+        (
+            lambda fact: fact.key.removeprefix(PREFIX),
+            lambda fact: "-" if fact.value is None else shown_value(fact.value),
+            _option_source,
+        ),
+        lambda fact: _WRONG if fact.problems else _DETAIL if _is_unset(fact) else _SAME,
+        _option_troubles,
+    ),
+    AnnotationWarning: Layout(("text",)),
+    GuardFact: Layout(("rule", _decision), lambda fact: _VERDICTS[fact.verdict][0], _hold),
+}
+"""Type of a fact → its layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the text: a heading and what stands below it."""
+
+    title: str
+    part: str
+    """The field that it shows. An explanation without that field has no such section."""
+    lines: Callable[[Any, Explained], Iterator[TextLine]]
+    """The lines for the value of the field."""
+    is_optional: bool = False
+    """Left out when there is nothing to show; else that is said."""
+
+    def shown(self, explained: Explained) -> Iterator[TextLine]:
+        """The lines of the section."""
+        part = getattr(explained.explanation, self.part, None)
+        lines = [] if part is None else list(self.lines(part, explained))
+        if not lines and (self.is_optional or part is None):
+            return
+        yield TextLine("")
+        yield TextLine(self.title, Tone.HEADING)
+        yield from lines or [TextLine("  none", Tone.DETAIL)]
+
+
+def _server(match: ServerMatch, _: Explained) -> Iterator[TextLine]:
+    server = match.server
+    if server is None:
+        yield TextLine(f"  none: {match.why}", Tone.WARNING)
+    else:
+        where = f" in {server.location}" if server.location else ""
+        by = match.by + (f" {match.provider_id}" if match.provider_id else "")
+        yield TextLine(f"  {server.id}  {server.name}, {server.status}, {server.type}{where}")
+        yield TextLine(f"  matched by {by}", Tone.DETAIL)
+    for candidate in match.candidates:
+        yield TextLine(f"  near: {candidate.id}  {candidate.name}: {candidate.why_not}")
+
+
+def _balancer(match: FoundBalancer, explained: Explained) -> Iterator[TextLine]:
+    seen, near = match.found or match.other, ""
+    if match.found is None:
+        yield TextLine(f"  none: {match.why}", Tone.WARNING)
+        near = "near: "
+    if seen is None:
+        return
+    where = f" in {seen.location}" if seen.location else ""
+    ports, targets = _out_of(seen.ports, seen.max_ports), _out_of(seen.targets, seen.max_targets)
+    yield TextLine(f"  {near}{seen.id}  {seen.name}, {seen.type}{where}, {ports} ports, {targets} targets")
+    by = f"label {LABEL_SERVICE_UID}" if match.by == "label" else f"name {seen.name}"
+    yield TextLine(f"  matched by {by}", Tone.DETAIL)
+    off = "" if seen.public else " (switched off)"
+    addresses = [f"{address}{off}" for address in (seen.ipv4, seen.ipv6) if address]
+    addresses += [f"{place.ip} in network {place.network}" for place in seen.private]
+    yield TextLine(f"  addresses: {', '.join(addresses) or 'none'}")
+    if seen.protected:
+        yield TextLine("  protected against deletion")
+    yield from _table(match.owner, explained)
+
+
+def _out_of(number: int, limit: int | None) -> str:
+    """``1 of 5``, or ``1`` where the limit is not known."""
+    return str(number) if limit is None else f"{number} of {limit}"
+
+
+def _routes(routes: NodeRoutes, explained: Explained) -> Iterator[TextLine]:
+    if routes.network is None:
+        yield TextLine(f"  none: {routes.why}", Tone.WARNING)
+        return
+    use = "an unknown number of" if routes.used is None else f"{routes.used}/{routes.limit}"
+    cidr = routes.cluster_cidr or "not given, so that routes are only created"
+    yield TextLine(f"  network {routes.network}, {use} routes; cluster CIDR: {cidr}")
+    if routes.mismatch:
+        yield TextLine(f"  {routes.mismatch}", Tone.WARNING)
+    if routes.why:
+        yield TextLine(f"  none: {routes.why}", Tone.DETAIL)
+    yield from _table(routes.destinations, explained)
+
+
+def _changes(changes: Iterable[Change], explained: Explained) -> Iterator[TextLine]:
+    """The changes as in a plan; what initialization writes and deletion removes stands below, field by field."""
+    for change in changes:
+        yield from change_lines(Line(change), fields=change.key != explained.key)
+
+
+def _guards(guards: Collection[GuardFact], explained: Explained) -> Iterator[TextLine]:
+    """What the guards look at, then the decision of each."""
+    explanation = explained.explanation
+    if not guards:
+        yield TextLine(f"  none applies: nothing is planned{_why_no_deletion(explanation)}", Tone.DETAIL)
+        return
+    if explanation:
+        yield _anchor(explanation.anchor)
+    if isinstance(explanation, NodeExplanation):
+        lost, losses = len(explanation.losses.lost), explanation.losses
+        tone = Tone.BAD if lost > losses.limit else Tone.PLAIN
+        yield TextLine(f"  unannounced losses: {lost} of {losses.nodes} Nodes, limit {losses.limit}", tone)
+        yield TextLine(f"  announced to go: {explanation.announced or 'no'}")
+    for concern, title in _CONCERNS.items():
+        told = [fact for fact in guards if fact.concerns is concern]
+        if told:
+            yield TextLine(f"  {title}:")
+            yield from _table(told, explained, "    ")
+
+
+_CONCERNS = {
+    Concern.CHANGES: "on what is planned",
+    Concern.DELETION: "on the Node's deletion, if its server were gone and its kubelet silent",
+}
+
+
+def _why_no_deletion(explanation: NodeExplanation | ServiceExplanation | None) -> str:
+    if not isinstance(explanation, NodeExplanation):
+        return ""
+    if explanation.stage is Stage.DELETING:
+        return ", and the Node's deletion was asked for already"
+    return ", and this Node is never deleted from here"
+
+
+def _anchor(anchor: AnchorFact) -> TextLine:
+    if anchor.state is AnchorState.UNFOUND:
+        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and no Node's server is in the project", Tone.BAD)
+    unknown = f", {anchor.unknown} unknown" if anchor.unknown else ""
+    found = f"{anchor.found} of {anchor.total} Ready Nodes found in the project, {anchor.needed} needed{unknown}"
+    tone = Tone.BAD if anchor.state is AnchorState.VIOLATED else Tone.PLAIN
+    return TextLine(f"  anchor {anchor.state}: {found}", tone)
+
+
+def _notes(notes: Iterable[Note], explained: Explained) -> Iterator[TextLine]:
+    """The notes, but for those that are told elsewhere already."""
+    left = (note for note in notes if not _is_told(note.text, explained.explanation))
+    return (TextLine(f"  {note.key}  {note.kind}: {note.text}") for note in left)
+
+
+def _is_told(note: str, explanation: NodeExplanation | ServiceExplanation | None) -> bool:
+    """Whether what a note says stands elsewhere: one on a pod CIDR repeats what the line of its route says."""
+    match explanation:
+        case NodeExplanation(why=why, routes=routes):
+            return note == why or note.endswith(tuple(fact.why for fact in routes.destinations) if routes else ())
+        case ServiceExplanation(why=why, load_balancer=found, listeners=ports, remarks=remarks, options=options):
+            sentences = (why, found.why, *(fact.why for fact in ports), *(remark.text for remark in remarks))
+            return note in sentences or any(note in (*fact.problems, fact.remark) for fact in options)
+    return False
+
+
+def _options(options: Iterable[OptionFact], explained: Explained) -> Iterator[TextLine]:
+    return _table(sorted(options, key=_is_unset), explained)
+
+
+def _remarks(remarks: Iterable[AnnotationWarning], explained: Explained) -> Iterator[TextLine]:
+    """The remarks, but for those that are told of a port already."""
+    told = {fact.why for fact in getattr(explained.explanation, "listeners", ())}
+    return _table((remark for remark in remarks if remark.text not in told), explained)
+
+
+SECTIONS = (
+    Section("Server", "match", _server),
+    Section("Load balancer", "load_balancer", _balancer),
+    Section("Waits for", "pending", _table, is_optional=True),
+    Section("Changes", "changes", _changes),
+    Section("Guards", "guards", _guards),
+    Section("Notes", "notes", _notes, is_optional=True),
+    Section("Labels", "labels", _table),
+    Section("Addresses", "addresses", _table),
+    Section("Routes", "routes", _routes),
+    Section("Taints", "taints", _table),
+    Section("Status", "status", _table),
+    Section("Conditions", "conditions", _table),
+    Section("Ports", "listeners", _table),
+    Section("Targets", "targets", _table),
+    Section("Certificates", "certificates", _table, is_optional=True),
+    Section("Annotations", "options", _options),
+    Section("Remarks", "remarks", _remarks, is_optional=True),
+)
+"""All sections in their order, of a Node and of a Service."""
+_TONES: Mapping[str, Tone] = {
+    **dict.fromkeys((Stage.SETTLED, ServiceStage.SERVED), Tone.GOOD),
+    **dict.fromkeys((Stage.DEPARTING, Stage.UNMATCHED, Stage.AMBIGUOUS, Stage.UNKNOWN), Tone.WARNING),
+    ServiceStage.WAITING: Tone.WARNING,
+    **dict.fromkeys((ServiceStage.MALFORMED, ServiceStage.REFUSED, ServiceStage.CONTESTED), Tone.BAD),
+}
+"""Stage → the color of the first line, where it is not that of a heading. A word has the same color for both kinds."""
 
 
 def render_explanation(explained: Explained) -> Iterator[TextLine]:
-    """The lines of an explanation, what somebody who was woken at night wants to know before all detail."""
+    """The lines of an explanation: what the object is, what happens to it and why, then its parts."""
     for line in _lines(explained):
         yield TextLine(visible(line.text).rstrip(), line.tone)
 
@@ -276,22 +367,14 @@ def render_explanation(explained: Explained) -> Iterator[TextLine]:
 def _lines(explained: Explained) -> Iterator[TextLine]:
     explanation, report = explained.explanation, explained.report
     if explanation is not None:
-        yield TextLine(f"{explanation.key}  {explanation.stage}", _tone(explanation))
+        yield TextLine(f"{explained.key}  {explanation.stage}", _TONES.get(explanation.stage, Tone.HEADING))
         yield TextLine(f"  {explanation.why}")
         yield TextLine("")
     yield from header_lines(report)
-    match explanation:
-        case Explanation():
-            yield from node_lines(explanation, report.approve_flags)
-        case ServiceExplanation():
-            yield from service_lines(explanation, report.approve_flags)
+    if explanation is not None:
+        for section in SECTIONS:
+            yield from section.shown(explained)
     if report.errors:
         yield TextLine("")
     for error in report.errors:
         yield TextLine(f"Error: {error}", Tone.BAD)
-
-
-def _tone(explanation: Explanation | ServiceExplanation) -> Tone:
-    if isinstance(explanation, Explanation):
-        return STAGE_TONES.get(explanation.stage, Tone.HEADING)
-    return SERVICE_STAGE_TONES.get(explanation.stage, Tone.HEADING)

@@ -1,116 +1,219 @@
-"""JSON of a report: one shape for plans and for what was applied. ``schema.json`` beside this file describes it."""
+"""JSON of a report: one shape for plans and for what was applied."""
 
-import json
 from collections.abc import Mapping
-from importlib.resources import files
-from typing import Any
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.plan.change import Hold, Note
-from desired.section import Present, Section
+from desired.plan.change import Change, Hold, Note, State, Verdict
+from desired.plan.kinds import KINDS, Verb
+from desired.section import Section
 from reconciler import __version__
-from reconciler.report.canonical import as_json
+from reconciler.report.documents import (
+    FORMAT_VERSION,
+    ClusterDocument,
+    FormatVersion,
+    Key,
+    RequestsDocument,
+    Shown,
+    to_json,
+)
 from reconciler.report.escaping import LIMITS, json_text
-from reconciler.report.fields import field_changes
-from reconciler.result import Line, Report, approve_command, summary
+from reconciler.report.fields import FieldChange, field_changes
+from reconciler.result import Line, Report, Result, approve_command, summary
 
-FORMAT_VERSION = "1.0"
-"""Readers ignore fields they do not know within a major version, and refuse another major version."""
+
+class SectionDocument(Struct, frozen=True):
+    """What was read of one kind of object."""
+
+    complete: bool
+    count: int
+    expected: int | None
+    """How many there are, as the API said; None when it did not say."""
+    why_incomplete: str | None
+    limit: int | UnsetType = UNSET
+    """How many of these Hetzner takes; only there where that is known, as of the routes of a network."""
+
+    @classmethod
+    def of(cls, name: str, section: Section[Any, Any]) -> "SectionDocument":
+        """The section of this name."""
+        limit = LIMITS.get(name, UNSET)
+        return cls(section.complete, len(section), section.expected, section.why_incomplete, limit)
+
+
+class SectionsDocument(Struct, frozen=True):
+    """What was read. A section that nobody had to read is not there."""
+
+    nodes: SectionDocument | UnsetType = UNSET
+    servers: SectionDocument | UnsetType = UNSET
+    routes: SectionDocument | UnsetType = UNSET
+    services: SectionDocument | UnsetType = UNSET
+    load_balancers: SectionDocument | UnsetType = UNSET
+    certificates: SectionDocument | UnsetType = UNSET
+
+
+class OutcomeDocument(Struct, frozen=True):
+    """How the attempt at a change ended."""
+
+    state: Literal["applied", "pending", "skipped", "failed"]
+    why: str | UnsetType = UNSET
+    """Not there when the change was applied."""
+    retry_after_s: float | UnsetType | None = UNSET
+    """Only there when it is pending or failed; None when no better time is known."""
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "OutcomeDocument":
+        """An outcome, whatever its type."""
+        match outcome:
+            case Applied():
+                return cls("applied")
+            case Pending(why, retry_after_s):
+                return cls("pending", why, retry_after_s)
+            case Skipped(reason):
+                return cls("skipped", reason)
+            case Failed(error, retry_after_s):
+                return cls("failed", error, retry_after_s)
+
+
+class ChangeDocument(Struct, frozen=True):
+    """One difference between what is there and what should be, with its verdict and outcome."""
+
+    key: Key
+    kind: Annotated[str, Meta(extra_json_schema={"enum": list(KINDS)})]
+    class_: Verb
+    before: State | None
+    """The object, or the part of it that changes, as it is; None where there is nothing."""
+    after: State | None
+    """The same as it should be; None where there is nothing. Members that nobody asked for are left out; '(known after
+    apply)' stands for what exists only after another change."""
+    fields: tuple[FieldChange, ...]
+    """The differences, field by field. Of an object that goes only what a person knows it by."""
+    reason: str
+    consequences: tuple[str, ...]
+    owner: Key
+    """Key of the Node or Service that the change serves."""
+    depends_on: tuple[Key, ...]
+    """Keys of changes that have to be done first."""
+    verdict: Verdict
+    rule: str | None
+    """The guard that decided; None when the change is allowed."""
+    why: str | None
+    due_in_s: float | None
+    """Seconds until another look is worth it; None when no time is known."""
+    outcome: OutcomeDocument | None
+    """None when it was not to be applied."""
+
+    @classmethod
+    def of(cls, change: Change, outcome: Outcome | None = None) -> "ChangeDocument":
+        """A change, and how the attempt at it ended."""
+        decision = change.decision
+        return cls(
+            key=change.key,
+            kind=change.kind,
+            class_=change.verb,
+            before=change.before,
+            after=change.after,
+            fields=field_changes(change),
+            reason=change.reason,
+            consequences=change.consequences,
+            owner=change.owner,
+            depends_on=change.depends_on,
+            verdict=decision.verdict,
+            rule=decision.rule,
+            why=decision.why or None,
+            due_in_s=decision.due_in_s,
+            outcome=None if outcome is None else OutcomeDocument.of(outcome),
+        )
+
+
+class HoldDocument(Struct, frozen=True):
+    """One guard with the changes that it holds until a person approves exactly these."""
+
+    hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{16}$")]
+    rule: str
+    value: str
+    """What was measured."""
+    limit: str
+    """What the guard allows."""
+    keys: tuple[Key, ...]
+    why: str
+    approve: str
+    """The command that approves it."""
+
+    @classmethod
+    def of(cls, hold: Hold, flags: str) -> "HoldDocument":
+        """A hold; ``flags`` as in ``approve_command``."""
+        return cls(hold.hash, hold.rule, hold.value, hold.limit, hold.keys, hold.why, approve_command(hold, flags))
+
+
+class SummaryDocument(Struct, frozen=True):
+    """Numbers of changes."""
+
+    add: int
+    modify: int
+    remove: int
+    held: int
+    waiting: int
+    refused: int
+    applied: int
+    failed: int
+
+
+class ReportDocument(Struct, frozen=True):
+    """A plan, or the report of what was applied."""
+
+    format_version: FormatVersion
+    result: Result
+    tool_version: str
+    taken_at: datetime | None
+    """The API server's clock; None when it could not be read."""
+    cluster: ClusterDocument
+    sections: SectionsDocument
+    changes: tuple[Line, ...]
+    notes: tuple[Note, ...]
+    holds: tuple[Hold, ...]
+    errors: tuple[str, ...]
+    requests: RequestsDocument
+    summary: SummaryDocument
+
+
+SHOWN: Mapping[type, type] = {Line: ChangeDocument, Change: ChangeDocument, Hold: HoldDocument}
+"""Type of the planner or of a report → the document that shows it."""
+
+
+def shown(report: Report) -> Shown:
+    """How the parts of a report are shown."""
+    return {
+        Line: lambda line: ChangeDocument.of(line.change, line.outcome),
+        Change: ChangeDocument.of,
+        Hold: partial(HoldDocument.of, flags=report.approve_flags),
+    }
 
 
 def report_as_json(report: Report) -> Mapping[str, Any]:
-    """The report in JSON values, keys in the order in which people read them."""
-    snapshot = report.snapshot
-    uid = snapshot.cluster_uid.value if snapshot and isinstance(snapshot.cluster_uid, Present) else None
-    sections = snapshot.sections() if snapshot else {}
-    return {
-        "format_version": FORMAT_VERSION,
-        "result": report.result.value,
-        "tool_version": __version__,
-        "taken_at": snapshot.taken_at.isoformat() if snapshot else None,
-        "cluster": {"uid": uid},
-        "sections": {name: _section(name, section) for name, section in sections.items()},
-        "changes": [change_as_json(line) for line in report.lines],
-        "notes": [note_as_json(note) for note in report.notes],
-        "holds": [hold_as_json(hold, report.approve_flags) for hold in report.holds],
-        "errors": list(report.errors),
-        "requests": {"kubernetes": report.cost.kubernetes, "hetzner": report.cost.hetzner},
-        "summary": summary(report),
-    }
+    """The report in JSON values."""
+    sections = report.snapshot.sections() if report.snapshot else {}
+    document = ReportDocument(
+        format_version=FORMAT_VERSION,
+        result=report.result,
+        tool_version=__version__,
+        taken_at=report.snapshot.taken_at if report.snapshot else None,
+        cluster=ClusterDocument.of(report.snapshot),
+        sections=SectionsDocument(**{name: SectionDocument.of(name, section) for name, section in sections.items()}),
+        changes=report.lines,
+        notes=report.notes,
+        holds=report.holds,
+        errors=report.errors,
+        requests=RequestsDocument.of(report),
+        summary=SummaryDocument(**summary(report)),
+    )
+    found: Mapping[str, Any] = to_json(document, shown(report))
+    return found
 
 
 def render_json(report: Report, *, compact: bool = False) -> str:
     """The JSON text with a line break at its end; on one line when ``compact``, for a stream of passes."""
     return json_text(report_as_json(report), compact=compact)
-
-
-def schema() -> Mapping[str, Any]:
-    """The published JSON Schema (draft 2020-12)."""
-    loaded: Mapping[str, Any] = json.loads(files("reconciler.report").joinpath("schema.json").read_text("utf-8"))
-    return loaded
-
-
-def _section(name: str, section: Section[Any, Any]) -> Mapping[str, Any]:
-    """``limit`` only where one is known."""
-    return {
-        "complete": section.complete,
-        "count": len(section),
-        "expected": section.expected,
-        "why_incomplete": section.why_incomplete,
-        **({"limit": LIMITS[name]} if name in LIMITS else {}),
-    }
-
-
-def change_as_json(line: Line) -> Mapping[str, Any]:
-    """One change with its verdict and outcome."""
-    change = line.change
-    decision = change.decision
-    return {
-        "key": change.key,
-        "kind": change.kind,
-        "class": change.verb.value,
-        "before": as_json(change.before),
-        "after": as_json(change.after),
-        "fields": [{"path": f.path, "before": f.before, "after": f.after} for f in field_changes(change)],
-        "reason": change.reason,
-        "consequences": list(change.consequences),
-        "owner": change.owner,
-        "depends_on": list(change.depends_on),
-        "verdict": decision.verdict.value,
-        "rule": decision.rule,
-        "why": decision.why or None,
-        "due_in_s": decision.due_in_s,
-        "outcome": _outcome(line.outcome),
-    }
-
-
-def _outcome(outcome: Outcome | None) -> Mapping[str, Any] | None:
-    match outcome:
-        case None:
-            return None
-        case Applied():
-            return {"state": "applied"}
-        case Pending(why, retry_after_s):
-            return {"state": "pending", "why": why, "retry_after_s": retry_after_s}
-        case Skipped(reason):
-            return {"state": "skipped", "why": reason}
-        case Failed(error, retry_after_s):
-            return {"state": "failed", "why": error, "retry_after_s": retry_after_s}
-
-
-def note_as_json(note: Note) -> Mapping[str, Any]:
-    """One note."""
-    return {"key": note.key, "kind": note.kind.value, "text": note.text}
-
-
-def hold_as_json(hold: Hold, flags: str) -> Mapping[str, Any]:
-    """One hold with the command that approves it; ``flags`` as in ``approve_command``."""
-    return {
-        "hash": hold.hash,
-        "rule": hold.rule,
-        "value": hold.value,
-        "limit": hold.limit,
-        "keys": list(hold.keys),
-        "why": hold.why,
-        "approve": approve_command(hold, flags),
-    }

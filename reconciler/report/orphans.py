@@ -1,23 +1,36 @@
-"""Text and JSON of the result of ``reconcile orphans``. ``orphans.schema.json`` beside this file describes the latter;
-``docs/orphans.md`` shows both."""
+"""Text and JSON of the result of ``reconcile orphans``. ``docs/orphans.md`` shows both."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from importlib.resources import files
-from typing import Any
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
 from desired.load_balancers.orphans import Orphan, monthly_price_of
 from desired.load_balancers.ownership import owner_of
 from reconciler import __version__
+from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
 from reconciler.report.escaping import json_text, visible
-from reconciler.report.json_report import FORMAT_VERSION
 from reconciler.report.text_report import TextLine, Tone
 
 _CENT = Decimal("0.01")
+
+
+class OrphansResult(StrEnum):
+    """The first that applies, in this order."""
+
+    ERROR = "error"
+    """What is listed is not certain to be all, or nothing could be deleted."""
+    PARTIAL = "partial"
+    """A deletion that was asked for did not happen."""
+    ORPHANS = "orphans"
+    """There are some; after a deletion: some are left."""
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +63,13 @@ class OrphanReport:
         return sum(not isinstance(outcome, Applied) for outcome in self.outcomes.values())
 
     @property
-    def result(self) -> str:
-        """The one word for it: ``error``, ``partial`` when a deletion did not happen, ``orphans`` when there are some
-        (left), ``none``."""
+    def result(self) -> OrphansResult:
+        """The one word for it."""
         if self.errors:
-            return "error"
+            return OrphansResult.ERROR
         if self.undone:
-            return "partial"
-        return "orphans" if self.left else "none"
+            return OrphansResult.PARTIAL
+        return OrphansResult.ORPHANS if self.left else OrphansResult.NONE
 
 
 def was_let_go(orphan: Orphan) -> bool:
@@ -163,65 +175,126 @@ def _age(now: datetime | None, since: datetime) -> str:
     return f"{max(age, timedelta()) // timedelta(minutes=1)} minutes old"
 
 
+Money = Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]{2}$")]
+
+
+class DeletionDocument(Struct, frozen=True):
+    """How a deletion that was asked for ended."""
+
+    state: Literal["deleted", "failed", "skipped"]
+    why: str | None
+    """None when it was deleted."""
+
+    @classmethod
+    def of(cls, outcome: Outcome | None) -> "DeletionDocument | None":
+        """The outcome of a deletion; None when none was asked for."""
+        match outcome:
+            case Applied():
+                return cls("deleted", None)
+            case Failed(why):
+                return cls("failed", why)
+            case Skipped(why):
+                return cls("skipped", why)
+        return None
+
+
+class OrphanDocument(Struct, frozen=True):
+    """One orphan."""
+
+    id: int
+    name: str
+    type: str
+    location: str | None
+    ipv4: IPv4Address | None
+    ipv6: IPv6Address | None
+    created: datetime
+    age_s: Annotated[int, Meta()] | None
+    """None when the time is not known. Clocks that differ may make it negative."""
+    why: str
+    """Why no Service wants it."""
+    service_uid: str | None
+    """UID of the Service that its label names."""
+    released: str | None
+    """When it was released with its addresses, as its label says."""
+    delete_after: datetime | None
+    """The time after which a pass deletes it by itself, unless its Service comes back; None when no pass does."""
+    monthly_gross: Money | None
+    """Price of its type at its location; None when the API did not say."""
+    protected: bool
+    """Against deletion."""
+    kept: str | None
+    """Why it is not deleted even on demand; None when it may be."""
+    outcome: DeletionDocument | None
+    """None when its deletion was not asked for."""
+
+    @classmethod
+    def of(cls, orphan: Orphan, report: OrphanReport) -> "OrphanDocument":
+        """An orphan of the report."""
+        balancer, now = orphan.balancer, report.taken_at
+        owner = owner_of(balancer.spec.labels)
+        return cls(
+            id=balancer.id,
+            name=balancer.spec.name,
+            type=balancer.type.name,
+            location=balancer.spec.location,
+            ipv4=balancer.ipv4,
+            ipv6=balancer.ipv6,
+            created=balancer.created_at,
+            age_s=int((now - balancer.created_at).total_seconds()) if now else None,
+            why=orphan.why,
+            service_uid=owner.service_uid,
+            released=owner.released,
+            delete_after=orphan.delete_at,
+            monthly_gross=_cents(orphan.monthly_price),
+            protected=balancer.is_protected,
+            kept=orphan.kept,
+            outcome=DeletionDocument.of(report.outcomes.get(balancer.id)),
+        )
+
+
+class OrphansDocument(Struct, frozen=True):
+    """The load balancers of this cluster that no Service wants."""
+
+    format_version: FormatVersion
+    tool_version: str
+    result: OrphansResult
+    taken_at: datetime | None
+    """The API server's clock; None when it could not be read."""
+    cluster: ClusterDocument
+    orphans: tuple[OrphanDocument, ...]
+    """By id. Those that were deleted are among them."""
+    currency: str | None
+    """Code of the project's currency; None when it is not known."""
+    monthly_gross: Money | None
+    """What those that are still there cost a month; None when no price is known."""
+    obstacle: str | None
+    """Why nothing could be deleted at the moment; None when nothing stands in the way, and after a deletion, when it is
+    an error."""
+    errors: tuple[str, ...]
+
+
 def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
-    """The report in JSON values, keys in the order in which people read them."""
-    total = monthly_price_of(report.left)
-    return {
-        "format_version": FORMAT_VERSION,
-        "tool_version": __version__,
-        "result": report.result,
-        "taken_at": report.taken_at.isoformat() if report.taken_at else None,
-        "cluster": {"uid": report.cluster_uid},
-        "orphans": [_as_json(orphan, report) for orphan in report.orphans],
-        "currency": report.currency,
-        "monthly_gross": None if total is None else str(total.quantize(_CENT)),
-        "obstacle": report.obstacle,
-        "errors": list(report.errors),
-    }
+    """The report in JSON values."""
+    document = OrphansDocument(
+        format_version=FORMAT_VERSION,
+        tool_version=__version__,
+        result=report.result,
+        taken_at=report.taken_at,
+        cluster=ClusterDocument(report.cluster_uid),
+        orphans=tuple(OrphanDocument.of(orphan, report) for orphan in report.orphans),
+        currency=report.currency,
+        monthly_gross=_cents(monthly_price_of(report.left)),
+        obstacle=report.obstacle,
+        errors=report.errors,
+    )
+    found: Mapping[str, Any] = to_json(document)
+    return found
+
+
+def _cents(price: Decimal | None) -> str | None:
+    return None if price is None else str(price.quantize(_CENT))
 
 
 def render_orphans_json(report: OrphanReport) -> str:
     """The JSON text with a line break at its end."""
     return json_text(orphans_as_json(report))
-
-
-def orphans_schema() -> Mapping[str, Any]:
-    """The published JSON Schema (draft 2020-12)."""
-    loaded: Mapping[str, Any] = json.loads(
-        files("reconciler.report").joinpath("orphans.schema.json").read_text("utf-8")
-    )
-    return loaded
-
-
-def _as_json(orphan: Orphan, report: OrphanReport) -> Mapping[str, Any]:
-    balancer, price = orphan.balancer, orphan.monthly_price
-    owner = owner_of(balancer.spec.labels)
-    return {
-        "id": balancer.id,
-        "name": balancer.spec.name,
-        "type": balancer.type.name,
-        "location": balancer.spec.location,
-        "ipv4": str(balancer.ipv4) if balancer.ipv4 else None,
-        "ipv6": str(balancer.ipv6) if balancer.ipv6 else None,
-        "created": balancer.created_at.isoformat(),
-        "age_s": int((report.taken_at - balancer.created_at).total_seconds()) if report.taken_at else None,
-        "why": orphan.why,
-        "service_uid": owner.service_uid,
-        "released": owner.released,
-        "delete_after": orphan.delete_at.isoformat() if orphan.delete_at else None,
-        "monthly_gross": None if price is None else str(price.quantize(_CENT)),
-        "protected": balancer.is_protected,
-        "kept": orphan.kept,
-        "outcome": _outcome(report.outcomes.get(balancer.id)),
-    }
-
-
-def _outcome(outcome: Outcome | None) -> Mapping[str, Any] | None:
-    match outcome:
-        case Applied():
-            return {"state": "deleted", "why": None}
-        case Failed(why):
-            return {"state": "failed", "why": why}
-        case Skipped(why):
-            return {"state": "skipped", "why": why}
-    return None

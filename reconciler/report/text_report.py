@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.model.key import ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Hold, NoteKind, Verdict
 from desired.plan.kinds import Verb
@@ -53,13 +54,13 @@ _LEGEND = {
     "?": "waiting",
 }
 _HEADINGS = {
-    "node": "nodes",
-    "load_balancer": "load balancers",
-    "certificate": "certificates",
-    "service": "services",
-    "route": "routes",
+    ObjectKind.NODE: "nodes",
+    ObjectKind.LOAD_BALANCER: "load balancers",
+    ObjectKind.CERTIFICATE: "certificates",
+    ObjectKind.SERVICE: "services",
+    ObjectKind.ROUTE: "routes",
 }
-"""First part of a change's key → what stands above all such changes, in the order in which people read them."""
+"""What changes are of → what stands above them all, in the order in which people read them."""
 _TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
 
 
@@ -87,12 +88,12 @@ def _lines(report: Report) -> Iterator[TextLine]:
     yield from _footer(report)
 
 
-def _section(line: Line) -> str:
-    """The first part of a change's key."""
-    return line.change.key.split("/", 1)[0]
+def _section(line: Line) -> ObjectKind:
+    """The kind of object that a change is of."""
+    return line.change.key.kind
 
 
-def _heading(section: str, snapshot: Snapshot | None) -> str:
+def _heading(section: ObjectKind, snapshot: Snapshot | None) -> str:
     """What stands above such changes, with what is used of a limit before them: ``routes, 97/100 used``."""
     heading = _HEADINGS.get(section, section)
     counted = snapshot.sections().get(heading) if snapshot and heading in LIMITS else None

@@ -1,41 +1,40 @@
 """Text and JSON of the result of ``reconcile validate``. ``docs/validate.md`` shows both."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
 
-from desired.annotations.claims import ClaimCheck
+from msgspec import Struct
+
+from desired.annotations.options import BadAnnotation
+from desired.annotations.warnings import AnnotationWarning
 from reconciler import __version__
+from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
 from reconciler.report.escaping import json_text, visible
-from reconciler.report.json_report import FORMAT_VERSION
 from reconciler.report.text_report import TextLine, Tone
 
 
-@dataclass(frozen=True, slots=True)
-class FilePlace:
-    """Where in which file something stands."""
+class CheckedConfiguration(Struct, frozen=True):
+    """What is wrong and what is odd about flags and variables."""
+
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class CheckedService(Struct, frozen=True):
+    """A Service of type LoadBalancer and the result of its checks."""
 
     file: str
     """As it was given; ``-`` is stdin."""
     document: int
     """Counted from 1."""
-    item: int | None = None
+    item: int | None
     """Of a list, counted from 1; None outside of one."""
-
-    def __str__(self) -> str:
-        where = f"{'stdin' if self.file == '-' else self.file}, document {self.document}"
-        return where if self.item is None else f"{where}, item {self.item}"
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedService:
-    """A Service of type LoadBalancer and the result of its checks."""
-
-    place: FilePlace
     namespace: str | None
     """None when the manifest leaves it to whoever applies it."""
     name: str
-    judgement: ClaimCheck
+    errors: tuple[BadAnnotation, ...]
+    """With any of them no load balancer is created."""
+    notes: tuple[AnnotationWarning, ...]
 
     @property
     def key(self) -> str:
@@ -43,40 +42,35 @@ class JudgedService:
         return f"service/{self.namespace}/{self.name}" if self.namespace else f"service/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A file, or what is left of it, that could not be read."""
 
     file: str
-    text: str
-    document: int | None = None
+    document: int | None
     """The first one that is missing, counted from 1; None when nothing could be read."""
-
-    def __str__(self) -> str:
-        file = "stdin" if self.file == "-" else self.file
-        return file if self.document is None else str(FilePlace(self.file, self.document))
+    text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     """Everything that was checked."""
 
     files: int
-    configuration_errors: tuple[str, ...] = ()
-    configuration_notes: tuple[str, ...] = ()
-    services: tuple[JudgedService, ...] = ()
+    configuration: CheckedConfiguration = CheckedConfiguration()
+    services: tuple[CheckedService, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
     @property
     def errors(self) -> int:
         """How many there are."""
-        of_services = sum(len(service.judgement.problems) for service in self.services)
-        return len(self.configuration_errors) + len(self.unreadable) + of_services
+        return self._number("errors") + len(self.unreadable)
 
     @property
     def notes(self) -> int:
         """How many there are."""
-        return len(self.configuration_notes) + sum(len(service.judgement.remarks) for service in self.services)
+        return self._number("notes")
+
+    def _number(self, of: str) -> int:
+        return sum(len(getattr(checked, of)) for checked in (self.configuration, *self.services))
 
 
 def render_validation(validation: Validation) -> Iterator[TextLine]:
@@ -86,23 +80,28 @@ def render_validation(validation: Validation) -> Iterator[TextLine]:
 
 
 def _lines(validation: Validation) -> Iterator[TextLine]:
-    yield from _said("Configuration", validation.configuration_errors, validation.configuration_notes)
+    yield from _said("Configuration", validation.configuration.errors, validation.configuration.notes)
     for service in validation.services:
-        problems, remarks = service.judgement.problems, service.judgement.remarks
-        title = f"{service.place}: {service.key}"
-        yield from _said(title, tuple(bad.text for bad in problems), tuple(remark.text for remark in remarks))
+        title = f"{_place(service.file, service.document, service.item)}: {service.key}"
+        yield from _said(title, (bad.text for bad in service.errors), (odd.text for odd in service.notes))
     for unreadable in validation.unreadable:
-        yield from _said(str(unreadable), (unreadable.text,), ())
+        yield from _said(_place(unreadable.file, unreadable.document), (unreadable.text,))
     yield TextLine("")
     yield TextLine(_summary(validation), Tone.BAD if validation.errors else Tone.GOOD)
 
 
-def _said(title: str, errors: tuple[str, ...], notes: tuple[str, ...]) -> Iterator[TextLine]:
-    yield TextLine(title if errors or notes else f"{title}  ok", Tone.HEADING)
-    for text in errors:
-        yield TextLine(f"  error: {text}", Tone.BAD)
-    for text in notes:
-        yield TextLine(f"  note: {text}", Tone.WARNING)
+def _place(file: str, document: int | None, item: int | None = None) -> str:
+    """Where in which file something stands."""
+    numbered = (("document", document), ("item", item))
+    parts = [f"{name} {number}" for name, number in numbered if number is not None]
+    return ", ".join(["stdin" if file == "-" else file, *parts])
+
+
+def _said(title: str, errors: Iterable[str], notes: Iterable[str] = ()) -> Iterator[TextLine]:
+    below = [TextLine(f"  error: {text}", Tone.BAD) for text in errors]
+    below += [TextLine(f"  note: {text}", Tone.WARNING) for text in notes]
+    yield TextLine(title if below else f"{title}  ok", Tone.HEADING)
+    yield from below
 
 
 def _summary(validation: Validation) -> str:
@@ -117,39 +116,41 @@ def _counted(number: int, one: str, several: str = "") -> str:
     return f"{number} {one if number == 1 else several or f'{one}s'}"
 
 
+class CountsDocument(Struct, frozen=True):
+    """Numbers of what was checked and found."""
+
+    files: int
+    services: int
+    errors: int
+    notes: int
+
+
+class ValidationDocument(Struct, frozen=True):
+    """The configuration and the Services of manifests, checked without any API."""
+
+    format_version: FormatVersion
+    tool_version: str
+    result: Literal["valid", "invalid"]
+    configuration: CheckedConfiguration
+    services: tuple[CheckedService, ...]
+    """In the order of the files."""
+    unreadable: tuple[Unreadable, ...]
+    summary: CountsDocument
+
+
 def validation_as_json(validation: Validation) -> Mapping[str, Any]:
-    """The validation in JSON values, keys in the order in which people read them."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "tool_version": __version__,
-        "result": "invalid" if validation.errors else "valid",
-        "configuration": {
-            "errors": list(validation.configuration_errors),
-            "notes": list(validation.configuration_notes),
-        },
-        "services": [
-            {
-                "file": service.place.file,
-                "document": service.place.document,
-                "item": service.place.item,
-                "namespace": service.namespace,
-                "name": service.name,
-                "errors": [{"key": bad.key, "text": bad.text} for bad in service.judgement.problems],
-                "notes": [{"key": remark.key, "text": remark.text} for remark in service.judgement.remarks],
-            }
-            for service in validation.services
-        ],
-        "unreadable": [
-            {"file": unreadable.file, "document": unreadable.document, "text": unreadable.text}
-            for unreadable in validation.unreadable
-        ],
-        "summary": {
-            "files": validation.files,
-            "services": len(validation.services),
-            "errors": validation.errors,
-            "notes": validation.notes,
-        },
-    }
+    """The validation in JSON values."""
+    document = ValidationDocument(
+        format_version=FORMAT_VERSION,
+        tool_version=__version__,
+        result="invalid" if validation.errors else "valid",
+        configuration=validation.configuration,
+        services=validation.services,
+        unreadable=validation.unreadable,
+        summary=CountsDocument(validation.files, len(validation.services), validation.errors, validation.notes),
+    )
+    found: Mapping[str, Any] = to_json(document)
+    return found
 
 
 def render_validation_json(validation: Validation) -> str:

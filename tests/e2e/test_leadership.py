@@ -9,7 +9,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from actuators.outcome import GAVE_WAY
-from reconciler.report.json_report import schema
 from tests.support.apiserver import OwnApiServer
 from tests.support.replicas import (
     DURATION_S,
@@ -29,6 +28,7 @@ from tests.support.replicas import (
 )
 from tests.support.routed_cluster import have_pods, routes
 from tests.support.sampling import sample
+from tests.support.schemas import published
 from tests.support.stage import Stage, wait_for
 
 SIZE = 7
@@ -281,7 +281,7 @@ def test_once_beside_a_live_leader_is_not_leader(stage: Stage, two: Two) -> None
 
     assert single.ends() == 1
     report = json.loads(single.stdout)
-    Draft202012Validator(schema()).validate(report)
+    Draft202012Validator(published("schema.json")).validate(report)
     assert report["result"] == "not_leader"
     (line,) = single.stderr.splitlines()
     assert line.startswith("reconcile: error: ")

@@ -11,7 +11,7 @@ from desired.model.settings import Settings
 from desired.plan.change import Change
 from desired.planner import compute_plan
 from reconciler.observe.world import observe_world
-from reconciler.report.explanation_json import explanation_as_json, explanation_schema
+from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
 from reconciler.result import Explained, Report
 from reconciler.sandbox.clock import SimulatedClock
@@ -23,6 +23,7 @@ from tests.support.direct import DirectSimulation
 from tests.support.judging import explain_object, judge
 from tests.support.passes import Run
 from tests.support.rendering import invalid
+from tests.support.schemas import published
 from tests.support.simulators import START
 
 
@@ -49,9 +50,11 @@ def whole(changes: Collection[Change]) -> list[LoadBalancer]:
     return [side for side in sides if isinstance(side, LoadBalancer)]
 
 
-def returning(found: ServiceExplanation) -> set[str]:
+def returning(said: Explained, found: ServiceExplanation) -> set[str]:
     """What targets are called that are there, and are to be added as well."""
-    there = found.balancer.balancer.targets if found.balancer.balancer else ()
+    balancers = said.report.snapshot.load_balancers if said.report.snapshot else None
+    balancer = balancers.items.get(found.load_balancer.found.id) if balancers and found.load_balancer.found else None
+    there = balancer.targets if balancer else ()
     added = {change.after for change in found.changes if change.kind == "lb.target" and change.before is None}
     return {target.name for target in there if target in added}
 
@@ -73,10 +76,10 @@ def test_a_service_is_told_as_it_is_planned(world: World) -> None:
             ports |= balancer.listeners.keys()
             assert isinstance(balancer.targets, frozenset)
             targets |= {target.name for target in balancer.targets}
-        targets -= returning(found)
+        targets -= returning(said, found)
 
         assert {fact.port for fact in found.listeners if fact.planned} == ports
         told = [fact for fact in found.targets if fact.value != fact.wanted]
         assert {f"server:{fact.server_id}" if fact.server_id else fact.subject for fact in told} == targets
-        assert invalid(explanation_as_json(said), explanation_schema()) == []
+        assert invalid(explanation_as_json(said), published("explanation.schema.json")) == []
         assert all("\n" not in line.text for line in render_explanation(said))

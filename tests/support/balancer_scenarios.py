@@ -247,4 +247,4 @@ BALANCER_SCENARIOS: Mapping[str, Report] = {
     "balancers_settled": _report(a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)),
     "balancers_unread": _unread(),
 }
-"""Name → report; the golden files have the same names."""
+"""Name → report."""

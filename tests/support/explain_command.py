@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.cli import main
-from reconciler.report.explanation_json import explanation_schema
 from tests.support.said import Said
+from tests.support.schemas import published
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
 VIEWER = "viewer"
@@ -38,7 +38,7 @@ class ExplainCommand:
         for variable, value in given.items():
             self.monkeypatch.setenv(variable, value)
         code = main(["explain", self.kind, name, "--kubeconfig", str(self.sim.kubeconfig(VIEWER)), *flags])
-        return Said(code, *self.capsys.readouterr(), explanation_schema())
+        return Said(code, *self.capsys.readouterr(), published("explanation.schema.json"))
 
     def document(self, name: str, *flags: str, **variables: str) -> Any:
         """The document on an object that can be explained."""

@@ -180,4 +180,4 @@ EXPLANATIONS: Mapping[str, Explained] = {
     **{name: explained(*world) for name, world in ROUTED_WORLDS.items()},
     "no_api": Explained(key_of("node/web-1"), Report(errors=(NO_API,), cost=Cost(kubernetes=5))),
 }
-"""Name → explanation; the golden files are named ``explain_<name>``."""
+"""Name → explanation; examples of ``docs/explain.md`` have these names."""

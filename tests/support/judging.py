@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from desired.explain import node, objects, service
-from desired.explain.node import Explanation
+from desired import explain as explaining
+from desired.explain import node, service
+from desired.explain.node import NodeExplanation
 from desired.explain.service import ServiceExplanation
 from desired.guards import facts
 from desired.guards import judge as judging
@@ -55,9 +56,9 @@ def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: It
     return conditions.conditions_due(facts_of(plan, snapshot, settings), tried)
 
 
-def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> Explanation:
+def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:
     """The explanation of a Node."""
-    return node.explain(found, snapshot, settings, plan, compute_desired(snapshot, settings))
+    return node.explain_node(found, snapshot, settings, plan, compute_desired(snapshot, settings))
 
 
 def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
@@ -67,6 +68,6 @@ def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan
 
 def explain_object(
     key: str, snapshot: Snapshot, settings: Settings, plan: Plan
-) -> Explanation | ServiceExplanation | str:
+) -> NodeExplanation | ServiceExplanation | str:
     """The explanation of what has this key, or why there is none."""
-    return objects.explain_object(key_of(key), snapshot, settings, plan, compute_desired(snapshot, settings))
+    return explaining.explain_object(key_of(key), snapshot, settings, plan, compute_desired(snapshot, settings))

@@ -104,4 +104,4 @@ ROUTED_WORLDS: Mapping[str, tuple[Snapshot, Settings]] = {
     "routes_unread": (_unread(), ROUTING),
     "routes_off": (a_routed_world(), Settings(network="private")),
 }
-"""Name → world and settings; the golden files are named ``explain_<name>``."""
+"""Name → world and settings."""

@@ -67,4 +67,4 @@ ROUTE_SCENARIOS: Mapping[str, Report] = {
     "routes_settled": _report(a_routed_world([a_pod_node(number) for number in range(1, 8)])),
     "routes_off": _report(a_routed_world([a_pod_node(says=ROUTED)]), Settings(network="private")),
 }
-"""Name → report; the golden files have the same names."""
+"""Name → report."""

@@ -164,4 +164,4 @@ SCENARIOS: Mapping[str, Report] = {
     **BALANCER_SCENARIOS,
     **ROUTE_SCENARIOS,
 }
-"""Name → report; the golden files have the same names."""
+"""Name → report."""

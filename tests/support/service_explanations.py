@@ -303,4 +303,4 @@ SERVICE_EXPLANATIONS: Mapping[str, Explained] = {
     ),
     "service_no_api": Explained(key_of("service/default/web"), Report(errors=("no API",), cost=Cost(kubernetes=5))),
 }
-"""Name → explanation; the golden files are named ``explain_<name>``."""
+"""Name → explanation; examples of ``docs/explain.md`` have these names."""

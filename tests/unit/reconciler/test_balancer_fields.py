@@ -30,7 +30,7 @@ from desired.model.snapshot import NodeAddress
 from desired.model.to_builtins import to_builtins
 from desired.plan.change import Claimed, State
 from desired.section import UNMANAGED
-from reconciler.report.canonical import as_json
+from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener
 from tests.builders import CLUSTER_UID, a_change, a_loss, an_identity
@@ -345,21 +345,21 @@ def test_json_values_lack_what_nobody_asked_for() -> None:
     creation = a_creation().after
     observed = a_balancer(listeners=[HTTPS]).spec
 
-    assert as_json(observed) == to_builtins(observed)
-    assert as_json(KNOWN_AFTER_APPLY) == "(known after apply)"
-    assert as_json(a_wish(443, 30443, Protocol.HTTPS, ASKED)) == {
+    assert to_json(observed) == to_builtins(observed)
+    assert to_json(KNOWN_AFTER_APPLY) == "(known after apply)"
+    assert to_json(a_wish(443, 30443, Protocol.HTTPS, ASKED)) == {
         "port": 443,
         "destination_port": 30443,
         "protocol": "https",
         "health_check": {"protocol": "tcp", "port": 30443, "http": None},
         "http": {"certificates": "(known after apply)", "sticky_sessions": True},
     }
-    assert as_json(creation).keys() == to_builtins(creation).keys() - {"public_interface", "ipv4_rdns", "ipv6_rdns"}
+    assert to_json(creation).keys() == to_builtins(creation).keys() - {"public_interface", "ipv4_rdns", "ipv6_rdns"}
 
 
 def test_a_text_that_says_unmanaged_is_a_text() -> None:
     """What people write is never taken for the mark of what nobody asked for."""
     wish = a_wish(80, 30080, Protocol.HTTP, HttpOptions(cookie_name="unmanaged"))
 
-    assert as_json(wish)["http"] == {"cookie_name": "unmanaged"}
+    assert to_json(wish)["http"] == {"cookie_name": "unmanaged"}
     assert FieldChange("http.cookie_name", None, "unmanaged") in field_changes(a_part("listener/80", None, wish, "new"))

@@ -6,7 +6,7 @@ import pytest
 
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.snapshot import NodeAddress, Taint
-from reconciler.report.canonical import as_json
+from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity
 from tests.routes import a_route
@@ -249,6 +249,6 @@ def test_all_parts_at_once() -> None:
 
 def test_routes_and_conditions_whole() -> None:
     """What machines get besides the fields: a gateway as text, and of a condition what is compared."""
-    assert as_json(VIA) == "10.0.0.2"
-    assert as_json(UNROUTED) == {"status": "True", "reason": "NoRouteCreated"}
-    assert as_json(None) is None
+    assert to_json(VIA) == "10.0.0.2"
+    assert to_json(UNROUTED) == {"status": "True", "reason": "NoRouteCreated"}
+    assert to_json(None) is None

@@ -10,12 +10,12 @@ import pytest
 
 from desired.model.remembered import Remembered, format_remembered
 from reconciler.cli import main
-from reconciler.report.orphans import orphans_schema
 from reconciler.runtime import open_cloud, open_cluster
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.builders import CLUSTER_UID
 from tests.support.objects import server, settled_node
 from tests.support.said import Said
+from tests.support.schemas import published
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
 VIEWER = "viewer"
@@ -113,7 +113,7 @@ def orphans(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         for variable, value in given.items():
             monkeypatch.setenv(variable, value)
         code = main(["orphans", "--kubeconfig", str(world.kubeconfig(VIEWER)), *words])
-        return Said(code, *capsys.readouterr(), orphans_schema())
+        return Said(code, *capsys.readouterr(), published("orphans.schema.json"))
 
     return run
 

@@ -16,10 +16,11 @@ from desired.load_balancers.orphans import Orphan
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
 from reconciler.config.flags import Output
-from reconciler.report.orphans import OrphanReport, orphans_as_json, orphans_schema
+from reconciler.report.orphans import OrphanReport, orphans_as_json
 from tests.balancers import LB11, LB21, a_balancer
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rendering import ESCAPES, Terminal, invalid, written
+from tests.support.schemas import published
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "orphans.md"
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
@@ -117,7 +118,7 @@ def test_results(report: OrphanReport, result: str) -> None:
 
     assert document["result"] == result
     assert document == orphans_as_json(report)
-    assert invalid(document, orphans_schema()) == []
+    assert invalid(document, published("orphans.schema.json")) == []
 
 
 def test_json() -> None:
@@ -232,6 +233,11 @@ def test_ages(age: timedelta, shown: str) -> None:
     orphan = replace(GONE, balancer=replace(GONE.balancer, created_at=NOW - age))
 
     assert f"      {shown}, " in written(replace(LIST, orphans=(orphan,)))
+
+
+def test_an_age_that_is_not_known() -> None:
+    """Without a clock nothing is said of how old it is."""
+    assert "      of unknown age, " in written(replace(LIST, taken_at=None))
 
 
 def test_a_price_that_is_not_known() -> None:

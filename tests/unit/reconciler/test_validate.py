@@ -16,6 +16,7 @@ from reconciler.config.flags import Output
 from reconciler.report.validation import Unreadable, Validation
 from tests.support.rendering import ESCAPES, Terminal, written
 from tests.support.said import Said
+from tests.support.schemas import published
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
@@ -76,7 +77,7 @@ def validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
             code = main(["validate", *words])
         except SystemExit as left:
             code = int(str(left.code))
-        return Said(code, *capsys.readouterr())
+        return Said(code, *capsys.readouterr(), published("validation.schema.json"))
 
     return run
 
@@ -261,7 +262,7 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the words are the same, and coloured."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    validation = Validation(1, unreadable=(Unreadable("x", "broken"),))
+    validation = Validation(1, unreadable=(Unreadable("x", None, "broken"),))
     plain, coloured = written(validation, Output.AUTO), written(validation, Output.AUTO, Terminal())
 
     assert "\x1b[" in coloured

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node_fields import explain_addresses
+from desired.explain.node import explain_addresses
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.nodes.desired import desired_nodes
@@ -304,3 +304,15 @@ def test_addresses_that_stay(node: Node, settings: Settings, network: Present[No
     snapshot = a_snapshot([node], [a_server()], network=network)
 
     assert explained(node, snapshot, settings, "because") == untouched(why)
+
+
+def test_the_name_of_another_node_goes() -> None:
+    """A Hostname that is another Node's makes place for the Node's own name."""
+    node = with_addresses("Hostname web-2")
+    server, other = a_server(1, "web-2"), a_settled_node("web-2", 2)
+    snapshot = a_snapshot([node, other], [server, a_server(2, "web-2")])
+    gone, kept = (fact for fact in explained(node, snapshot, Settings()) if fact.subject == HOSTNAME)
+
+    assert (gone.value, gone.wanted, gone.rule) == ("web-2", None, Rule.SERVER)
+    assert gone.source == "goes away: it is another Node's name, or that of another Node's server"
+    assert (kept.value, kept.wanted, kept.rule) == (None, "web-1", Rule.KEPT)

@@ -7,7 +7,14 @@ import pytest
 from desired.explain.fact import Rule
 from desired.explain.load_balancer import FoundBalancer
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
@@ -26,12 +33,13 @@ SHOP = a_claim(annotations=annotated(name="shop"))
 NONE_LABELLED = f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
 OTHER = "other-cluster"
 RIVALS = [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)]
+UNDONE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
 WHY_CONTESTED = "Service default/api asks for a load balancer named 'shop' as well: give each a name of its own"
 
 
 def found(snapshot: Snapshot) -> FoundBalancer:
     """What is said of the Service's load balancer."""
-    return of_the_service(snapshot).balancer
+    return of_the_service(snapshot).load_balancer
 
 
 def named(**labels: str | None) -> Any:
@@ -43,8 +51,8 @@ def named(**labels: str | None) -> Any:
 @pytest.mark.parametrize(
     ("snapshot", "asked", "by", "why"),
     [
-        pytest.param(a_world([a_served_service()], [a_balancer()]), DEFAULT_NAME, "label", "", id="by-its-label"),
-        pytest.param(a_world([a_service(claim=SHOP)], [named()]), "shop", "name", "", id="by-its-name"),
+        pytest.param(a_world([a_served_service()], [a_balancer()]), DEFAULT_NAME, "label", None, id="by-its-label"),
+        pytest.param(a_world([a_service(claim=SHOP)], [named()]), "shop", "name", None, id="by-its-name"),
         pytest.param(
             a_world([a_service()]),
             DEFAULT_NAME,
@@ -72,12 +80,12 @@ def named(**labels: str | None) -> Any:
         ),
     ],
 )
-def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str) -> None:
+def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str | None) -> None:
     """The label counts before the name, and where there is no load balancer it is said why."""
     balancer = found(snapshot)
 
     assert (balancer.asked_name, balancer.by, balancer.why, balancer.other) == (asked, by, why, None)
-    assert (balancer.balancer is None) is bool(why)
+    assert (balancer.found is None) is bool(why)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +107,7 @@ def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str
         ),
         pytest.param(a_world(RIVALS, [named()]), None, 42, WHY_CONTESTED, id="asked-for-by-two"),
         pytest.param(a_world(RIVALS), None, None, WHY_CONTESTED, id="asked-for-by-two-and-not-there"),
-        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, "", id="contested-with-its-label"),
+        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, None, id="contested-with-its-label"),
         pytest.param(
             a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]),
             None,
@@ -109,10 +117,10 @@ def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str
         ),
     ],
 )
-def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why: str) -> None:
+def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why: str | None) -> None:
     """What somebody else has is shown as such, and is never the Service's; what is contested is, with its label."""
     balancer = found(snapshot)
-    ids = [each.id if each else None for each in (balancer.balancer, balancer.other)]
+    ids = [each.id if each else None for each in (balancer.found, balancer.other)]
 
     assert (ids, balancer.why) == ([its, other], why)
 
@@ -214,6 +222,16 @@ def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why
                 LABEL_FORMER: (None, "default.web", "becomes whose it was"),
             },
             id="let-go",
+        ),
+        pytest.param(
+            a_world([a_service()], [a_balancer(service_uid=None, spec={"name": "was-42", "labels": UNDONE})]),
+            {
+                LABEL_SERVICE_UID: (None, SERVICE_UID, "becomes this Service's"),
+                LABEL_CLUSTER_UID: (CLUSTER_UID, CLUSTER_UID, "this cluster's"),
+                LABEL_FORMER: ("default.web", None, "whose it was, and who gets it back, becomes nothing"),
+                LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time after which it is deleted, becomes nothing"),
+            },
+            id="given-back",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.explain.listeners import CertificateFact
+from desired.explain.parts import CertificateFact
 from desired.model.load_balancer import Certificate, HttpOptions, Issuance, Listener
 from desired.model.service import Service
 from desired.names import LABEL_SERVICE_UID
@@ -61,7 +61,7 @@ def certificates(
             asking(http_certificates="shop"),
             [using(5)],
             [a_certificate(), a_certificate(6, "other")],
-            [CertificateFact(5, "shop", DOMAINS, "uploaded", (443,), is_asked_for=True)],
+            [CertificateFact(5, "shop", DOMAINS, "uploaded", (443,), asked_for=True)],
             id="asked-for-by-name-and-used",
         ),
         pytest.param(
@@ -69,8 +69,8 @@ def certificates(
             [using(5), using(5, 6, port=444)],
             [a_certificate(), a_certificate(6, "other")],
             [
-                CertificateFact(5, "shop", DOMAINS, "uploaded", (443, 444), is_asked_for=False),
-                CertificateFact(6, "other", DOMAINS, "uploaded", (444,), is_asked_for=True),
+                CertificateFact(5, "shop", DOMAINS, "uploaded", (443, 444), asked_for=False),
+                CertificateFact(6, "other", DOMAINS, "uploaded", (444,), asked_for=True),
             ],
             id="asked-for-by-id-beside-another",
         ),
@@ -78,28 +78,28 @@ def certificates(
             asking(),
             [using(5)],
             [a_certificate()],
-            [CertificateFact(5, "shop", DOMAINS, "uploaded", (443,), is_asked_for=False)],
+            [CertificateFact(5, "shop", DOMAINS, "uploaded", (443,), asked_for=False)],
             id="none-asked-for",
         ),
         pytest.param(
             asking(http_certificates="shop"),
             [using(8)],
             [],
-            [CertificateFact(8, None, (), "not read", (443,), is_asked_for=False)],
+            [CertificateFact(8, None, (), "not read", (443,), asked_for=False)],
             id="used-and-not-known",
         ),
         pytest.param(
             asking(certificate_type="managed", http_managed_certificate_domains="shop.example.com"),
             [],
             [its_own(Issuance.PENDING)],
-            [CertificateFact(7, DEFAULT_NAME, DOMAINS, "managed, pending", (), is_asked_for=True)],
+            [CertificateFact(7, DEFAULT_NAME, DOMAINS, "managed, pending", (), asked_for=True)],
             id="being-issued",
         ),
         pytest.param(
             asking(certificate_type="managed", http_managed_certificate_domains="shop.example.com"),
             [],
             [its_own(Issuance.FAILED, "no CAA")],
-            [CertificateFact(7, DEFAULT_NAME, DOMAINS, "managed, failed", (), is_asked_for=True, error="no CAA")],
+            [CertificateFact(7, DEFAULT_NAME, DOMAINS, "managed, failed", (), asked_for=True, error="no CAA")],
             id="failed",
         ),
         pytest.param(
@@ -107,8 +107,8 @@ def certificates(
             [using(5)],
             [a_certificate()],
             [
-                CertificateFact(5, "shop", DOMAINS, "uploaded", (443,), is_asked_for=False),
-                CertificateFact(None, DEFAULT_NAME, DOMAINS, "to be created", (), is_asked_for=True),
+                CertificateFact(5, "shop", DOMAINS, "uploaded", (443,), asked_for=False),
+                CertificateFact(None, DEFAULT_NAME, DOMAINS, "to be created", (), asked_for=True),
             ],
             id="to-be-created",
         ),
@@ -123,7 +123,7 @@ def certificates(
             a_served_service(deleted_at=NOW, claim=a_claim(annotations=MANAGED)),
             [using(7)],
             [its_own(Issuance.COMPLETED)],
-            [CertificateFact(7, DEFAULT_NAME, DOMAINS, "managed, completed", (443,), is_asked_for=False)],
+            [CertificateFact(7, DEFAULT_NAME, DOMAINS, "managed, completed", (443,), asked_for=False)],
             id="of-a-service-that-is-going",
         ),
     ],

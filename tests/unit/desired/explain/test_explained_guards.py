@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from desired.explain.guards import _LOOKS_AT, Word, guard_words, words_on_deletion
+from desired.explain.guards import (
+    _LOOKS_AT,
+    Concern,
+    GuardFact,
+    explain_guards,
+    explain_guards_on_deletion,
+)
 from desired.guards.anchor import Anchor
 from desired.guards.history import mark_in
 from desired.guards.project import explain_unfound
@@ -41,9 +47,23 @@ BORN = NOW - timedelta(days=30)
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9, created_at=BORN), a_server(9, "control-1")
 SETTLED = a_settled_node(created_at=BORN)
 LOST, LOST_TOO = a_lost_node(), a_lost_node("web-2", 2)
-PASSES = Word("incomplete-snapshot", Verdict.ALLOWED)
-POLICY = Word("policy", Verdict.ALLOWED)
-ANCHOR = Word("project-anchor", Verdict.ALLOWED, "", "1", "1")
+
+
+def guard(
+    rule: str,
+    verdict: Verdict,
+    why: str | None = None,
+    value: str | None = None,
+    limit: str | None = None,
+    due_in_s: float | None = None,
+) -> GuardFact:
+    """The decision of a guard on changes that are planned."""
+    return GuardFact(rule, Concern.CHANGES, verdict, why, value, limit, due_in_s)
+
+
+PASSES = guard("incomplete-snapshot", Verdict.ALLOWED)
+POLICY = guard("policy", Verdict.ALLOWED)
+ANCHOR = guard("project-anchor", Verdict.ALLOWED, None, "1", "1")
 WEB_2_AND_THE_REST = [CONTROL_SERVER, a_server(2, "web-2")]
 WHY_HELD = (
     "the servers of 2 of 3 Nodes are gone, and nobody announced it: cordon Nodes before their servers are deleted,"
@@ -56,21 +76,26 @@ SIX_SERVERS = servers_of(CONTROL_SERVER, a_server(), *(a_server(i, f"more-{i}") 
 
 def said(
     node: Node, snapshot: Snapshot, settings: Settings | None = None, approved: Collection[str] = ()
-) -> tuple[Word, ...]:
+) -> tuple[GuardFact, ...]:
     """What the guards say of the Node's changes."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    return guard_words(node.key, facts_of(plan, snapshot, settings), plan.holds)
+    return explain_guards(node.key, facts_of(plan, snapshot, settings), plan.holds)
 
 
-def proof(why: str, due_in_s: float | None) -> Word:
+def proof(why: str, due_in_s: float | None) -> GuardFact:
     """An absence that is not proven yet."""
-    return Word("absence-proof", Verdict.WAITING, why, due_in_s=due_in_s)
+    return guard("absence-proof", Verdict.WAITING, why, due_in_s=due_in_s)
 
 
-def losses(value: int, limit: int = 1) -> Word:
+def losses(value: int, limit: int = 1) -> GuardFact:
     """So many lost Nodes let pass."""
-    return Word("node-blast-radius", Verdict.ALLOWED, "", str(value), str(limit))
+    return guard("node-blast-radius", Verdict.ALLOWED, None, str(value), str(limit))
+
+
+def planned(told: Collection[GuardFact]) -> tuple[GuardFact, ...]:
+    """The same decisions as if the deletion were planned."""
+    return tuple(replace(fact, concerns=Concern.CHANGES) for fact in told)
 
 
 def test_nothing_is_said_of_a_node_without_changes() -> None:
@@ -85,13 +110,13 @@ def test_nothing_is_said_of_a_node_without_changes() -> None:
         pytest.param(
             a_settled_node(labels={}),
             Settings(),
-            (PASSES, Word("project-anchor", Verdict.ALLOWED, "", "2", "1"), POLICY),
+            (PASSES, guard("project-anchor", Verdict.ALLOWED, None, "2", "1"), POLICY),
             id="labels",
         ),
         pytest.param(
             a_joining_node(),
             Settings(policy=Policy.OBSERVE),
-            (PASSES, ANCHOR, Word("policy", Verdict.WAITING, "policy observe does not apply it")),
+            (PASSES, ANCHOR, guard("policy", Verdict.WAITING, "policy observe does not apply it")),
             id="observed-only",
         ),
         pytest.param(
@@ -99,14 +124,14 @@ def test_nothing_is_said_of_a_node_without_changes() -> None:
             Settings(policy=Policy.OBSERVE),
             (
                 PASSES,
-                Word("project-anchor", Verdict.ALLOWED, "", "2", "1"),
-                Word("policy", Verdict.WAITING, "policy observe does not apply it"),
+                guard("project-anchor", Verdict.ALLOWED, None, "2", "1"),
+                guard("policy", Verdict.WAITING, "policy observe does not apply it"),
             ),
             id="said-once-of-several-changes",
         ),
     ],
 )
-def test_words_on_writes(node: Node, settings: Settings, expected: tuple[Word, ...]) -> None:
+def test_words_on_writes(node: Node, settings: Settings, expected: tuple[GuardFact, ...]) -> None:
     """Of a change that deletes nothing the rules that look at deletions say nothing."""
     assert said(node, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), settings) == expected
 
@@ -116,7 +141,7 @@ def test_words_on_writes(node: Node, settings: Settings, expected: tuple[Word, .
     [
         pytest.param(
             a_snapshot([CONTROL, LOST], [CONTROL_SERVER], confirmations={1: Absent()}),
-            (PASSES, ANCHOR, Word("absence-proof", Verdict.ALLOWED), losses(1), POLICY),
+            (PASSES, ANCHOR, guard("absence-proof", Verdict.ALLOWED), losses(1), POLICY),
             id="proven",
         ),
         pytest.param(
@@ -131,7 +156,7 @@ def test_words_on_writes(node: Node, settings: Settings, expected: tuple[Word, .
         ),
     ],
 )
-def test_words_on_a_deletion(snapshot: Snapshot, expected: tuple[Word, ...]) -> None:
+def test_words_on_a_deletion(snapshot: Snapshot, expected: tuple[GuardFact, ...]) -> None:
     """Of a deletion every rule has a word, those that let pass with what they measured."""
     assert said(LOST, snapshot) == expected
 
@@ -167,17 +192,22 @@ def test_a_hold_and_its_approval() -> None:
 
     (passed,) = (w for w in said(LOST, snapshot, approved=[held.hold.hash]) if w.rule == "node-blast-radius")
     assert passed.hold is not None
-    assert (passed.verdict, passed.hold.approved, passed.due_in_s) == (Verdict.ALLOWED, True, None)
+    assert (passed.verdict, passed.hold.approved, passed.approved, passed.due_in_s) == (
+        Verdict.ALLOWED,
+        True,
+        True,
+        None,
+    )
 
 
 def test_the_approval_of_another_hold() -> None:
     """A hold of the same rule over other changes lets nothing of this Node pass."""
     snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
     other = Hold("sha256:0123456789abcdef", GuardName.NODE_BLAST_RADIUS, "2", "1", ("node/web-1",), "", approved=True)
-    words = guard_words(LOST.key, facts_of(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
+    words = explain_guards(LOST.key, facts_of(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
     (held,) = (word for word in words if word.rule == "node-blast-radius")
 
-    assert (held.verdict, held.hold) == (Verdict.HELD, None)
+    assert (held.verdict, held.hold, held.approved) == (Verdict.HELD, None, False)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +222,7 @@ def test_the_approval_of_another_hold() -> None:
             a_snapshot([SETTLED], [a_server()]),
             (
                 PASSES,
-                Word(
+                guard(
                     "project-anchor",
                     Verdict.HELD,
                     explain_unfound(Anchor(0, 0, 0, nodes=1)),
@@ -200,7 +230,7 @@ def test_the_approval_of_another_hold() -> None:
                     "1",
                 ),
                 proof("the Node has to be not Ready for 20 s", 20.0),
-                Word(
+                guard(
                     "node-blast-radius",
                     Verdict.HELD,
                     "the only Node's server is gone, and nobody announced it: cordon Nodes before their servers are"
@@ -219,7 +249,7 @@ def test_the_approval_of_another_hold() -> None:
                 PASSES,
                 ANCHOR,
                 proof("the Node has to be not Ready for 20 s", 20.0),
-                Word("node-blast-radius", Verdict.HELD, WHY_HELD, "2", "1", 1500.0),
+                guard("node-blast-radius", Verdict.HELD, WHY_HELD, "2", "1", 1500.0),
                 POLICY,
             ),
             id="the-second-one-lost",
@@ -227,7 +257,7 @@ def test_the_approval_of_another_hold() -> None:
         pytest.param(
             a_snapshot([CONTROL, SETTLED], servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),
             (
-                Word("incomplete-snapshot", Verdict.WAITING, "the list of servers is incomplete: 429"),
+                guard("incomplete-snapshot", Verdict.WAITING, "the list of servers is incomplete: 429"),
                 ANCHOR,
                 proof("the Node has to be not Ready for 20 s", 20.0),
                 losses(0),
@@ -242,27 +272,32 @@ def test_the_approval_of_another_hold() -> None:
             ),
             (
                 PASSES,
-                Word("project-anchor", Verdict.ALLOWED, "", "5", "3"),
+                guard("project-anchor", Verdict.ALLOWED, None, "5", "3"),
                 proof("the Node has to be not Ready for 20 s", 20.0),
-                Word("node-blast-radius", Verdict.HELD, WHY_HELD_AT_WORST, "3", "2", 1500.0),
+                guard("node-blast-radius", Verdict.HELD, WHY_HELD_AT_WORST, "3", "2", 1500.0),
                 POLICY,
             ),
             id="one-more-that-could-not-be-read",
         ),
     ],
 )
-def test_words_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: tuple[Word, ...]) -> None:
+def test_words_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: tuple[GuardFact, ...]) -> None:
     """What would stand in the way if the server went now and the kubelet fell silent with it."""
-    assert words_on_deletion(SETTLED, 1, snapshot, Settings()) == expected
+    told = explain_guards_on_deletion(SETTLED, 1, snapshot, Settings())
+
+    assert {fact.concerns for fact in told} == {Concern.DELETION}
+    assert planned(told) == expected
 
 
 def test_a_server_that_could_not_be_read_is_supposed_to_be_gone() -> None:
     """The question is what happens once the server is known to be gone, so it is no gap that it is not known now."""
     servers = servers_of(CONTROL_SERVER)
     unreadable = type(servers)(servers.items, unreadable={1: "no type"})
-    words = words_on_deletion(SETTLED, 1, a_snapshot([CONTROL, SETTLED], servers_section=unreadable), Settings())
+    words = explain_guards_on_deletion(
+        SETTLED, 1, a_snapshot([CONTROL, SETTLED], servers_section=unreadable), Settings()
+    )
 
-    assert losses(1) in words
+    assert losses(1) in planned(words)
 
 
 def test_a_loss_that_lets_pass_is_measured_at_its_worst() -> None:
@@ -271,28 +306,28 @@ def test_a_loss_that_lets_pass_is_measured_at_its_worst() -> None:
     nodes = [*FOUR_MORE, CONTROL, SETTLED, a_lost_node("web-3", 3), a_settled_node("web-8", 8, created_at=BORN)]
     snapshot = a_snapshot(nodes, servers_section=replace(servers, items={**servers.items, 8: a_server(8, "web-8")}))
 
-    assert losses(2, 2) in words_on_deletion(SETTLED, 1, snapshot, Settings())
+    assert losses(2, 2) in planned(explain_guards_on_deletion(SETTLED, 1, snapshot, Settings()))
 
 
 def test_a_silent_node_keeps_its_clock() -> None:
     """A Node that is not Ready already has waited for as long as it is."""
     node = a_lost_node()
-    words = words_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings())
+    words = explain_guards_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings())
 
-    assert proof("server 1 has not been asked for by its id yet", 5.0) in words
+    assert proof("server 1 has not been asked for by its id yet", 5.0) in planned(words)
 
 
 def test_no_second_deletion() -> None:
     """A Node whose deletion was asked for is not deleted again."""
     node = a_lost_node(deleted_at=NOW)
 
-    assert words_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER]), Settings()) == ()
+    assert explain_guards_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER]), Settings()) == ()
 
 
 def test_the_world_is_only_supposed() -> None:
     """Asking what would be changes nothing of what is."""
     snapshot = a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
-    words_on_deletion(SETTLED, 1, snapshot, Settings())
+    explain_guards_on_deletion(SETTLED, 1, snapshot, Settings())
 
     assert snapshot == a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
     assert snapshot.nodes.items["web-1"].ready is Readiness.TRUE
@@ -304,7 +339,7 @@ def test_other_controllers() -> None:
     looked = replace(nobody_looked, controllers=workloads_of())
 
     assert "other-controller" not in {word.rule for word in said(a_joining_node(), nobody_looked)}
-    assert Word("other-controller", Verdict.ALLOWED, "", "0", "0") in said(a_joining_node(), looked)
+    assert guard("other-controller", Verdict.ALLOWED, None, "0", "0") in said(a_joining_node(), looked)
 
 
 def test_what_only_a_loop_remembers() -> None:
@@ -317,14 +352,14 @@ def test_what_only_a_loop_remembers() -> None:
     facts = facts_of(compute_plan(snapshot, Settings()), snapshot, Settings(), Setbacks(suspensions=held))
 
     assert not {"back-off", "flapping"} & {word.rule for word in said(a_joining_node(), snapshot)}
-    words = guard_words(change.owner, facts)
-    assert Word("back-off", Verdict.WAITING, "failed: no", due_in_s=7.0) in words
+    words = explain_guards(change.owner, facts)
+    assert guard("back-off", Verdict.WAITING, "failed: no", due_in_s=7.0) in words
 
 
 def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[str, Verdict]:
     """Rule → its verdict on the changes of the Service of ``a_service()``."""
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
-    words = guard_words(key_of("service/default/web"), facts_of(plan, snapshot, settings), plan.holds)
+    words = explain_guards(key_of("service/default/web"), facts_of(plan, snapshot, settings), plan.holds)
     return {word.rule: word.verdict for word in words}
 
 

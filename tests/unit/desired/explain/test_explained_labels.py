@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node_fields import explain_labels
+from desired.explain.node import explain_labels
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server
 from desired.nodes.desired import desired_nodes

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.explain.stage import Candidate, ServerMatch, explain_match
-from desired.model.snapshot import Node, Snapshot
+from desired.explain.stage import Candidate, ServerFact, ServerMatch, explain_match
+from desired.model.snapshot import Node, ServerStatus, Snapshot
 from desired.nodes.matching import Matcher
 from desired.section import Absent, Unknown
 from tests.builders import (
@@ -20,6 +20,7 @@ from tests.builders import (
 )
 
 WEB_1, WEB_2 = a_server(), a_server(2, "web-2")
+SERVER_1 = ServerFact(1, "web-1", ServerStatus.RUNNING, "cpx32", "fsn1")
 
 
 def matched(node: Node, snapshot: Snapshot, disowned: str | None = None) -> ServerMatch:
@@ -30,8 +31,8 @@ def matched(node: Node, snapshot: Snapshot, disowned: str | None = None) -> Serv
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
-        pytest.param(a_settled_node(), ServerMatch("providerID", "hcloud://1", WEB_1), id="by-provider-id"),
-        pytest.param(a_joining_node(), ServerMatch("name", None, WEB_1), id="by-name"),
+        pytest.param(a_settled_node(), ServerMatch("providerID", "hcloud://1", SERVER_1), id="by-provider-id"),
+        pytest.param(a_joining_node(), ServerMatch("name", None, SERVER_1), id="by-name"),
         pytest.param(
             a_settled_node(provider_id="aws://1"),
             ServerMatch("providerID", "aws://1", None, "providerID 'aws://1' belongs to another cloud"),
@@ -109,7 +110,7 @@ def test_servers_of_one_name_are_all_near() -> None:
     node = a_joining_node("web1")
     found = matched(node, a_snapshot([node], [WEB_1, a_server(5, "web-1")]))
 
-    assert [candidate.server_id for candidate in found.candidates] == [1, 5]
+    assert [candidate.id for candidate in found.candidates] == [1, 5]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from desired.annotations.claims import ClaimedPort
-from desired.explain.service_stage import Wait
+from desired.explain.service import Wait
 from desired.model.load_balancer import Issuance
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot

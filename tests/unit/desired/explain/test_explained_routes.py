@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node import Explanation
+from desired.explain.node import NodeExplanation
 from desired.explain.routes import NodeRoutes
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller, Settings
@@ -18,6 +18,7 @@ from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
+from tests.builders import incomplete
 from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
@@ -29,7 +30,7 @@ IGNORING = replace(ROUTING, ignore_nodes=parse_selector("lab=yes"))
 OTHER = NetworkCondition("False", "CalicoIsUp")
 
 
-def explained(world: Snapshot, settings: Settings = ROUTING) -> Explanation:
+def explained(world: Snapshot, settings: Settings = ROUTING) -> NodeExplanation:
     """What there is to say of Node web-1."""
     plan = judge(compute_plan(world, settings), world, settings)
     return explain(world.nodes.items["web-1"], world, settings, plan)
@@ -55,9 +56,11 @@ def _gateway(side: object) -> object:
 def test_facts_agree_with_the_plan(name: str) -> None:
     """Routes and the condition are said to change exactly where the plan changes them."""
     found = EXPLANATIONS[name].explanation
-    assert isinstance(found, Explanation)
+    assert isinstance(found, NodeExplanation)
     assert found.routes is not None
-    told = {fact.destination: (fact.value, fact.wanted) for fact in found.routes.facts if fact.value != fact.wanted}
+    told = {
+        fact.destination: (fact.value, fact.wanted) for fact in found.routes.destinations if fact.value != fact.wanted
+    }
     network = [fact for fact in found.conditions if fact.subject == CONDITION_NETWORK and fact.value != fact.wanted]
     planned = {
         change.key.parts[0]: (_gateway(change.before), _gateway(change.after))
@@ -67,13 +70,15 @@ def test_facts_agree_with_the_plan(name: str) -> None:
 
     assert planned.items() <= told.items()
     assert all(
-        fact.action is RouteAction.CLAIMED for fact in found.routes.facts if fact.destination in told.keys() - planned
+        fact.fate is RouteAction.CLAIMED
+        for fact in found.routes.destinations
+        if fact.destination in told.keys() - planned
     )
     assert len(network) == sum(change.kind == "node.network_condition" for change in found.changes)
     for change in found.changes:
         if change.kind.startswith("route.") and change.decision.verdict is not Verdict.ALLOWED:
             destination = change.key.parts[0]
-            (fact,) = (fact for fact in found.routes.facts if fact.destination == destination)
+            (fact,) = (fact for fact in found.routes.destinations if fact.destination == destination)
             assert fact.why.endswith(f"; {change.decision.verdict} ({change.decision.rule})")
 
 
@@ -82,7 +87,7 @@ def test_ranges_stand_in_the_order_of_the_node() -> None:
     node = a_pod_node(1, "fd00::/64", "10.244.1.5/24", "10.244.1.0/24", "ten")
     found = routes(a_routed_world([node], routes=[a_route(1), a_route("10.8.0.0/24", 1)]))
 
-    assert [(fact.destination, fact.standing, fact.action) for fact in found.facts] == [
+    assert [(fact.destination, fact.standing, fact.fate) for fact in found.destinations] == [
         ("fd00::/64", None, None),
         ("10.244.1.0/24", RouteStatus.SERVED, RouteAction.CLAIMED),
         ("ten", RouteStatus.UNROUTABLE, None),
@@ -95,7 +100,7 @@ def test_routes_by_an_alias_address_lead_to_the_server() -> None:
     server = a_pod_server(1, aliases=("10.0.0.50",))
     found = routes(a_routed_world([a_pod_node()], [server], [a_route(1), a_route("10.8.0.0/24", "10.0.0.50")]))
 
-    assert [(fact.destination, fact.value) for fact in found.facts][1:] == [
+    assert [(fact.destination, fact.value) for fact in found.destinations][1:] == [
         ("10.8.0.0/24", a_route(1, "10.0.0.50").gateway)
     ]
 
@@ -105,15 +110,17 @@ def test_what_is_used() -> None:
     world = a_routed_world()
     hidden = replace(world, routes=routes_of(a_route(), unreadable={"fd00::/64": "no IPv4"}))
 
-    assert (routes(world).used, routes(hidden).used) == (1, 2)
-    assert (routes(world).network_id, routes(world).cluster_cidr) == (4, ROUTING.cluster_cidr)
+    gap = replace(world, routes=incomplete(routes_of(a_route())))
+
+    assert (routes(world).used, routes(hidden).used, routes(gap).used) == (1, 2, None)
+    assert (routes(world).network, routes(world).cluster_cidr) == (4, ROUTING.cluster_cidr)
 
 
 @pytest.mark.parametrize(
     ("world", "settings", "why"),
     [
-        pytest.param(a_routed_world(), ROUTING, "", id="all is well"),
-        pytest.param(a_routed_world(), CREATING, "", id="nothing but creations"),
+        pytest.param(a_routed_world(), ROUTING, None, id="all is well"),
+        pytest.param(a_routed_world(), CREATING, None, id="nothing but creations"),
         pytest.param(a_routed_world(), OFF, "routes are switched off", id="switched off, and a condition is left"),
         pytest.param(a_routed_world(), LEFT_OUT, "--controllers leaves route out", id="left to others"),
         pytest.param(
@@ -127,6 +134,12 @@ def test_what_is_used() -> None:
             ROUTING,
             "the project has no network 'private'",
             id="no such network",
+        ),
+        pytest.param(
+            replace(a_routed_world(), routes=None),
+            ROUTING,
+            "the routes of the network were not read",
+            id="nobody read them",
         ),
         pytest.param(
             a_routed_world([a_pod_node(pod_cidrs=())], routes=[]),
@@ -148,9 +161,34 @@ def test_what_is_used() -> None:
         ),
     ],
 )
-def test_why_there_is_none(world: Snapshot, settings: Settings, why: str) -> None:
+def test_why_there_is_none(world: Snapshot, settings: Settings, why: str | None) -> None:
     """Where nothing is looked after, one sentence says why."""
     assert routes(world, settings).why == why
+
+
+def test_a_pod_cidr_of_ipv6() -> None:
+    """There is no route to it, and none is missing."""
+    (fact,) = routes(a_routed_world([a_pod_node(1, "fd00:10:244:1::/64")], routes=[])).destinations
+
+    assert fact.why == "private networks have IPv4 alone, so that there is no route to it; nothing hangs on that"
+
+
+def test_a_route_to_pods_that_goes() -> None:
+    """Where the Node's own route is removed, its line says why as well."""
+    found = EXPLANATIONS["routes_dead"].explanation
+    assert isinstance(found, NodeExplanation)
+    assert found.routes is not None
+    (fact,) = found.routes.destinations
+
+    assert ", and the route goes: " in fact.why
+
+
+def test_a_route_that_another_one_is_in_the_way_of() -> None:
+    """It is said which route has to go first."""
+    dead = a_route("10.244.0.0/23", "10.0.0.99")
+    (fact,) = routes(a_routed_world([a_pod_node(says=None)], [a_pod_server()], [dead], members=[])).destinations
+
+    assert fact.why.endswith("; comes once the route to 10.244.0.0/23 is gone")
 
 
 @pytest.mark.parametrize("says", [None, OTHER])
@@ -161,9 +199,9 @@ def test_nothing_is_told_while_routes_are_switched_off(says: NetworkCondition | 
 
 def test_the_route_of_an_ignored_node_is_left_alone() -> None:
     """Its pod CIDRs are told with the routes that are there."""
-    (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).facts
+    (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).destinations
 
-    assert (fact.standing, fact.action, fact.value, fact.wanted) == (None, RouteAction.CLAIMED, fact.wanted, fact.value)
+    assert (fact.standing, fact.fate, fact.value, fact.wanted) == (None, RouteAction.CLAIMED, fact.wanted, fact.value)
     assert fact.why == "left alone: ignored by --ignore-nodes"
 
 

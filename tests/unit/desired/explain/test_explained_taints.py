@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from desired.explain.fact import Fact, Rule
-from desired.explain.node_fields import explain_conditions, explain_taints
+from desired.explain.node import explain_conditions, explain_taints
 from desired.explain.stage import Stage
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint

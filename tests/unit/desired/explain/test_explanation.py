@@ -8,13 +8,12 @@ import pytest
 
 from desired.annotations.parsing import Origin
 from desired.explain.fact import Fact, Rule
-from desired.explain.node import Explanation, why_no_node
-from desired.explain.service import ServiceExplanation
-from desired.explain.service_stage import ServiceStage
+from desired.explain.guards import AnchorFact, Concern, LossFact
+from desired.explain.node import NodeExplanation, why_no_node
+from desired.explain.service import ServiceExplanation, ServiceStage
 from desired.explain.stage import Stage
-from desired.guards.anchor import Anchor
+from desired.guards.anchor import AnchorState
 from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.nodes import NodeLosses
 from desired.guards.table import GUARDS
 from desired.load_balancers.targets import Membership
 from desired.model.settings import Controller, Settings
@@ -42,13 +41,13 @@ from tests.support.keys import key_of
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
-FOUND = {name: said.explanation for name, said in EXPLANATIONS.items() if isinstance(said.explanation, Explanation)}
+FOUND = {name: said.explanation for name, said in EXPLANATIONS.items() if isinstance(said.explanation, NodeExplanation)}
 OF_SERVICES = [
     said.explanation for said in SERVICE_EXPLANATIONS.values() if isinstance(said.explanation, ServiceExplanation)
 ]
 
 
-def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> Explanation:
+def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> NodeExplanation:
     """What there is to say of the Node."""
     settings = settings or Settings()
     return explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings))
@@ -97,17 +96,17 @@ NOT_TOLD = {CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA,
 
 
 def test_everything_that_can_be_said_has_a_case() -> None:
-    """Each stage, rule, guard and verdict is among the situations that people see in the golden files."""
+    """Each stage, rule, guard and verdict is among the situations of the tests."""
     facts = [f for found in FOUND.values() for f in (*found.labels, *found.addresses, *found.taints, *found.conditions)]
-    facts += [fact for found in OF_SERVICES for fact in (*found.status, *found.conditions, *found.balancer.owner)]
-    words = [word for found in FOUND.values() for word in (*found.guards, *found.on_deletion)]
+    facts += [fact for found in OF_SERVICES for fact in (*found.status, *found.conditions, *found.load_balancer.owner)]
+    words = [word for found in FOUND.values() for word in found.guards]
     words += [word for found in OF_SERVICES for word in found.guards]
 
-    routes = [fact for found in FOUND.values() if found.routes for fact in found.routes.facts]
+    routes = [fact for found in FOUND.values() if found.routes for fact in found.routes.destinations]
 
     assert {found.stage for found in FOUND.values()} == set(Stage)
     assert {fact.standing for fact in routes} == {*RouteStatus, None}
-    assert {fact.action for fact in routes} == {*RouteAction, None} - {
+    assert {fact.fate for fact in routes} == {*RouteAction, None} - {
         RouteAction.STRANGER,
         RouteAction.UNCERTAIN,
     }  # never a Node's own
@@ -133,8 +132,8 @@ def test_measures() -> None:
     found = explained(lost, a_snapshot([CONTROL, lost, gone], [CONTROL_SERVER]))
 
     assert found.announced == "it is cordoned"
-    assert found.anchor == Anchor(total=1, found=1, unknown=0)
-    assert found.losses == NodeLosses(3, frozenset({"node/web-2"}))
+    assert found.anchor == AnchorFact(AnchorState.HOLDS, found=1, total=1, unknown=0, needed=1)
+    assert found.losses == LossFact(("node/web-2",), nodes=3, limit=1)
 
 
 def test_a_node_that_was_given_up() -> None:
@@ -166,7 +165,7 @@ def test_who_may_be_deleted(node: Node, settings: Settings, supposed: bool) -> N
     """What guards would say of a deletion is told of every Node that could come to that, and of no other."""
     found = explained(node, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), settings)
 
-    assert bool(found.on_deletion) is supposed
+    assert any(fact.concerns is Concern.DELETION for fact in found.guards) is supposed
 
 
 def test_notes() -> None:

@@ -1,13 +1,15 @@
 """How far a Service is on its way to a load balancer or from it, in a word and a sentence."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from desired.explain.service_stage import ServiceStage
+from desired.explain.service import ServiceStage
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
+from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER
 from desired.section import Section, Unknown
 from tests.balancers import (
     LOCATED,
@@ -18,7 +20,7 @@ from tests.balancers import (
     a_world,
     annotated,
 )
-from tests.builders import NOW, incomplete
+from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.service_explanations import of_the_service
 
 ANOTHER_UID = "99999999-2222-3333-4444-555555555555"
@@ -32,6 +34,9 @@ WHY_PRIVATE = (
 )
 CATALOGUE = a_claim(annotations=annotated(type="lb99"))
 OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
+UNDO = replace(LOCATED, undo_window=timedelta(minutes=10))
+FORMER = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
+WAITING_FOR_IT = a_balancer(service_uid=None, spec={"name": "was-42", "labels": FORMER})
 
 
 def by_hand(name: str = "shop", **overrides: Any) -> Any:
@@ -81,6 +86,13 @@ _CASES = [
         ServiceStage.ADOPTING,
         "asks for the name of load balancer 42, which no Service that lives has; that is held (adoption)",
         id="adopting-a-stranger",
+    ),
+    pytest.param(
+        a_world([a_service()], [WAITING_FOR_IT]),
+        UNDO,
+        ServiceStage.ADOPTING,
+        "had load balancer 42 when it was deleted last; the next pass gives it back",
+        id="coming-back",
     ),
     pytest.param(
         a_world([a_service(claim=BAD)]),
@@ -169,11 +181,26 @@ _CASES = [
         id="leaving-what-is-protected",
     ),
     pytest.param(
+        a_world([a_served_service(deleted_at=NOW)], [a_balancer()]),
+        UNDO,
+        ServiceStage.LEAVING,
+        "is being deleted; load balancer 42 is let go first, and deleted after 2026-07-01 12:10:00 UTC; the next pass"
+        " lets it go",
+        id="leaving-with-an-undo-window",
+    ),
+    pytest.param(
         a_world([a_served_service(deleted_at=NOW)]),
         LOCATED,
         ServiceStage.LEAVING,
         "is being deleted, and has no load balancer; the next pass releases it",
         id="nothing-left",
+    ),
+    pytest.param(
+        a_world([a_served_service(deleted_at=NOW)]),
+        OBSERVE,
+        ServiceStage.LEAVING,
+        "is being deleted, and has no load balancer; its release is waiting (policy)",
+        id="nothing-left-and-withheld",
     ),
     pytest.param(
         a_world([a_served_service(deleted_at=NOW)], [a_balancer(), a_balancer(43)]),

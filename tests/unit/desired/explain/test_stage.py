@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from desired.explain.node import Explanation
-from desired.explain.stage import Stage
+from desired.explain.node import NodeExplanation
+from desired.explain.stage import Stage, why_left
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.nodes.desired import InitializedNode, OrphanedNode, UninitializedNode, desired_nodes
@@ -44,7 +44,7 @@ def world(node: Node, servers: Section[int, Server]) -> Snapshot:
     return a_snapshot([ANCHOR, node], servers_section=servers, confirmations={1: Absent()})
 
 
-def explained(node: Node, snapshot: Snapshot, settings: Settings) -> Explanation:
+def explained(node: Node, snapshot: Snapshot, settings: Settings) -> NodeExplanation:
     """What there is to say of the Node."""
     return explain(node, snapshot, settings, judge(compute_plan(snapshot, settings), snapshot, settings))
 
@@ -312,3 +312,28 @@ def test_the_stage_agrees_with_the_desired_state(
 def test_every_stage_has_a_case() -> None:
     """No stage is left out above."""
     assert {case.values[3] for case in CASES} == set(Stage)
+
+
+@pytest.mark.parametrize(
+    ("stage", "why"),
+    [
+        (Stage.SETTLED, ""),
+        (Stage.JOINING, "the Node is not initialised yet"),
+        (Stage.DEPARTING, "the Node has lost its server"),
+        (Stage.DELETING, "the Node is being deleted"),
+        (Stage.UNMATCHED, "the Node has no server"),
+        (Stage.AMBIGUOUS, "it is not clear which server is the Node's"),
+        (Stage.MALFORMED, "the Node's providerID names no server"),
+        (Stage.UNSUPPORTED, "the Node's server is not read"),
+        (Stage.UNKNOWN, "the Node's server is not known"),
+        (Stage.FOREIGN, "the Node is another cloud's"),
+        (Stage.IGNORED, "the Node is ignored"),
+        (Stage.UNCLAIMED, "the Node asks for no cloud controller"),
+    ],
+)
+def test_why_nothing_is_written(stage: Stage, why: str) -> None:
+    """The stage says why the Node is left as it is; or a controller that is switched off, where it would be written."""
+    ours = stage in (Stage.SETTLED, Stage.JOINING, Stage.DEPARTING, Stage.DELETING)
+
+    assert why_left(stage, Controller.NODE, Settings()) == why
+    assert why_left(stage, Controller.NODE, NO_NODE) == ("--controllers leaves cloud-node out" if ours else why)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.explain.members import MemberFact
+from desired.explain.parts import TargetFact
 from desired.load_balancers.targets import Membership
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget, ServerTarget
 from desired.model.service import Service
@@ -46,7 +46,7 @@ def members(
     service: Service | None = None,
     settings: Settings = LOCATED,
     **overrides: Any,
-) -> Mapping[str, MemberFact]:
+) -> Mapping[str, TargetFact]:
     """Subject → what is said of it."""
     balancers = [] if balancer is None else [balancer]
     snapshot = a_world([service or a_served_service()], balancers, nodes=nodes, servers=servers, **overrides)
@@ -228,6 +228,21 @@ def test_health() -> None:
         "web-2": None,
         "ip:192.0.2.1": Health.HEALTHY,
     }
+
+
+@pytest.mark.parametrize(
+    ("checks", "health"),
+    [
+        ({80: Health.HEALTHY, 443: Health.UNHEALTHY}, Health.UNHEALTHY),
+        ({80: Health.UNKNOWN, 443: Health.HEALTHY}, Health.UNKNOWN),
+        ({}, None),
+    ],
+)
+def test_the_worst_health_is_told(checks: Mapping[int, Health], health: Health | None) -> None:
+    """Of several listeners the one counts that fails."""
+    balancer = replace(a_balancer(targets=(PUBLIC[1],)), checks={PUBLIC[1]: checks})
+
+    assert members([a_settled_node()], [a_server()], balancer)["web-1"].health is health
 
 
 @pytest.mark.parametrize(
