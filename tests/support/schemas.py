@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from msgspec import Meta, UnsetType
 
 from desired.annotations.choices import Algorithm
+from desired.model.key import Key
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
@@ -94,6 +95,7 @@ _FORMATS: Mapping[type, Schema] = {
     int: {"type": "integer", "minimum": 0},
     float: {"type": "number"},
     str: {"type": "string"},
+    Key: {"type": "string"},
     datetime: {"type": "string", "format": "date-time"},
     IPv4Address: {"type": "string", "format": "ipv4"},
     IPv6Address: {"type": "string", "format": "ipv6"},
@@ -115,9 +117,21 @@ def made() -> Mapping[str, Schema]:
 
 @cache
 def published(file: str) -> Mapping[str, Any]:
-    """The schema in a file that the package ships."""
-    found: Mapping[str, Any] = json.loads(files("reconciler.report").joinpath(file).read_text("utf-8"))
+    """The schema in a file that the package ships, closed: tests accept no member that it does not know, as what is
+    written has to be described. For readers it is open, so that a later version may say more."""
+    found: Mapping[str, Any] = closed(json.loads(files("reconciler.report").joinpath(file).read_text("utf-8")))
     return found
+
+
+def closed(schema: Any) -> Any:
+    """The same schema, which accepts no member of an object that it does not name."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    members = {name: closed(part) for name, part in schema.items()}
+    is_open = "properties" in members and "additionalProperties" not in members and members.get("type") == "object"
+    return {**members, "additionalProperties": False} if is_open else members
 
 
 def _schema(title: str, document: type) -> Schema:
@@ -189,7 +203,6 @@ class Definitions:
             "type": "object",
             "required": required,
             "properties": properties,
-            "additionalProperties": False,
             **({"allOf": list(self._sides())} if document is ChangeDocument else {}),
         }
 

@@ -25,7 +25,7 @@ from reconciler.result import Explained, Report
 from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import invalid
 from tests.support.scenarios import SCENARIOS
-from tests.support.schemas import SIDES, Definitions, made, published
+from tests.support.schemas import SIDES, Definitions, closed, made, published
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 FILES = ("schema.json", "explanation.schema.json", "orphans.schema.json", "validation.schema.json")
@@ -85,6 +85,13 @@ def test_no_member_more(file: str) -> None:
     objects = [each for each in every(published(file)) if "object" in each.get("type", ())]
 
     assert [each for each in objects if each["additionalProperties"] in (True, {})] == []
+
+
+def test_a_later_version_may_say_more() -> None:
+    """For readers the schemas are open: a member that they do not know is no error within a major version."""
+    for file in FILES:
+        schema = json.loads(files("reconciler.report").joinpath(file).read_text("utf-8"))
+        assert not [each for each in every(schema) if each.get("additionalProperties") is False], file
 
 
 def every(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -255,7 +262,7 @@ def test_a_schema_is_what_the_encoder_writes() -> None:
     """Each type has the schema of what is written of it, with the words of its docstrings."""
     definitions = Definitions()
     schema = definitions.members(Sample)
-    whole = {**schema, "$defs": definitions.found}
+    whole = closed({**schema, "$defs": definitions.found})
 
     assert [invalid(to_json(each), whole) for each in (FULL, BARE)] == [[], []]
     assert schema["required"] == ["class", "lamps", "names", "at", "address", "code", "state"]
