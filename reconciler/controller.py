@@ -22,7 +22,7 @@ from reconciler.config.config import Config
 from reconciler.leader_election.leadership import Leadership
 from reconciler.passes.converge import converge
 from reconciler.passes.history import History
-from reconciler.passes.loop import Pace, run_loop
+from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime, permission_gaps
 from reconciler.telemetry.health import Health
@@ -30,9 +30,8 @@ from reconciler.telemetry.http_server import serve
 from reconciler.telemetry.logs import hide, pairs
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
-from reconciler.triggers.kinds import WatchedKind
+from reconciler.triggers.relevance import WatchedKind
 from reconciler.triggers.running import Triggers, watch_cluster
-from reconciler.wake import Wake
 
 if TYPE_CHECKING:
     from desired.plan.change import Change

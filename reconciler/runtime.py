@@ -18,7 +18,7 @@ from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.lease import Leases
-from actuators.load_balancers.table import BALANCER_ACTUATORS
+from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import (
     delete,
     initialise,

@@ -11,7 +11,7 @@ from typing import Any
 from desired.model.route import CONDITION_NETWORK, ROUTED, Member, MemberKind, NetworkCondition, Route
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Condition, Network, Node, NodeAddress, Server, Snapshot
-from desired.routes.pod_cidrs import destinations_of
+from desired.routes.endpoints import destinations_of
 from desired.section import Present, Section
 from desired.syntax.provider_id import CloudID, parse_provider_id
 from tests.builders import a_server, a_settled_node, a_snapshot

@@ -9,12 +9,10 @@ from enum import StrEnum
 
 from desired.guards.absence_proof import servers_presumed_gone
 from desired.guards.anchor import AnchorState, anchor_of_cloud
-from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.facts import Facts, GuardResult
+from desired.guards.judge import GUARDS
 from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
-from desired.guards.other_controllers import RULE as OTHER_CONTROLLER
-from desired.guards.other_controllers import other_controllers
-from desired.guards.table import GUARDS
+from desired.guards.preconditions import other_controllers
 from desired.load_balancers.switch import SWITCH
 from desired.model.key import Key
 from desired.model.settings import Settings
@@ -47,7 +45,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
 }
 """Rule → whether it applies to a change. A rule without such a change is not listed; rules that are not in this table
 apply to every change."""
-_SILENT = frozenset({CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
+_SILENT = frozenset({GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
 """Rules that are listed only when they withhold something: they depend on what only the loop remembers, which
 ``explain`` does not know, or on clocks, which are not the object's."""
 
@@ -159,7 +157,7 @@ def explain_guards_on_deletion(
 
 def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
     """Whether the rule applies to one of these changes."""
-    if rule in _SILENT or (rule == OTHER_CONTROLLER and facts.snapshot.controllers is None):
+    if rule in _SILENT or (rule == GuardName.OTHER_CONTROLLER and facts.snapshot.controllers is None):
         return False
     if rule == GuardName.ABSENCE_PROOF:
         gateways = Gateways(facts.snapshot)
@@ -185,7 +183,7 @@ def _measured(rule: str, facts: Facts) -> tuple[str | None, str | None]:
     """Value and limit of a guard that lets pass; None for one that measures nothing."""
     if rule == GuardName.PROJECT_ANCHOR:
         return str(facts.anchor.found), str(facts.anchor.needed)
-    if rule == OTHER_CONTROLLER:
+    if rule == GuardName.OTHER_CONTROLLER:
         return str(len(other_controllers(facts.snapshot))), "0"
     if rule == GuardName.NODE_BLAST_RADIUS:
         losses = cloud_losses(facts.snapshot, facts.settings)

@@ -47,8 +47,7 @@ from desired.nodes.desired import (
 )
 from desired.nodes.disruption import announces_disruption, planned_disruption
 from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
-from desired.nodes.matching import Matcher
-from desired.nodes.ownership import is_ignored
+from desired.nodes.matching import Matcher, is_ignored
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.plan.kinds import ChangeKind
 from desired.planner import DesiredState

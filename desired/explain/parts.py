@@ -28,7 +28,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.nodes.ownership import cloud_nodes
+from desired.nodes.matching import cloud_nodes
 from desired.plan.change import Change, Note
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED

@@ -15,8 +15,7 @@ from desired.routes.actions import GOING, RouteAction, RouteDecision
 from desired.routes.claims import UNDECIDED, RouteClaim, RouteStatus
 from desired.routes.conditions import condition_of
 from desired.routes.desired import DesiredRoutes
-from desired.routes.endpoints import NodeEndpoint
-from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
+from desired.routes.endpoints import NodeEndpoint, destinations_of, parse_pod_cidr
 from desired.section import Absent, Unknown
 
 

@@ -11,8 +11,18 @@ from desired.model.absence import is_going_away
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, ServerStatus, Snapshot
 from desired.nodes.desired import asked_to_go, is_uninitialized
-from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Miss, Unmatched, Unsupported
-from desired.nodes.ownership import is_ignored
+from desired.nodes.matching import (
+    Ambiguous,
+    Foreign,
+    Gone,
+    Malformed,
+    Match,
+    Matched,
+    Miss,
+    Unmatched,
+    Unsupported,
+    is_ignored,
+)
 from desired.plan.change import Change, Note, NoteKind
 from desired.section import Absent, Unknown
 from desired.syntax.provider_id import CloudID, parse_provider_id

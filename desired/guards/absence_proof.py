@@ -18,7 +18,7 @@ from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
-from desired.nodes.ownership import cloud_nodes
+from desired.nodes.matching import cloud_nodes
 from desired.plan.change import Change, GuardName, LostNode, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan

@@ -20,8 +20,8 @@ from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
 from desired.nodes.disruption import is_planned_disruption
-from desired.nodes.ownership import cloud_nodes, is_ignored
-from desired.routes.pod_cidrs import destinations_of
+from desired.nodes.matching import cloud_nodes, is_ignored
+from desired.routes.endpoints import destinations_of
 from desired.section import Absent, Present, Unmanaged
 
 

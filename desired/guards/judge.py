@@ -1,23 +1,88 @@
-"""Judge: combines the results of all guards into one decision for each change."""
+"""Judge: the one list of guards, the guard ``policy``, and how the results of all of them become one decision for each
+change.
+
+A guard looks at the whole plan and names what it withholds; it changes nothing."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from types import MappingProxyType
 
+from desired.guards.absence_proof import absence_proof
 from desired.guards.anchor import AnchorState
-from desired.guards.clocks import clock_notes
-from desired.guards.facts import Facts, GuardResult
-from desired.guards.other_controllers import controller_notes
-from desired.guards.project import anchor_notes
-from desired.guards.table import GUARDS
+from desired.guards.facts import Facts, Guard, GuardResult
+from desired.guards.history import back_off, flapping, quota
+from desired.guards.load_balancers import (
+    adoption,
+    certificate_issuance,
+    foreign_owner,
+    ip_loss,
+    target_floor,
+    target_health,
+    undo_window,
+)
+from desired.guards.nodes import address_blast_radius, node_blast_radius
+from desired.guards.preconditions import (
+    anchor_notes,
+    clock_notes,
+    clock_skew,
+    controller_notes,
+    incomplete_snapshot,
+    other_controller,
+    project_anchor,
+)
+from desired.guards.routes import cluster_cidr, route_blast_radius
+from desired.guards.silent_cluster import silent_cluster
 from desired.load_balancers.conditions import service_conditions
 from desired.model.key import PLAN, Key, is_below
 from desired.model.service import ServiceCondition
+from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
 from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Present
+
+
+def policy(facts: Facts) -> Iterator[GuardResult]:
+    """Changes that the operator's policy excludes: everything under ``observe``, removals under ``upsert``."""
+    withheld: Mapping[Policy, frozenset[Verb]] = {
+        Policy.OBSERVE: frozenset(Verb),
+        Policy.UPSERT: frozenset({Verb.REMOVE}),
+        Policy.SYNC: frozenset(),
+    }
+    verbs = withheld[facts.settings.policy]
+    keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
+    yield GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+
+
+GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
+    {
+        GuardName.INCOMPLETE_SNAPSHOT: incomplete_snapshot,
+        GuardName.OTHER_CONTROLLER: other_controller,
+        GuardName.PROJECT_ANCHOR: project_anchor,
+        GuardName.SILENT_CLUSTER: silent_cluster,
+        GuardName.ABSENCE_PROOF: absence_proof,
+        GuardName.CLOCK_SKEW: clock_skew,
+        GuardName.NODE_BLAST_RADIUS: node_blast_radius,
+        GuardName.ADDRESS_BLAST_RADIUS: address_blast_radius,
+        GuardName.FOREIGN_OWNER: foreign_owner,
+        GuardName.ADOPTION: adoption,
+        GuardName.UNDO_WINDOW: undo_window,
+        GuardName.IP_LOSS: ip_loss,
+        GuardName.TARGET_FLOOR: target_floor,
+        GuardName.TARGET_HEALTH: target_health,
+        GuardName.CERTIFICATE_ISSUANCE: certificate_issuance,
+        GuardName.ROUTE_BLAST_RADIUS: route_blast_radius,
+        GuardName.CLUSTER_CIDR: cluster_cidr,
+        GuardName.FLAPPING: flapping,
+        GuardName.BACK_OFF: back_off,
+        GuardName.QUOTA: quota,
+        GuardName.POLICY: policy,
+    }
+)
+"""Rule → guard. Of two rules with equally heavy verdicts the earlier one is named."""
+
 
 _OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""

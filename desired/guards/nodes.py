@@ -15,7 +15,7 @@ from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Sn
 from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
-from desired.nodes.ownership import cloud_nodes
+from desired.nodes.matching import cloud_nodes
 from desired.plan.change import Change, GuardName, NodeIdentity, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.section import Absent, Present, Unknown

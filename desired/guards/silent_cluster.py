@@ -10,20 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS, explain_clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.nodes.ownership import cloud_nodes, is_ignored
+from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction
 from desired.section import Absent, Present
 
-RULE = GuardName.SILENT_CLUSTER
 STALE_AFTER = timedelta(minutes=100)
 """Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
 half of it once more, by chance, after each change of the status. By default it is 5 minutes; a backup is mostly older.
@@ -140,15 +138,15 @@ def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
     held = tuple(change.key for change in changes if change.verb in kept and not _is_dead(change, facts))
     if silence is None:
         why = f"heartbeats of most Nodes may be too old: {explain_clocks(facts.snapshot.clocks)}"
-        yield GuardResult(CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
+        yield GuardResult(GuardName.CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
         return
     speak, enough = silence.counted - silence.mute, (silence.counted + 1 + bool(silence.strangers)) // 2
     value, limit = (speak, enough) if silence.mute else (0, 1)
-    yield GuardResult(RULE, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
+    yield GuardResult(GuardName.SILENT_CLUSTER, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
     if silence.is_total:
         others = tuple(change.key for change in changes if change.key not in held)
         why = f"no kubelet reports to this cluster{_while(silence)}: it may be a copy (a restored backup)"
-        yield GuardResult(RULE, Verdict.WAITING, others, why)
+        yield GuardResult(GuardName.SILENT_CLUSTER, Verdict.WAITING, others, why)
 
 
 def explain_silence(silence: Silence) -> str:

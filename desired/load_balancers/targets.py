@@ -24,7 +24,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
-from desired.nodes.ownership import is_ignored
+from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.go import parse_bool
 from desired.syntax.provider_id import CloudID, MalformedID, RobotID, parse_provider_id

@@ -21,8 +21,18 @@ from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses, cloud_addresses, with_internal_ips
 from desired.nodes.contested import ContestedAddress, Others, choose_hostname
 from desired.nodes.labels import NodeLabels, initial_labels, kept_labels, owned_labels
-from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Matched, Matcher, Miss, Unmatched, Unsupported
-from desired.nodes.ownership import is_ignored
+from desired.nodes.matching import (
+    Ambiguous,
+    Foreign,
+    Gone,
+    Malformed,
+    Matched,
+    Matcher,
+    Miss,
+    Unmatched,
+    Unsupported,
+    is_ignored,
+)
 from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
 from desired.section import UNMANAGED, Absent, Unknown, Unmanaged
 from desired.syntax.provider_id import CloudID, format_provider_id

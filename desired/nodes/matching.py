@@ -1,16 +1,50 @@
-"""Matching of Nodes to servers, by providerID or by name. A Node without a server has a reason and its nearest
-candidates."""
+"""Matching of Nodes to servers, by providerID or by name, and whose a Node is: only what is ours is ever changed.
+
+A Node without a server has a reason and its nearest candidates."""
 
 from bisect import bisect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Literal, TypeVar
 
-from desired.model.snapshot import Node, Server
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Server, Snapshot
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import NOBODY, several, shown_text
 from desired.syntax.provider_id import CloudID, ForeignID, RobotID, parse_provider_id
+
+
+class Provider(StrEnum):
+    """The two clouds of Hetzner. Each has credentials, and so an anchor, of its own."""
+
+    CLOUD = "Cloud"
+    ROBOT = "Robot"
+
+
+def provider_of(provider_id: str | None) -> Provider | None:
+    """The provider that a providerID belongs to; None when it is not one of ours."""
+    match parse_provider_id(provider_id or ""):
+        case CloudID():
+            return Provider.CLOUD
+        case RobotID():
+            return Provider.ROBOT
+    return None
+
+
+def is_ignored(node: Node, settings: Settings) -> bool:
+    """Whether ``--ignore-nodes`` excludes the Node: no change concerns it, no guard counts it."""
+    return settings.ignore_nodes is not None and settings.ignore_nodes.matches(node.labels)
+
+
+def cloud_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[Node, int]]:
+    """Our Nodes of Hetzner Cloud with the ids of their servers, whether or not these exist; in the order of names."""
+    for node in snapshot.nodes:
+        provider_id = parse_provider_id(node.provider_id or "")
+        if isinstance(provider_id, CloudID) and not is_ignored(node, settings):
+            yield node, provider_id.server_id
+
 
 K = TypeVar("K")
 V = TypeVar("V")

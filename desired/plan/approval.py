@@ -14,7 +14,7 @@ LIFETIME = timedelta(hours=1)
 """How long an approval counts: long enough for a person and a pass, too short to be forgotten and met later."""
 
 
-CLOCK_SKEW = timedelta(minutes=1)
+TOLERANCE = timedelta(minutes=1)
 """How far the clocks of two API servers of one cluster may be apart."""
 
 
@@ -41,7 +41,7 @@ class Approval:
             return f"was used at {self.used_at:%H:%M:%S} UTC"
         if now - self.approved_at > LIFETIME:
             return f"has expired: it is of {self.approved_at:%Y-%m-%d %H:%M} UTC"
-        if self.approved_at - now > CLOCK_SKEW:
+        if self.approved_at - now > TOLERANCE:
             return f"is of the future, {self.approved_at:%Y-%m-%d %H:%M} UTC"
         if clocks_differ:
             return "does not count while the clocks differ, as its age is not known; --approve of one --once run does"

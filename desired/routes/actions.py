@@ -9,8 +9,7 @@ from desired.model.route import DEFAULT_ROUTE, Route
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
-from desired.routes.endpoints import NodeEndpoint, Reach
-from desired.routes.pod_cidrs import destinations_of, node_masks
+from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, node_masks
 from desired.section import Section
 
 

@@ -25,8 +25,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
 from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
-from desired.routes.endpoints import NodeEndpoint, Reach
-from desired.routes.pod_cidrs import destinations_of, parse_pod_cidr
+from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, parse_pod_cidr
 
 _BITS = 32
 

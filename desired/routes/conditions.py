@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
-from desired.nodes.ownership import cloud_nodes
+from desired.nodes.matching import cloud_nodes
 from desired.routes.claims import FAILING, UNDECIDED, RouteClaim, RouteStatus
-from desired.routes.endpoints import NodeEndpoint, Reach
-from desired.routes.pod_cidrs import destinations_of, ipv6_of, malformed_of
+from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, ipv6_of, malformed_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from desired.routes.actions import RouteAction, RouteDecision, present_routes, r
 from desired.routes.address_owners import AddressOwners
 from desired.routes.claims import RouteClaim, RouteStatus, claims_of
 from desired.routes.conditions import DesiredCondition, conditions_without_routes, desired_conditions
-from desired.routes.endpoints import NodeEndpoint, node_endpoints
-from desired.routes.pod_cidrs import covering, destinations_of, ipv6_of, malformed_of
+from desired.routes.endpoints import NodeEndpoint, covering, destinations_of, ipv6_of, malformed_of, node_endpoints
 from desired.section import Present
 from desired.syntax.bounds import shown_text
 

@@ -21,7 +21,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from desired.model.snapshot import Network, Node, Snapshot
 from desired.routes.address_owners import known_addresses
-from desired.routes.pod_cidrs import destinations_of
+from desired.routes.endpoints import destinations_of
 from desired.section import Present
 from desired.syntax.provider_id import CloudID, parse_provider_id
 

@@ -29,7 +29,7 @@ from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import eyes_of
 from reconciler.capture.world_file import Captured, Cluster, MissingPart, Objects, Project, World
-from reconciler.observe.kubernetes import server_time
+from reconciler.observe.kubernetes_lists import server_time
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import observe_world
 

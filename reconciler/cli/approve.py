@@ -17,7 +17,7 @@ from reconciler.cli.streams import fail
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.config.flags import Command
-from reconciler.observe.kubernetes import server_time
+from reconciler.observe.kubernetes_lists import server_time
 from reconciler.runtime import open_cluster
 
 

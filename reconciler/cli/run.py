@@ -19,12 +19,12 @@ from reconciler.config.config import Config, ConfigurationError, Mode, load_conf
 from reconciler.config.flags import Command, LogFormat, Output
 from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.passes.converge import PlanContext, converge, plan_once
+from reconciler.passes.loop import Wake
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.runtime import Connections, Runtime, build_runtime
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import pairs
-from reconciler.wake import Wake
 
 _log = logging.getLogger("hcloud-reconciler.run")
 

@@ -13,7 +13,7 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from desired.model.load_balancer import NO_LIMIT, BalancerType
 from desired.section import Section, Unknown
-from reconciler.observe.hetzner_pages import PagesOf
+from reconciler.observe.hetzner import PagesOf
 
 _PRICE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,20})?", re.ASCII)
 MAX_AGE = timedelta(hours=1)

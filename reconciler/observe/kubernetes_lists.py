@@ -6,16 +6,16 @@ are ValueErrors, and so is that of text that is not UTF-8.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken
-from actuators.http.kubernetes import KubernetesReader
+from actuators.http.kubernetes import Answer, KubernetesReader
 from desired.section import Section, Unknown
-from reconciler.observe.kubernetes import server_time
 
 
 class Meta(msgspec.Struct, rename="camel", gc=False):
@@ -175,3 +175,11 @@ class ListOf(Generic[S, V]):
         except ValueError:
             return None
         return key
+
+
+def server_time(answer: Answer) -> datetime:
+    """The API server's clock, to the second, in UTC. Raises Broken when the answer carries no ``Date``."""
+    try:
+        return parsedate_to_datetime(answer.headers["date"]).astimezone(UTC)
+    except (KeyError, ValueError, OverflowError) as error:
+        raise Broken("the Kubernetes API server's answer has no usable Date header; is that a proxy?") from error

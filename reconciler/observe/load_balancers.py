@@ -1,8 +1,7 @@
-"""Load balancers of the project, with listeners, targets and health, read into values of the snapshot.
+"""Load balancers and certificates of the project, read into values of the snapshot.
 
-``LeftBehind`` decides whether they have to be listed though no Service has or wants one. Fields with a default are
-those that the API's document does not require of an answer.
-"""
+``LeftBehind`` decides whether load balancers have to be listed though no Service has or wants one. Fields with a
+default are those that the API's document does not require of an answer."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -15,12 +14,15 @@ from desired.annotations.choices import Algorithm, Protocol
 from desired.load_balancers.ownership import left_behind
 from desired.model.load_balancer import (
     Attachment,
+    Certificate,
     CloudBalancer,
     Health,
     HealthCheck,
     HttpCheck,
     HttpOptions,
     IpTarget,
+    Issuance,
+    IssuanceError,
     Listener,
     LoadBalancer,
     SelectorTarget,
@@ -30,7 +32,7 @@ from desired.model.load_balancer import (
 from desired.model.snapshot import Snapshot
 from desired.section import Section
 from reconciler.observe.catalogue import Moment, TypeShape, type_of
-from reconciler.observe.hetzner_pages import PagesOf
+from reconciler.observe.hetzner import PagesOf
 
 _STATUS_CODES = ("2??", "3??")
 """What the API's document names as the default."""
@@ -306,3 +308,57 @@ def _health(words: Sequence[str | None]) -> Health:
 
 BALANCERS = PagesOf("/load_balancers", "load balancer", _Balancer, _balancer)
 """How load balancers are read."""
+
+
+_MANAGED = "managed"
+
+
+class _Error(msgspec.Struct, gc=False):
+    code: str = ""
+    message: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    issuance: str = ""
+    error: _Error | None = None
+
+
+class _Certificate(msgspec.Struct, gc=False):
+    id: int
+    name: str
+    created: Moment
+    domain_names: list[str]
+    labels: dict[str, str]
+    type: str | None = None
+    """The API's document does not require it; only a managed certificate has a status."""
+    status: _Status | None = None
+
+
+def observe_certificates(reader: HetznerReader) -> tuple[Section[int, Certificate], ApiError | None]:
+    """All certificates of the project, and the error that made the list incomplete."""
+    return CERTIFICATES.observe(reader)
+
+
+def _certificate(found: _Certificate) -> Certificate:
+    is_managed = found.type == _MANAGED if found.type else found.status is not None
+    status = (found.status or _Status()) if is_managed else None
+    return Certificate(
+        id=found.id,
+        name=found.name,
+        is_managed=is_managed,
+        created_at=found.created,
+        domains=tuple(sorted(found.domain_names)),
+        labels=found.labels,
+        issuance=_ISSUANCE.get(status.issuance, Issuance.OTHER) if status else None,
+        error=_reason(status.error) if status and status.error else None,
+    )
+
+
+def _reason(error: _Error) -> IssuanceError:
+    return IssuanceError(error.code, error.message)
+
+
+_ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is not Issuance.OTHER}
+
+CERTIFICATES = PagesOf("/certificates", "certificate", _Certificate, _certificate)
+"""How certificates are read."""

@@ -24,11 +24,9 @@ from desired.plan.kinds import KINDS
 from desired.routes.address_owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from reconciler.observe.catalogue import Catalogue
-from reconciler.observe.certificates import observe_certificates
-from reconciler.observe.controllers import observe_controllers
 from reconciler.observe.hetzner import observe_servers
-from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid
-from reconciler.observe.load_balancers import LeftBehind, observe_load_balancers
+from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, observe_controllers
+from reconciler.observe.load_balancers import LeftBehind, observe_certificates, observe_load_balancers
 from reconciler.observe.networks import observe_members, observe_network
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer

@@ -3,8 +3,7 @@
 A watch only wakes the loop. Decisions come from complete lists that each pass reads anew.
 """
 
-from reconciler.triggers.kinds import WatchedKind
-from reconciler.triggers.relevance import EventFilter
+from reconciler.triggers.relevance import EventFilter, WatchedKind
 from reconciler.triggers.running import Triggers, watch_cluster
 
 __all__ = ["EventFilter", "Triggers", "WatchedKind", "watch_cluster"]

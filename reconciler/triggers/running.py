@@ -8,8 +8,7 @@ from functools import partial
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
 from desired.model.snapshot import Snapshot
-from reconciler.triggers.kinds import WatchedKind
-from reconciler.triggers.relevance import EventFilter
+from reconciler.triggers.relevance import EventFilter, WatchedKind
 from reconciler.triggers.watcher import Counts, Watcher
 
 _GOODBYE_S = 1.0

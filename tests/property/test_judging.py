@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.guards.anchor import AnchorState, anchor_of_cloud
-from desired.guards.judge import restrict
-from desired.guards.table import GUARDS
+from desired.guards.judge import GUARDS, restrict
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName, LostNode, NodeIdentity, Plan, Verdict

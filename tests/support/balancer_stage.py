@@ -10,7 +10,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from actuators.http.hetzner_actions import Actions
-from actuators.load_balancers.table import BALANCER_ACTUATORS
+from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.writers import Writers
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target
 from desired.model.service import Service

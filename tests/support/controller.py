@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from reconciler.wake import GAP_S
+from reconciler.passes.loop import GAP_S
 from tests.support.child_processes import free_ports
 from tests.support.stage import Stage, wait_for
 

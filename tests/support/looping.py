@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
-from reconciler.passes.loop import Leader, Pace, run_loop
+from reconciler.passes.loop import Leader, Pace, Wake, run_loop
 from reconciler.result import Report
 from reconciler.telemetry.pass_logger import Measured
-from reconciler.wake import Wake
 
 AT_ONCE = Pace(0.0)
 

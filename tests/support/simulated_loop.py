@@ -19,7 +19,7 @@ from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.history import History
-from reconciler.passes.loop import run_loop
+from reconciler.passes.loop import Wake, run_loop
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
@@ -27,7 +27,6 @@ from reconciler.telemetry.health import Health
 from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
-from reconciler.wake import Wake
 from tests.support.direct import DirectSimulation, SessionLine
 from tests.support.passes import Run
 from tests.support.simulators import START

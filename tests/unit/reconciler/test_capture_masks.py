@@ -8,7 +8,9 @@ import pytest
 from desired.model.snapshot import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
-from reconciler.observe import catalogue, certificates, controllers, hetzner, load_balancers, networks
+from reconciler.observe import catalogue, hetzner, load_balancers, networks
+from reconciler.observe import kubernetes as controllers
+from reconciler.observe import load_balancers as certificates
 from reconciler.observe import networks as members
 from reconciler.observe.nodes import NODES
 from reconciler.observe.services import SERVICES

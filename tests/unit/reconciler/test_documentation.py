@@ -14,7 +14,7 @@ from reconciler.config.variables import VARIABLES, Variable
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 SOURCES_OF_REASONS = (
-    "reconciler/telemetry/service_events.py",
+    "reconciler/telemetry/announcements.py",
     "reconciler/telemetry/conditions.py",
     "desired/load_balancers/conditions.py",
 )

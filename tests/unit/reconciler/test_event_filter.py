@@ -367,6 +367,6 @@ def test_every_field_that_the_core_compares_counts() -> None:
 
 
 def sight(found: Any) -> int | None:
-    from reconciler.triggers.kinds import projection_of  # noqa: PLC0415 - the only test of a part
+    from reconciler.triggers.relevance import projection_of  # noqa: PLC0415 - the only test of a part
 
     return projection_of(found).projection

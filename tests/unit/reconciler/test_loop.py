@@ -9,10 +9,9 @@ from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
 from desired.plan.change import GuardDecision, GuardName, Note, NoteKind, Verdict
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
-from reconciler.passes.loop import Pace, is_news, run_loop, went_wrong
+from reconciler.passes.loop import Pace, Wake, is_news, run_loop, went_wrong
 from reconciler.result import Line, Report
 from reconciler.telemetry.pass_logger import Measured
-from reconciler.wake import Wake
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.support.keys import key_of
 from tests.support.looping import loop
@@ -29,9 +28,11 @@ GIVING_WAY = replace(QUIET, lines=(Line(a_change(), GAVE_WAY),))
 ERROR = Report(errors=("no connection",))
 
 
-def waiting(due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING, rule: str = "rule") -> Report:
+def waiting(
+    due_in_s: float | None, why: str = "why", verdict: Verdict = Verdict.WAITING, rule: GuardName = GuardName.ADOPTION
+) -> Report:
     """A change that waits for a time."""
-    return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, GuardName(rule), why, due_in_s))),))
+    return replace(QUIET, lines=(Line(a_change(decision=GuardDecision(verdict, rule, why, due_in_s))),))
 
 
 @pytest.mark.parametrize(

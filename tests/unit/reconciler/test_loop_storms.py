@@ -8,9 +8,8 @@ from itertools import pairwise
 import pytest
 
 from desired.plan.change import GuardDecision, GuardName, Verdict
-from reconciler.passes.loop import Pace
+from reconciler.passes.loop import Pace, Wake
 from reconciler.result import Line, Report
-from reconciler.wake import Wake
 from tests.builders import a_change, a_snapshot
 from tests.support.looping import loop
 from tests.support.simulated_time import Clock

@@ -10,7 +10,7 @@ import pytest
 
 from actuators.http.errors import ApiError, Broken
 from desired.model.load_balancer import Certificate, Issuance, IssuanceError
-from reconciler.observe.certificates import CERTIFICATES, observe_certificates
+from reconciler.observe.load_balancers import CERTIFICATES, observe_certificates
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 from tests.support.trouble import HETZNER_TROUBLE

@@ -8,7 +8,7 @@ import pytest
 from desired.model.settings import Settings
 from desired.model.snapshot import Workload
 from desired.section import Section
-from reconciler.observe.controllers import observe_controllers
+from reconciler.observe.kubernetes import observe_controllers
 from reconciler.observe.world import observe_again, observe_world
 from tests.builders import a_workload, workloads_of
 from tests.support.simulators import Simulation

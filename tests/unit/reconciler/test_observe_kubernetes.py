@@ -11,7 +11,7 @@ from actuators.http.errors import Broken
 from actuators.http.kubernetes import Answer
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
-from reconciler.observe.kubernetes import server_time
+from reconciler.observe.kubernetes_lists import server_time
 from reconciler.observe.nodes import NODES, observe_nodes
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from reconciler.wake import Wake
+from reconciler.passes.loop import Wake
 from tests.support.simulated_time import Clock
 
 

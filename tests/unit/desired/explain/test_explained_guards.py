@@ -16,8 +16,8 @@ from desired.explain.guards import (
 )
 from desired.guards.anchor import Anchor
 from desired.guards.history import mark_in
-from desired.guards.project import explain_unfound
-from desired.guards.table import GUARDS
+from desired.guards.judge import GUARDS
+from desired.guards.preconditions import explain_unfound
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings

@@ -13,8 +13,7 @@ from desired.explain.node import NodeExplanation, why_no_node
 from desired.explain.service import ServiceExplanation, ServiceStage
 from desired.explain.stage import Stage
 from desired.guards.anchor import AnchorState
-from desired.guards.clocks import CLOCK_SKEW
-from desired.guards.table import GUARDS
+from desired.guards.judge import GUARDS
 from desired.load_balancers.targets import Membership
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
@@ -91,7 +90,7 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     assert any(fact.value != fact.wanted for fact in found.taints) is tainting
 
 
-NOT_TOLD = {CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA, "undo-window"}
+NOT_TOLD = {GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA, "undo-window"}
 """What is said of clocks, what only a loop remembers, and what is said of no Node or Service that is there."""
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.clocks import clock_notes, hangs_on_age
 from desired.guards.nodes import cloud_losses, eases_in_s
+from desired.guards.preconditions import clock_notes, hangs_on_age
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot

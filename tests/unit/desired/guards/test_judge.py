@@ -8,7 +8,7 @@ import pytest
 
 from desired.guards.anchor import Anchor
 from desired.guards.judge import conditions_of, hold_hash, restrict
-from desired.guards.project import explain_violation
+from desired.guards.preconditions import explain_violation
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot

@@ -5,14 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.clocks import CLOCK_SKEW
 from desired.guards.facts import GuardResult
-from desired.guards.silent_cluster import RULE, Silence, explain_silence, silence_of, silent_cluster
+from desired.guards.silent_cluster import Silence, explain_silence, silence_of, silent_cluster
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Condition, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent
 from desired.syntax.selector import parse_selector
@@ -200,13 +199,13 @@ LATE = a_settled_node("web-3", 3, ready_since=TWO_HOURS_AGO, heartbeat=NOW - tim
 @pytest.mark.parametrize(
     ("nodes", "clocks", "expected"),
     [
-        pytest.param([STALE], AHEAD, CLOCK_SKEW, id="stale-by-kubernetes-clock-alone"),
-        pytest.param([LATE], BEHIND, CLOCK_SKEW, id="stale-by-hetzners-clock-alone"),
-        pytest.param([LATE], Clocks(jump=timedelta(hours=1)), CLOCK_SKEW, id="stale-by-another-api-servers"),
+        pytest.param([STALE], AHEAD, GuardName.CLOCK_SKEW, id="stale-by-kubernetes-clock-alone"),
+        pytest.param([LATE], BEHIND, GuardName.CLOCK_SKEW, id="stale-by-hetzners-clock-alone"),
+        pytest.param([LATE], Clocks(jump=timedelta(hours=1)), GuardName.CLOCK_SKEW, id="stale-by-another-api-servers"),
         pytest.param([LATE], AHEAD, None, id="stale-by-none"),
         pytest.param([replace(LATE, name="web-1", provider_id="hcloud://1"), STALE], AHEAD, None, id="half-are-not"),
         pytest.param([a_settled_node("web-3", 3)], AHEAD, None, id="no-heartbeat-is-told"),
-        pytest.param([a_lost_node("web-3", 3)], AHEAD, RULE, id="silent-by-its-own-word"),
+        pytest.param([a_lost_node("web-3", 3)], AHEAD, GuardName.SILENT_CLUSTER, id="silent-by-its-own-word"),
         pytest.param([LATE], Clocks(), None, id="clocks-agree"),
     ],
 )
@@ -218,7 +217,7 @@ def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expec
     found = [each for each in silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings())) if each.keys]
 
     assert next(((each.rule, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
-    assert all(each.verdict is Verdict.WAITING for each in found if each.rule == CLOCK_SKEW)
+    assert all(each.verdict is Verdict.WAITING for each in found if each.rule == GuardName.CLOCK_SKEW)
 
 
 def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
@@ -227,7 +226,9 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
     snapshot = a_snapshot([MUTE, MUTE_TOO, SPEAKS], ALL)
 
     assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
-        GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2")
+        GuardResult(
+            GuardName.SILENT_CLUSTER, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2"
+        )
     ]
 
 
@@ -245,8 +246,10 @@ def test_the_words() -> None:
     why = "no kubelet reports to this cluster while its server runs: it may be a copy (a restored backup)"
 
     assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
-        GuardResult(RULE, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"),
-        GuardResult(RULE, Verdict.WAITING, (create.key,), why),
+        GuardResult(
+            GuardName.SILENT_CLUSTER, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"
+        ),
+        GuardResult(GuardName.SILENT_CLUSTER, Verdict.WAITING, (create.key,), why),
     ]
 
 
@@ -304,7 +307,7 @@ def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
     plan = judge(Plan((dead_target(1), dead_target(9))), _read(node), Settings())
 
     living, gone = (plan.by_key[dead_target(number).key].decision for number in (1, 9))
-    assert (living.verdict, living.rule) == (Verdict.HELD, RULE)
+    assert (living.verdict, living.rule) == (Verdict.HELD, GuardName.SILENT_CLUSTER)
     assert gone.verdict is expected
 
 
@@ -329,4 +332,4 @@ def test_a_service_of_a_copy_is_not_released_before_its_load_balancer() -> None:
     plan = judged(a_world([a_served_service(deleted_at=NOW)], [a_balancer()], nodes=[MUTE]), LOCATED)
 
     assert plan.allowed == ()
-    assert {hold.rule for hold in plan.holds} == {RULE}
+    assert {hold.rule for hold in plan.holds} == {GuardName.SILENT_CLUSTER}

@@ -7,8 +7,14 @@ import pytest
 
 from desired.guards.anchor import Anchor, AnchorState, anchor_of_cloud
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.project import anchor_notes, explain_unfound, explain_violation, incomplete_snapshot, project_anchor
-from desired.guards.table import GUARDS, policy
+from desired.guards.judge import GUARDS, policy
+from desired.guards.preconditions import (
+    anchor_notes,
+    explain_unfound,
+    explain_violation,
+    incomplete_snapshot,
+    project_anchor,
+)
 from desired.model.route import NetworkCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.plan.approval import CLOCK_SKEW, LIFETIME, Approval, format_approval, is_hash, parse_approvals
+from desired.plan.approval import LIFETIME, TOLERANCE, Approval, format_approval, is_hash, parse_approvals
 from tests.builders import NOW
 
 HASH = "sha256:0123456789abcdef"
@@ -23,8 +23,8 @@ FIELDS: Mapping[str, object] = {"approver": "jane", "approved_at": NOW.isoformat
         pytest.param(FRESH, timedelta(minutes=59), True, id="within-the-hour"),
         pytest.param(FRESH, LIFETIME, True, id="exactly-an-hour"),
         pytest.param(FRESH, LIFETIME + timedelta(microseconds=1), False, id="expired"),
-        pytest.param(FRESH, -CLOCK_SKEW, True, id="of-a-clock-that-is-a-minute-ahead"),
-        pytest.param(FRESH, -CLOCK_SKEW - timedelta(microseconds=1), False, id="from-the-future"),
+        pytest.param(FRESH, -TOLERANCE, True, id="of-a-clock-that-is-a-minute-ahead"),
+        pytest.param(FRESH, -TOLERANCE - timedelta(microseconds=1), False, id="from-the-future"),
         pytest.param(USED, timedelta(minutes=2), False, id="used"),
     ],
 )
@@ -35,7 +35,7 @@ def test_counts(approval: Approval, age: timedelta, expected: bool) -> None:
 
 def test_clocks_may_differ_by_a_minute() -> None:
     """API servers behind one address are not of one second."""
-    assert timedelta(minutes=1) == CLOCK_SKEW
+    assert timedelta(minutes=1) == TOLERANCE
 
 
 @pytest.mark.parametrize(

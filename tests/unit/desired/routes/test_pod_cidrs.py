@@ -4,7 +4,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 import pytest
 
-from desired.routes.pod_cidrs import covering, destinations_of, ipv6_of, malformed_of, node_masks, parse_pod_cidr
+from desired.routes.endpoints import covering, destinations_of, ipv6_of, malformed_of, node_masks, parse_pod_cidr
 from tests.builders import a_node
 from tests.routes import a_pod_node
 

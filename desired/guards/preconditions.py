@@ -1,16 +1,19 @@
-"""Guards on whether the snapshot can be relied on: ``incomplete-snapshot`` and ``project-anchor``."""
+"""Guards on whether anything may be written: ``incomplete-snapshot``, ``project-anchor``, ``other-controller`` and
+``clock-skew``."""
 
 from collections.abc import Collection, Iterator
 
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.guards.facts import Facts, GuardResult
-from desired.model.key import Key, ObjectKind
+from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
+from desired.model.key import PLAN, Key, ObjectKind
+from desired.model.load_balancer import Owner
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
-from desired.model.snapshot import Snapshot
-from desired.nodes.ownership import Provider, provider_of
+from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
+from desired.nodes.matching import Provider, provider_of
 from desired.plan.change import Change, GuardName, NodeIdentity, Note, NoteKind, Verdict
-from desired.plan.kinds import Verb
+from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unknown
 
 
@@ -142,3 +145,69 @@ def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
             return provider_of(side.provider_id)
     node = snapshot.node(change.owner)
     return provider_of(node.provider_id) if node else None
+
+
+_UNTOLD = "whether another cloud controller is at work could not be told"
+
+
+def other_controller(facts: Facts) -> Iterator[GuardResult]:
+    """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
+    permission to look is missing, only a note says so."""
+    found, others = facts.snapshot.controllers, other_controllers(facts.snapshot)
+    keys = tuple(change.key for change in facts.plan.changes)
+    if others:
+        yield GuardResult(GuardName.OTHER_CONTROLLER, Verdict.HELD, keys, explain_others(others), str(len(others)), "0")
+    elif found is not None and found.why_incomplete is not None:
+        yield GuardResult(GuardName.OTHER_CONTROLLER, Verdict.WAITING, keys, f"{_UNTOLD}: {found.why_incomplete}")
+
+
+def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
+    """The other cloud controllers that have ready pods, in the order of their keys; empty where nobody looked."""
+    return tuple(filter(is_another_controller, snapshot.controllers or ()))
+
+
+def explain_others(others: Collection[Workload]) -> str:
+    """Text: what it means that other controllers run, and what to do about it."""
+    named = ", ".join(f"{other.kind} {other.namespace}/{other.name}" for other in others)
+    has, it, goes = ("has", "it", "its") if len(others) == 1 else ("have", "them", "their")
+    return (
+        f"{named} {has} ready pods, and {goes} image is {IMAGE}: two cloud controllers would undo each other's work."
+        f" Scale {it} to 0 or delete {it} first"
+    )
+
+
+def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """A note on each other controller, as an empty plan holds nothing; and why it could not be told whether there is
+    one."""
+    found = snapshot.controllers
+    if found is None:
+        return ()
+    others = other_controllers(snapshot)
+    seen = tuple(Note(other.key, NoteKind.OTHER_CONTROLLER, explain_others([other])) for other in others)
+    gap = found.why_incomplete or next(iter(found.unreadable.values()), None)
+    return seen if gap is None else (*seen, Note(PLAN, NoteKind.OTHER_CONTROLLER, f"{_UNTOLD}: {gap}"))
+
+
+_BY_AGE = frozenset({ChangeKind.NODE_DELETE})
+"""Kinds of changes that are planned, or allowed, because something is old enough."""
+
+
+def clock_skew(facts: Facts) -> Iterator[GuardResult]:
+    """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
+    if facts.snapshot.clocks.differ:
+        keys = tuple(change.key for change in facts.plan.changes if hangs_on_age(change))
+        why = explain_clocks(facts.snapshot.clocks) or ""
+        yield GuardResult(GuardName.CLOCK_SKEW, Verdict.WAITING, keys, why, due_in_s=LOOK_AGAIN_S)
+
+
+def hangs_on_age(change: Change) -> bool:
+    """Whether a wrong clock alone could let this change pass, or is what it writes down."""
+    ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
+    begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None
+    return change.kind in _BY_AGE or ends_a_window or begins_one
+
+
+def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """Notes on the clocks that are off, also where nothing waits for them; empty when all agree."""
+    why = explain_clocks(snapshot.clocks)
+    return () if why is None else (Note(PLAN, NoteKind.CLOCK_SKEW, why),)
