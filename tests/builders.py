@@ -74,7 +74,7 @@ def a_joining_node(name: str = "web-1", **overrides: Any) -> Node:
 
 
 def a_settled_node(name: str = "web-1", server_id: int = 1, **overrides: Any) -> Node:
-    """A Ready Node that was initialised as ``a_server(server_id, name)`` and needs nothing."""
+    """A Ready Node that was initialized as ``a_server(server_id, name)`` and needs nothing."""
     external = (NodeAddress(AddressType.EXTERNAL_IP, f"203.0.113.{server_id}"),) if server_id < 256 else ()
     settled: dict[str, Any] = {
         "provider_id": f"hcloud://{server_id}",

@@ -1,7 +1,7 @@
 """Watches: what happens to the objects of a list, one line of JSON each, over the connection of ``kubernetes``.
 
 A ``Watch`` is one connection, from its opening to its end. When to open the next one is decided in
-``reconciler.triggers``. The package's own ``Watch`` is not used: it hangs on a silent server and hammers one that
+``reconciler.triggers``. The package's own ``Watch`` is not used: it blocks on a silent server and hammers one that
 closes at once.
 """
 

@@ -238,7 +238,7 @@ _CLUSTERS: Mapping[Ownership, str] = {
 
 
 def _say_released(at: str | None) -> str:
-    return "nothing" if at is None else "the time at which it was let go, with its addresses"
+    return "nothing" if at is None else "the time at which it was released, with its addresses"
 
 
 def _returns(wish: DesiredLoadBalancer | LoadBalancerRelease | None) -> bool:

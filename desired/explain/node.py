@@ -321,7 +321,7 @@ def _shown(taint: Taint) -> str:
 def _why_taint(taint: Taint, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> tuple[Rule, str]:
     if taint.key == TAINT_UNINITIALIZED:
         if isinstance(wanted, UninitializedNode):
-            return Rule.UNINITIALISED, "goes away as the Node is initialised"
+            return Rule.UNINITIALISED, "goes away as the Node is initialized"
         return Rule.UNINITIALISED, f"keeps pods away: {why_left(stage, Controller.NODE, settings)}"
     if has_shutdown_taint((taint,)):
         return Rule.SHUTDOWN, _why_shutdown(wanted, stage, settings)
@@ -341,7 +341,7 @@ def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fa
     """Every condition of the Node in its order, and Ready in any case. ``deletable`` tells whether a Node like this one
     is ever deleted, which depends on Ready. ``network`` is the condition that routes decide on; None when they do not.
     """
-    hanging = _what_hangs_on_ready(node, waits) if deletable else "nothing that is done here hangs on it"
+    hanging = _what_hangs_on_ready(node, waits) if deletable else "nothing that is done here depends on it"
     told = {network.subject: network} if network else {}
     facts = tuple(
         told.pop(found.type) if found.type in told else _condition(found, node, hanging) for found in node.conditions

@@ -211,7 +211,7 @@ def _going(listener: Listener, *, goes: bool) -> ListenerFact:
     shown = shown_listener(listener)
     if goes:
         return ListenerFact(listener.port, "TCP", shown, None, Verb.REMOVE, "goes with the load balancer")
-    why = "stays with the load balancer, which is let go"
+    why = "stays with the load balancer, which is released"
     return ListenerFact(listener.port, "TCP", shown, shown, None, why)
 
 
@@ -298,7 +298,7 @@ class _PresentTargets:
 
     def that_go(self, wish: LoadBalancerRelease, names: Mapping[int, str]) -> Iterator[TargetFact]:
         goes = wish.retained is None
-        why = "goes with the load balancer" if goes else "stays with the load balancer, which is let go"
+        why = "goes with the load balancer" if goes else "stays with the load balancer, which is released"
         for name in dict.fromkeys(target.name for target in self._there()):
             before = tuple(target for target in self._there() if target.name == name)
             shown = names.get(_server_id(before) or 0, name)

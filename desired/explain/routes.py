@@ -156,7 +156,7 @@ class _Routes:
                 case IPv4Network() as destination:
                     yield self._to_pod_cidr(destination, claims.get(destination))
                 case IPv6Network():
-                    why = "private networks have IPv4 alone, so that there is no route to it; nothing hangs on that"
+                    why = "private networks have IPv4 alone, so that there is no route to it; nothing depends on that"
                     yield RouteFact(str(cidr), None, None, None, None, why)
 
     def besides(self) -> Iterator[RouteFact]:

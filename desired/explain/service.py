@@ -223,7 +223,7 @@ def why_undecided(service: Service) -> str:
         return f"spec.loadBalancerClass {service.load_balancer_class!r} makes it another controller's; left alone"
     if service.type != TYPE_LOAD_BALANCER:
         return f"is of type {service.type}, and asks for no load balancer; left alone"
-    return "is being deleted, and nobody has claimed it here: there is nothing to let go of"
+    return "is being deleted, and nobody has claimed it here: there is nothing to release"
 
 
 def _why_malformed(wish: DesiredLoadBalancer) -> str:
@@ -245,11 +245,11 @@ def _why_leaving(wish: LoadBalancerRelease, changes: Collection[Change]) -> str:
     if isinstance(match, Undecided):
         return f"{going}, and its load balancer cannot be told: {match.why}"
     if wish.delete_at is not None and wish.present is not None:
-        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass lets it go", "that")
+        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
         until = shown_time(wish.delete_at)
-        return f"{going}; load balancer {wish.present.id} is let go first, and deleted after {until}; {letting}"
+        return f"{going}; load balancer {wish.present.id} is released first, and deleted after {until}; {letting}"
     if wish.retained is not None and wish.present is not None:
-        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass lets it go", "that")
+        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
         return f"{going}; load balancer {wish.present.id} stays, as {wish.why_retained}; {letting}"
     if wish.present is not None:
         deletion = becomes(_of_kind(changes, ChangeKind.LB_DELETE), "the next pass deletes it", "its deletion")
@@ -286,7 +286,7 @@ def _waits(
         case LoadBalancerRelease(service) if service.deleted_at is not None:
             others = [name for name in service.finalizers if name != FINALIZER_BALANCER]
             if others:
-                yield Wait("finalizers", f"others have to let go of the Service as well: {', '.join(others)}")
+                yield Wait("finalizers", f"others have to release the Service as well: {', '.join(others)}")
     if any(change.after is KNOWN_AFTER_APPLY for change in changes):
         yield Wait("status", "the addresses are known once there is a load balancer")
 

@@ -163,7 +163,7 @@ _NOTES: Mapping[Stage, NoteKind] = {
 }
 """Stage → the kind of note that says why, where the plan has one."""
 _LEFT: Mapping[Stage, str] = {
-    Stage.JOINING: "the Node is not initialised yet",
+    Stage.JOINING: "the Node is not initialized yet",
     Stage.DEPARTING: "the Node has lost its server",
     Stage.DELETING: "the Node is being deleted",
     Stage.UNMATCHED: "the Node has no server",
@@ -221,7 +221,7 @@ def why_in(
             doubts = (NoteKind.UNUSABLE_NODE_IP, NoteKind.AMBIGUOUS, NoteKind.UNKNOWN)
             doubt = next((said[kind] for kind in doubts if kind in said), None)
             left = doubt or why_left(stage, Controller.NODE, settings)
-            return f"waits to be initialised as {server}; {becomes(changes, 'the next pass does it', 'that') or left}"
+            return f"waits to be initialized as {server}; {becomes(changes, 'the next pass does it', 'that') or left}"
         case Stage.SETTLED:
             return f"is {server}; {planned(changes)}"
         case Stage.DEPARTING:

@@ -74,7 +74,7 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
         elif wish.match.is_in_use_by_nobody_known:
             use = _use_of(balancer)
-            whose = f"was let go with {former}" if wish.match.is_anothers else "nothing says whose it is"
+            whose = f"was released with {former}" if wish.match.is_anothers else "nothing says whose it is"
             why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, use, "no listener, no target")
         gap = _hides_removals(wish, balancer, facts.snapshot)
@@ -291,7 +291,7 @@ def _awaited(balancer: CloudBalancer) -> str:
     due_at = due_of(owner)
     until = "" if due_at is None else f" until {shown_time(due_at)}"
     named = f"load balancer {balancer.id} {balancer.spec.name}"
-    return f"{named} was let go{until} with {shown_former(owner)}, which gets it back if it returns"
+    return f"{named} was released{until} with {shown_former(owner)}, which gets it back if it returns"
 
 
 def _use_of(balancer: CloudBalancer) -> str:

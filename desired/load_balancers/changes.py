@@ -131,9 +131,9 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
             after=wish.retained,
-            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was let go"
+            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was released"
             if until is None
-            else f"{why}: its load balancer is let go now, and deleted after {until}",
+            else f"{why}: its load balancer is released now, and deleted after {until}",
             owner=service.key,
             cloud_id=present.id,
             consequences=(f"{named} stays, and is paid for",)
@@ -149,7 +149,7 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
         verb=Verb.REMOVE,
         before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
         after=None,
-        reason="its load balancer is let go" if first else f"{why}, and it has no load balancer",
+        reason="its load balancer is released" if first else f"{why}, and it has no load balancer",
         owner=service.key,
         depends_on=tuple(change.key for change in first),
     )
@@ -313,7 +313,7 @@ def _adopt(
 
 def _why_adopted(wish: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
     if isinstance(wish.match, Adoptable) and wish.match.returns:
-        return f"load balancer {present.id} was let go when a Service {wish.service.id} went, and goes back to it"
+        return f"load balancer {present.id} was released when a Service {wish.service.id} went, and goes back to it"
     why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
     return f"{why}; it was not made for it, and will outlive it" if stays else why
 

@@ -64,7 +64,7 @@ def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> 
 def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) -> ServiceCondition:
     done = tuple(change for change in changes if _is_done(change))
     if any(change.kind in (ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN) for change in done):
-        return _condition(CONDITION_READY, "NotCreated", "the load balancer is let go")
+        return _condition(CONDITION_READY, "NotCreated", "the load balancer is released")
     balancer = _balancer(match, done)
     if balancer is None:
         if isinstance(match, Undecided):

@@ -89,7 +89,7 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
             found.append(_left_behind(balancer, owner))
         else:
             since = f" on {owner.released}" if owner.released else ""
-            found.append(Orphan(balancer, f"it was let go{since}, and no Service has asked for it by its name"))
+            found.append(Orphan(balancer, f"it was released{since}, and no Service has asked for it by its name"))
     return tuple(found)
 
 

@@ -170,7 +170,7 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
     if not isinstance(match, Undecided):
         return LoadBalancerRelease(service, match)
     kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
-    text = f"its load balancer cannot be let go: {match.why}"
+    text = f"its load balancer cannot be released: {match.why}"
     return LoadBalancerRelease(service, match, notes=(Note(service.key, kind, text),))
 
 

@@ -149,8 +149,8 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
     gap = next((gap for gap in (*gaps, network) if gap), None)
     if gap is not None:
-        return Membership.UNCERTAIN, f"the Node cannot be initialised yet: {gap}"
-    return Membership.SERVERLESS, "the Node is not initialised"
+        return Membership.UNCERTAIN, f"the Node cannot be initialized yet: {gap}"
+    return Membership.SERVERLESS, "the Node is not initialized"
 
 
 def _on_server(

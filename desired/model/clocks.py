@@ -40,7 +40,7 @@ def explain_clocks(clocks: Clocks) -> str | None:
     """Text: whose clock is off, by how much, what that means, and what to do; None when all agree."""
     if clocks.differ:
         return (
-            f"{_disagreement(clocks)}; what hangs on an age waits, such as the deletion of a Node, and no approval in"
+            f"{_disagreement(clocks)}; what depends on an age waits, such as the deletion of a Node, and no approval in"
             " the ConfigMap counts. Set the time of the machines by NTP, those of the control plane first"
         )
     if _is_far(clocks.process):

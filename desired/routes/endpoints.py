@@ -122,7 +122,7 @@ def _place(
     if isinstance(desired, UninitializedNode):
         return _on_server(node, desired.server, network_id, joins=True)
     if is_uninitialized(node):
-        return NodeEndpoint(node, Reach.WAITING, "the Node is not initialised", server_id)
+        return NodeEndpoint(node, Reach.WAITING, "the Node is not initialized", server_id)
     if server_id is None:
         return NodeEndpoint(node, Reach.ELSEWHERE, "its providerID names no server of Hetzner Cloud")
     match snapshot.servers.find(server_id):

@@ -194,7 +194,7 @@ class Elector:
             try:
                 self._contender.release()
                 _log.info("the Lease %s was given back", self._contender.name)
-            except Exception as error:  # noqa: BLE001 - at the end nothing hangs on it
+            except Exception as error:  # noqa: BLE001 - at the end nothing depends on it
                 _log.warning("the Lease %s was not given back, and runs out: %s", self._contender.name, error)
         self._contender.give_up()
 

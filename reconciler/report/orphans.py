@@ -116,7 +116,7 @@ def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
     gone = " ".join(str(orphan.balancer.id) for orphan in deletable if not was_let_go(orphan))
     if gone and any(map(was_let_go, deletable)):
         command = f"reconcile orphans --delete {gone} {report.flags}".rstrip()
-        yield TextLine(f"To keep what was let go on purpose: {command}")
+        yield TextLine(f"To keep what was released on purpose: {command}")
 
 
 def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
@@ -139,7 +139,7 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
             yield TextLine(f"      goes by itself: to delete it now: reconcile orphans --delete {orphan.balancer.id}")
         case _ if was_let_go(orphan):
             yield TextLine(
-                "      was let go on purpose: --delete takes it, and its addresses, all the same", Tone.WARNING
+                "      was released on purpose: --delete takes it, and its addresses, all the same", Tone.WARNING
             )
 
 

@@ -248,7 +248,7 @@ def _seen(name: str, section: Section[Any, Any]) -> str:
 _EXPLANATION = {
     Result.ERROR: "",
     Result.NOT_LEADER: ": another holder renewed the Lease meanwhile",
-    Result.INCOMPLETE: ": something could not be read whole; nothing that hangs on it is done",
+    Result.INCOMPLETE: ": some data is incomplete, and nothing that depends on it is done",
     Result.REFUSED: ": a guard stands in the way; nothing that it covers is done",
     Result.PARTIAL: ": part of it is not done yet",
     Result.CHANGES: "",

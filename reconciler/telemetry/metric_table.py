@@ -155,7 +155,7 @@ _ROWS = (
     Metric(
         f"{OURS}node_init_delay_seconds",
         Sort.HISTOGRAM,
-        "from the creation of a Node to its being seen initialised, by the API server's clock",
+        "from the creation of a Node to its being seen initialized, by the API server's clock",
         alarm=Alarm(
             "HcloudReconcilerNodesJoinSlowly",
             f"histogram_quantile(0.9, sum by (le) (rate({OURS}node_init_delay_seconds_bucket[30m]))) > 120",

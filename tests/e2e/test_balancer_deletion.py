@@ -1,4 +1,4 @@
-"""A Service lets go of its load balancer: deleted with it, or kept with its addresses, and nothing half done."""
+"""A Service releases its load balancer: deleted with it, or kept with its addresses, and nothing half done."""
 
 from collections.abc import Callable
 

@@ -150,5 +150,5 @@ def _figures(samples: Sequence[Held]) -> str:
 
 
 def _reads(proxy: FaultProxy) -> int:
-    """How often an API was asked what there is. What is asked of single actions hangs on what was done."""
+    """How often an API was asked what there is. What is asked of single actions depends on what was done."""
     return sum(entry.method == "GET" and "/actions" not in entry.path for entry in proxy.journal.entries())

@@ -142,7 +142,7 @@ def test_a_node_that_moves_on_between_plan_and_deletion_stays(
 
 
 def test_a_node_with_a_finalizer_lingers_and_is_noted(losing: Stage) -> None:
-    """It is asked to go once; who holds it is said; when they let go it is gone, and the next pass says no changes."""
+    """It is asked to go once; who holds it is said; when they release it, it goes, and the next pass has no changes."""
     patch(losing, "lost", {"metadata": {"finalizers": ["example.com/drain"]}})
 
     first = one_pass(losing, ONCE_AT_ANY_AGE)

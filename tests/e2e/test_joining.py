@@ -1,4 +1,4 @@
-"""The shipped command initialises Nodes on a real kube-apiserver."""
+"""The shipped command initializes Nodes on a real kube-apiserver."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def twenty(stage: Stage) -> Stage:
 
 
 def test_one_run_initialises_all_and_a_second_writes_nothing(twenty: Stage) -> None:
-    """20 Nodes as a kubelet registers them are initialised by one run; the next finds nothing to do."""
+    """20 Nodes as a kubelet registers them are initialized by one run; the next finds nothing to do."""
     first = twenty.reconcile("--once", "--output", "json")
 
     assert (first.code, first.report["result"], first.report["summary"]["applied"]) == (0, "no_changes", 20)
@@ -83,9 +83,9 @@ def test_only_restricts_what_is_applied(twenty: Stage) -> None:
 
 @pytest.mark.parametrize("policy", ["observe", "upsert"])
 def test_a_policy_decides_what_is_applied(twenty: Stage, policy: str) -> None:
-    """Under ``observe`` the changes are shown and wait; under ``upsert`` Nodes are initialised."""
+    """Under ``observe`` the changes are shown and wait; under ``upsert`` Nodes are initialized."""
     ran = twenty.reconcile("--once", "--policy", policy, "--output", "json", "--detailed-exitcode")
 
-    initialised = sum(is_initialised(node) for node in twenty.nodes().values())
+    initialized = sum(is_initialised(node) for node in twenty.nodes().values())
     expected = (0, "changes", 2) if policy == "observe" else (20, "no_changes", 0)
-    assert (initialised, ran.report["result"], ran.code) == expected
+    assert (initialized, ran.report["result"], ran.code) == expected

@@ -11,7 +11,7 @@ from tests.support.stage import Ran, Stage, is_initialised, killed_at_the_end, w
 
 
 def test_a_node_that_joins_later_is_initialised_and_sigterm_ends_the_loop(stage: Stage) -> None:
-    """The loop initialises what joins while it runs; SIGTERM ends it with exit code 0."""
+    """The loop initializes what joins while it runs; SIGTERM ends it with exit code 0."""
     stage.servers(server(1, "early"), server(2, "late"))
     stage.register(joining_node("early"))
 
@@ -39,7 +39,7 @@ def test_the_loop_outlives_an_api_server_that_fails(stage: Stage, fault: dict[st
 
 
 def test_a_signal_between_changes_leaves_whole_nodes(stage: Stage) -> None:
-    """SIGTERM while many Nodes are being initialised: none is left half done, and the next run does the rest.
+    """SIGTERM while many Nodes are being initialized: none is left half done, and the next run does the rest.
 
     The API server goes silent for those that come after the first eight, so that the signal finds the run at work.
     """

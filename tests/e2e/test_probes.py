@@ -142,7 +142,7 @@ def _alive_while_gone(controller: Controller, proxy: FaultProxy, faults: list[di
 
 
 def _recovers(stage: Stage, controller: Controller) -> None:
-    """A Node that joins now is initialised."""
+    """A Node that joins now is initialized."""
     add_servers(stage, server(2, "late"))
     stage.register(joining_node("late"))
     wait_for(lambda: is_initialised(stage.nodes()["late"]), f"the Node that joins, log {controller.stderr}")

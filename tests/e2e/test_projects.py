@@ -34,7 +34,7 @@ def test_an_empty_project_is_refused_even_when_it_lacks_the_network_too(stage: S
 
 
 def test_servers_of_another_project_that_bear_the_names_of_joining_nodes_are_held(stage: Stage) -> None:
-    """Each initialisation is held by the anchor, and the Nodes stay as they are."""
+    """Each initialization is held by the anchor, and the Nodes stay as they are."""
     names = ("new-1", "new-2")
     stage.register(*SETTLED, *map(joining_node, names))
     stage.servers(*(server(900 + i, name) for i, name in enumerate(names)))
@@ -54,7 +54,7 @@ def test_servers_of_another_project_that_bear_the_names_of_joining_nodes_are_hel
 
 
 def test_an_empty_project_and_a_cluster_just_being_born_get_a_note_for_each_node(stage: Stage) -> None:
-    """No Node is initialised yet, so there is no anchor to violate: notes, no hold, and only Events are written."""
+    """No Node is initialized yet, so there is no anchor to violate: notes, no hold, and only Events are written."""
     names = ("first", "second")
     stage.register(*map(joining_node, names))
 

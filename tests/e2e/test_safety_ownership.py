@@ -71,7 +71,7 @@ def test_a_strangers_load_balancer_is_neither_taken_over_nor_deleted(balanced: S
 
 
 def test_a_strangers_load_balancer_that_was_approved_outlives_the_service(balanced: Stage) -> None:
-    """A person said that it may be taken over, not that it may be deleted: it goes on, and says when it was let go.
+    """A person said that it may be taken over, not that it may be deleted: it goes on, and says when it was released.
     Nor does a second Service that takes it over then take it along."""
     have_balancers(balanced, a_balancer(services=[THEIR_PORT]))
     (before,) = balancers(balanced)
@@ -97,7 +97,7 @@ def test_a_strangers_load_balancer_that_was_approved_outlives_the_service(balanc
 
 
 def test_an_empty_load_balancer_made_by_terraform_is_adopted_without_a_word(balanced: Stage) -> None:
-    """It has neither port nor target: one pass makes it the Service's. It is let go with the Service, and deleted only
+    """It has neither port nor target: one pass makes it the Service's. It is released with it, and deleted only
     where the Service says so."""
     have_balancers(balanced, a_balancer())
     have_services(balanced, a_service(name="theirs"))

@@ -67,7 +67,7 @@ def _uid(stage: Stage) -> str:
 
 
 def test_each_has_its_own_and_deletes_its_own(ours: Stage, theirs: Stage) -> None:
-    """Both create one, change it and let it go; that of the other stays as it is to the last byte."""
+    """Both create one, change it and release it; that of the other stays as it is to the last byte."""
     for stage in (ours, theirs):
         have_services(stage, a_service())
         assert one_pass(stage)["result"] == "no_changes"

@@ -163,7 +163,7 @@ def test_a_throttling_api_server_is_waited_for(joining: Stage, headers: dict[str
 
 
 def test_a_write_that_fails_leaves_the_others_alone(joining: Stage, cluster: SimulatedCluster) -> None:
-    """A Node whose writes are refused is a failed change; the others are initialised: result ``partial``, exit 1."""
+    """A Node whose writes are refused is a failed change; the others are initialized: result ``partial``, exit 1."""
     names = [f"n-{i}" for i in range(1, 6)]
     joining.servers(*(server(i, name) for i, name in enumerate(names, 1)))
     cluster.holds(*map(joining_node, names))
@@ -194,7 +194,7 @@ def test_a_write_that_was_carried_out_unheard_is_no_failure(joining: Stage, faul
 
 
 def test_two_servers_of_one_name_make_a_node_ambiguous_and_no_other(stage: Stage, cluster: SimulatedCluster) -> None:
-    """Which of them is the Node cannot be told: it is noted and left as it is, and the others are initialised."""
+    """Which of them is the Node cannot be told: it is noted and left as it is, and the others are initialized."""
     stage.servers(server(1, "n-1"), server(2, "n-2"), server(3, "n-2"), server(4, "n-3"))
     cluster.holds(*map(joining_node, ("n-1", "n-2", "n-3")))
 
@@ -264,7 +264,7 @@ def test_a_write_that_never_gets_through_is_tried_by_one_layer_alone(joining: St
 def test_an_unreadable_server_leaves_only_a_node_of_its_name_in_doubt(
     joining: Stage, cluster: SimulatedCluster, hetzner: FaultProxy
 ) -> None:
-    """One server cannot be decoded: its namesake waits, the result says incomplete, and the others are initialised."""
+    """One server cannot be decoded: its namesake waits, the result says incomplete, and the others are initialized."""
     names = ("n-1", "n-2", "n-3")
     cluster.holds(*map(joining_node, names))
     page = {**joining.project.world()["hetzner"]}["servers"]

@@ -241,7 +241,7 @@ def test_help_loads_no_client_library() -> None:
 
 
 def test_no_run_loads_the_typed_api(stage: Stage) -> None:
-    """A whole run that initialises a Node never imports ``CoreV1Api``, which costs more than the run."""
+    """A whole run that initializes a Node never imports ``CoreV1Api``, which costs more than the run."""
     stage.servers(server(1, "n-1"))
     stage.register(joining_node("n-1"))
     code = (

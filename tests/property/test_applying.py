@@ -75,7 +75,7 @@ def nameless(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
 
 
 def half_applied(snapshot: Snapshot, change: Change) -> Snapshot:
-    """The world after the first of the two writes of an initialisation, the addresses; other kinds have but one."""
+    """The world after the first of the two writes of an initialization, the addresses; other kinds have but one."""
     match change.after:
         case NodeIdentity(addresses=addresses):
             node = replace(snapshot.nodes.items[change.owner.removeprefix("node/")], addresses=addresses)
@@ -141,7 +141,7 @@ def test_nodes_of_others_are_left_alone(snapshot: Snapshot, chosen: Settings) ->
 
 
 def in_service(snapshot: Snapshot, chosen: Settings) -> list[tuple[Node, int]]:
-    """Our Nodes that were initialised and that are the only ones of their servers, which are there."""
+    """Our Nodes that were initialized and that are the only ones of their servers, which are there."""
     claims = [server_id for _, server_id in our_nodes(snapshot, replace(chosen, ignore_nodes=None))]
     return [
         (node, server_id)
@@ -202,7 +202,7 @@ def rewrites_addresses(change: Change) -> bool:
 def test_no_address_goes_while_the_network_is_unknown(
     snapshot: Snapshot, chosen: Settings, network: Absent | Unknown
 ) -> None:
-    """Without the network that decides the private addresses no Node is initialised and no address changes."""
+    """Without the network that decides the private addresses no Node is initialized and no address changes."""
     plan = compute_plan(replace(snapshot, network=network), chosen)
     assert not any(map(rewrites_addresses, plan.changes))
 

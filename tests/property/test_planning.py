@@ -41,7 +41,7 @@ def test_changes_are_real_and_have_keys_of_their_own(snapshot: Snapshot, chosen:
 @law
 @given(snapshots, choices)
 def test_every_joining_node_is_planned_or_explained(snapshot: Snapshot, chosen: Settings) -> None:
-    """A Node that waits for us is either initialised or deleted, or has a note that says why not."""
+    """A Node that waits for us is either initialized or deleted, or has a note that says why not."""
     everything = replace(chosen, controllers=frozenset(Controller))
     plan = compute_plan(snapshot, everything)
     joining = {node.key for node in snapshot.nodes if is_joining(node)}
@@ -74,7 +74,7 @@ def test_every_spared_node_is_said_to_be(snapshot: Snapshot, chosen: Settings) -
 @law
 @given(snapshots, choices)
 def test_a_gap_never_decides_by_name(snapshot: Snapshot, chosen: Settings) -> None:
-    """An incomplete list of servers, or one with an unreadable server of the same or an unknown name, initialises no
+    """An incomplete list of servers, or one with an unreadable server of the same or an unknown name, initializes no
     Node by its name."""
     servers = snapshot.servers
     doubtful = {servers.unreadable_names.get(key) for key in servers.unreadable}

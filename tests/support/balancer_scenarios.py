@@ -183,7 +183,7 @@ def _deleted() -> Report:
         "service.release",
         Claimed(finalizer=True, ingress=service.ingress),
         None,
-        "its load balancer is let go",
+        "its load balancer is released",
         depends_on=(delete.key,),
     )
     return _report(a_world([service], [present], **_FLEET), (delete, release))

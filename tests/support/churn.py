@@ -106,7 +106,7 @@ class Churn:
         found = {balancer["labels"].get("hcloud-ccm/service-uid"): balancer for balancer in balancers(stage)}
         uids = {name: service["metadata"]["uid"] for name, service in services(stage).items()}
         routed = {node["spec"]["podCIDR"] for node in nodes.values()}
-        said = [f"{name} is not initialised" for name, node in nodes.items() if not is_initialised(node)]
+        said = [f"{name} is not initialized" for name, node in nodes.items() if not is_initialised(node)]
         said += [f"{name} has no server" for name in nodes.keys() - servers.keys()]
         said += [f"{cidr} is routed wrongly" for cidr in (routed ^ routes(stage).keys()) - self._led_to_others()]
         said += [f"load balancer of {uid} is nobody's" for uid in found.keys() - {uids[name] for name in wanted}]
@@ -151,8 +151,8 @@ class Churn:
 
     def _leave(self) -> str | None:
         nodes = self._stage.nodes()
-        initialised = [name for name, node in nodes.items() if is_initialised(node)]
-        standing = [name for name in initialised if not nodes[name]["spec"].get("unschedulable")]
+        initialized = [name for name, node in nodes.items() if is_initialised(node)]
+        standing = [name for name in initialized if not nodes[name]["spec"].get("unschedulable")]
         servers = {server["name"]: server["id"] for server in self._servers()}
         leaving = self._any(sorted(standing))
         if leaving not in servers or len(standing) <= FEWEST_NODES:

@@ -46,7 +46,7 @@ def act_as(stage: Stage, cluster: ApiServer, token: str) -> None:
 
 
 def everything(stage: Stage, cluster: ApiServer) -> list[Exchange]:
-    """What passes on an eventful stage sent: Services served, adopted, changed and let go, Nodes initialised, routed
+    """What passes on an eventful stage sent: Services served, adopted, changed and released, Nodes initialized, routed
     and deleted, an approval used up, and an event that is said once more. That all of it was done is asserted here."""
     first = one_pass(stage, ONCE_AT_ANY_AGE)
     sent = stage.proxy.journal.entries()

@@ -112,7 +112,7 @@ def _false_nodes(deed: Deed) -> Iterator[str]:
             continue
         is_named = server_of(node) != server_of(before.get(name, node)) and not deed.let_any(f"node/{name}")
         if has_settled and is_named and server_of(node) not in servers:
-            yield f"Node {name} is initialised as server {server_of(node)}, which is not of its project"
+            yield f"Node {name} is initialized as server {server_of(node)}, which is not of its project"
         for kind, address in addresses[name] - _said(before.get(name, {})):
             other = address if kind == "Hostname" and address in after else owners.get(address, name)
             if other != name:
@@ -278,7 +278,7 @@ def _lost_targets(deed: Deed) -> Iterator[str]:
 
 
 def _lets_target(deed: Deed, root: str, part: str) -> bool:
-    """A person who let a load balancer move let go what is reached through the network."""
+    """A person who let a load balancer move gave up what is reached through the network."""
     return deed.let(f"{root}/target/{part}") or deed.let(root) or deed.let_any(f"{root}/network")
 
 

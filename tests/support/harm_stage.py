@@ -411,7 +411,7 @@ class Stage:
         return int(made["server"]["id"])
 
     def register(self, number: int, cluster: str = "a") -> None:
-        """A kubelet registers the Node of this number, which waits to be initialised."""
+        """A kubelet registers the Node of this number, which waits to be initialized."""
         node = joining_node(node_name(number))
         node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
         self.truth.cluster(cluster, "POST", "/api/v1/nodes", node)
@@ -564,7 +564,7 @@ class Stage:
                 number, key = server_of(node), f"node/{name}"
                 machine = servers.get(number or 0)
                 if is_joining(node) and names.count(name) == 1:
-                    said.append((cluster, key, "is not initialised"))
+                    said.append((cluster, key, "is not initialized"))
                 elif number is not None and machine is None and not is_ready(node):
                     said.append((cluster, key, "has no server"))
                 address = private_ip(machine, NETWORK) if machine else None

@@ -131,7 +131,7 @@ def is_ready(node: Mapping[str, Any]) -> bool:
 
 
 def is_joining(node: Mapping[str, Any]) -> bool:
-    """Whether the Node waits to be initialised."""
+    """Whether the Node waits to be initialized."""
     return any(each["key"].endswith("/uninitialized") for each in node["spec"].get("taints", []))
 
 

@@ -30,7 +30,7 @@ def joining_node(name: str, *, taints: tuple[dict[str, str], ...] = (), **annota
 def settled_node(
     name: str, server_id: int, ready: str = "True", *, since: str = LONG_AGO, **labels: str
 ) -> dict[str, Any]:
-    """A Node that was initialised as ``server(server_id, name)`` long ago and needs nothing."""
+    """A Node that was initialized as ``server(server_id, name)`` long ago and needs nothing."""
     node = joining_node(name)
     node["metadata"]["labels"] |= SERVER_LABELS | _keys(labels)
     node["spec"] = {"providerID": f"hcloud://{server_id}"}

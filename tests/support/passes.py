@@ -156,7 +156,7 @@ def planned(sim: Simulation, kind: str, settings: Settings | None = None) -> tup
     return change, snapshot
 
 
-def initialised(run: Run) -> list[str]:
+def initialized(run: Run) -> list[str]:
     """Names of the Nodes that have a providerID and no taint of ours."""
     return [
         name

@@ -181,7 +181,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def is_initialised(node: Mapping[str, Any]) -> bool:
-    """Whether a Node has all that initialisation gives it."""
+    """Whether a Node has all that initialization gives it."""
     taints = [taint["key"] for taint in node["spec"].get("taints", [])]
     return (
         node["spec"].get("providerID", "").startswith("hcloud://")

@@ -282,7 +282,7 @@ def test_none_after_all(simulate: Callable[..., Simulation], others: tuple[Any, 
 
 
 def waiting(**labels: str) -> CloudBalancer:
-    """One that was let go when a Service ``default/web`` went; these labels say otherwise."""
+    """One that was released when a Service ``default/web`` went; these labels say otherwise."""
     own = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
     return a_balancer(spec={"name": "was-42", "labels": own | labels})
 
@@ -305,7 +305,7 @@ def test_one_that_waits_for_its_service_and_that_the_list_lacked(simulate: Calla
         pytest.param(None, {}, ["POST"], id="no undo window: nobody asks"),
         pytest.param("default.web", {LABEL_CLUSTER_UID: "another"}, ["GET", "POST"], id="another cluster's"),
         pytest.param("default.web", {LABEL_SERVICE_UID: "another"}, ["GET", "POST"], id="somebody's by now"),
-        pytest.param("default.web", {LABEL_RELEASED: "20260601T120000Z"}, ["GET", "POST"], id="let go for good"),
+        pytest.param("default.web", {LABEL_RELEASED: "20260601T120000Z"}, ["GET", "POST"], id="released for good"),
         pytest.param("default.web", {LABEL_FORMER: "default.api"}, ["GET", "POST"], id="another Service's"),
     ],
 )

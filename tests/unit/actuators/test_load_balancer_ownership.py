@@ -1,4 +1,4 @@
-"""Taking over, naming, letting go and deleting load balancers: the labels that they have then, ours and others'."""
+"""Taking over, naming, releasing and deleting load balancers: the labels that they have then, ours and others'."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +52,7 @@ def naming(name: str = "shop", labels: dict[str, str] | None = None) -> Change:
 
 
 def retention(before: Owner = OURS, released: str | None = RELEASED) -> Change:
-    """The change that lets it go with its addresses."""
+    """The change that releases it with its addresses."""
     return a_part("retain", before, Owner(CLUSTER_UID, None, released), WHY)
 
 
@@ -75,12 +75,12 @@ def labels(stage: Stage) -> dict[str, str]:
         pytest.param(
             Owner(CLUSTER_UID, None, RELEASED),
             {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED},
-            id="one that this cluster had let go",
+            id="one that this cluster had released",
         ),
     ],
 )
 def test_adoption(simulate: Callable[..., Simulation], before: Owner, present: dict[str, str]) -> None:
-    """It is labelled as the Service's, is let go no more, and keeps the labels of others and its name."""
+    """It is labelled as the Service's, is released no more, and keeps the labels of others and its name."""
     stage = a_stage(simulate, labelled(OTHERS | present))
 
     stage.carry_out(adoption(before))
@@ -109,7 +109,7 @@ MARKED = replace(OURS, adopted="true")
 
 @pytest.mark.parametrize("parts", [EMPTY, {}], ids=["empty", "in use, and approved"])
 def test_adoption_of_what_was_nobodys(simulate: Callable[..., Simulation], parts: dict[str, Any]) -> None:
-    """The mark comes with the same write, and stays when the load balancer is named; it goes when it is let go."""
+    """The mark comes with the same write, and stays when the load balancer is named; it goes when it is released."""
     stage = a_stage(simulate, a_balancer(spec={"labels": OTHERS}, **parts))
 
     stage.carry_out(adoption(NOBODY, MARKED))
@@ -151,7 +151,7 @@ def test_adoption_while_the_cluster_is_not_known(simulate: Callable[..., Simulat
     [
         pytest.param({LABEL_SERVICE_UID: "another"}, id="another Service's"),
         pytest.param({LABEL_CLUSTER_UID: "another"}, id="another cluster's"),
-        pytest.param({LABEL_RELEASED: RELEASED}, id="let go"),
+        pytest.param({LABEL_RELEASED: RELEASED}, id="released"),
     ],
 )
 @pytest.mark.parametrize("change", [adoption(DEAD), retention(DEAD)], ids=["adoption", "retention"])
@@ -297,7 +297,7 @@ def test_what_is_remembered_of_targets_does_not_outlive_its_service(
             Owner(CLUSTER_UID, None, RELEASED, former="default.web"),
             {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED, LABEL_FORMER: "default.web"},
             {},
-            id="let go for good",
+            id="released for good",
         ),
         pytest.param(
             Owner(CLUSTER_UID, None, former="default.api"),
@@ -504,8 +504,8 @@ SPEC = LoadBalancer("x", {}, "lb11")
         pytest.param("lb.adopt", NOBODY, Owner(CLUSTER_UID, None), id="an adoption by nobody"),
         pytest.param("lb.adopt", "a", "b", id="an adoption of names"),
         pytest.param("lb.identity", NOBODY, OURS, id="an owner as a name"),
-        pytest.param("lb.retain", OURS, NOBODY, id="let go without a date"),
-        pytest.param("lb.retain", OURS, Owner(None, SERVICE_UID, RELEASED), id="let go, and kept"),
+        pytest.param("lb.retain", OURS, NOBODY, id="released without a date"),
+        pytest.param("lb.retain", OURS, Owner(None, SERVICE_UID, RELEASED), id="released, and kept"),
         pytest.param("lb.delete", OURS, None, id="an owner as a load balancer"),
         pytest.param("lb.delete", None, SPEC, id="a deletion that creates"),
     ],

@@ -25,7 +25,7 @@ OTHERS = [
 
 
 def observed(sim: Simulation) -> tuple[Change, Snapshot]:
-    """The initialisation that the world asks for, and the snapshot that it was planned from."""
+    """The initialization that the world asks for, and the snapshot that it was planned from."""
     return planned(sim, "node.initialise")
 
 

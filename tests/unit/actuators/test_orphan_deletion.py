@@ -35,7 +35,7 @@ def only(stage: Stage) -> CloudBalancer:
 
 
 @pytest.mark.parametrize(
-    "balancer", [pytest.param(a_balancer(), id="of a Service that is gone"), pytest.param(RELEASED, id="let go")]
+    "balancer", [pytest.param(a_balancer(), id="of a Service that is gone"), pytest.param(RELEASED, id="released")]
 )
 def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -> None:
     """It is looked at, deleted, and waited for."""
@@ -77,7 +77,7 @@ def test_one_that_is_gone_already(stage: Stage) -> None:
                 }
             },
             "other owner",
-            id="let go meanwhile",
+            id="released meanwhile",
         ),
         pytest.param({"protection": {"delete": True}}, "protected against deletion", id="protected"),
     ],

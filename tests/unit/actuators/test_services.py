@@ -354,7 +354,7 @@ def labelled(sim: Simulation, **labels: str) -> None:
 
 
 def test_no_release_while_there_is_a_load_balancer(started: Callable[..., Simulation]) -> None:
-    """A list may lack one that is there, and nobody would let go of it any more."""
+    """A list may lack one that is there, and nobody would release it any more."""
     sim = started()
     labelled(sim)
 
@@ -377,7 +377,7 @@ def test_the_release_beside_the_load_balancer_of_another_cluster(started: Callab
 
 
 def test_the_release_after_a_load_balancer(started: Callable[..., Simulation]) -> None:
-    """What was deleted or let go just before it, and waited for, is not looked up; reads may lag behind."""
+    """What was deleted or released just before it, and waited for, is not looked up; reads may lag behind."""
     sim = started()
     labelled(sim)
 

@@ -55,7 +55,7 @@ def plan_of(node: Node, server: Server | None = None, settings: Settings = SETTI
 
 
 def initialise(node: Node, reason: str, consequences: tuple[str, ...] = ()) -> Change:
-    """The change that initialises ``node``."""
+    """The change that initializes ``node``."""
     before = NodeIdentity(node.provider_id, {}, node.taints, node.addresses)
     return Change(node.key, ChangeKind.NODE_INITIALISE, Verb.ADD, before, JOINED, reason, node.key, consequences)
 
@@ -340,7 +340,7 @@ def test_applying_the_plan_empties_it(node: Node, server: Server) -> None:
 
 
 def test_hundred_nodes_join_at_once() -> None:
-    """Each of many Nodes is initialised as the server of its name."""
+    """Each of many Nodes is initialized as the server of its name."""
     servers = [a_server(i, f"web-{i}") for i in range(1, 101)]
     plan = compute_plan(a_snapshot([a_joining_node(server.name) for server in servers], servers), SETTINGS)
     found = {
@@ -407,7 +407,7 @@ def test_a_node_goes_after_its_targets_everywhere() -> None:
 
 
 def test_taint_set_again() -> None:
-    """A settled Node that is tainted again is initialised again and keeps its providerID."""
+    """A settled Node that is tainted again is initialized again and keeps its providerID."""
     node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=(VPN,), labels={})
     expected = initialise(node, "joins as server 1, recognised by its providerID", LOST)
     assert plan_of(node) == Plan((expected,))

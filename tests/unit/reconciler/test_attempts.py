@@ -274,7 +274,7 @@ RELEASE = a_change("service/ns/web/release", "service.release", owner="service/n
 def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in_lists(
     created: Outcome, release: Change, waits: bool
 ) -> None:
-    """It was deleted while the pass created a load balancer for it: the next pass sees what there is to let go of."""
+    """It was deleted while the pass created a load balancer for it: the next pass sees what there is to release."""
     attempts = after({CREATE.key: created}, plan=Plan((CREATE,)))
     plan = Plan((release,))
 
@@ -292,7 +292,7 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
     ],
 )
 def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:
-    """The last attempt counts: what a Node is told of its routes hangs on it."""
+    """The last attempt counts: what a Node is told of its routes depends on it."""
     assert after(*rounds).failed == failed
 
 

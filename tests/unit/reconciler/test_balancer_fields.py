@@ -104,7 +104,7 @@ BALANCER_CASES: list[Any] = [
         Owner(CLUSTER_UID, "new"),
         Owner(CLUSTER_UID, None, "20260701T120000Z"),
         [("service_uid", "new", None)],
-        id="a load balancer is let go: when is never compared",
+        id="a load balancer is released: when is never compared",
     ),
     pytest.param(
         "lb.identity",
@@ -262,14 +262,14 @@ BALANCER_CASES: list[Any] = [
         Claimed(finalizer=True, ingress=(V4,)),
         None,
         [("finalizer", True, None), ("ingress", ["203.0.113.1 (VIP)"], None)],
-        id="a Service is let go",
+        id="a Service is released",
     ),
     pytest.param(
         "service.release",
         Claimed(finalizer=False, ingress=(V4,)),
         None,
         [("ingress", ["203.0.113.1 (VIP)"], None)],
-        id="a Service without the finalizer is let go",
+        id="a Service without the finalizer is released",
     ),
 ]
 

@@ -12,7 +12,7 @@ from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from reconciler.result import Result
-from tests.support.passes import Run, initialised
+from tests.support.passes import Run, initialized
 
 NOTHING_LEFT_OUT = "only node/web-2 is looked at; 0 other changes are left out"
 
@@ -25,7 +25,7 @@ def test_a_dry_run_writes_nothing(joining: Run) -> None:
 
     assert report.result is Result.CHANGES
     assert [line.change.key for line in report.lines] == ["node/web-1", "node/web-2"]
-    assert initialised(joining) == []
+    assert initialized(joining) == []
     assert {entry.method for entry in joining.sim.sent_to_kubernetes()} == {"GET"}
     assert {entry.method for entry in joining.sim.sent_to_hetzner()} == {"GET"}
 
@@ -40,7 +40,7 @@ def test_a_plan_costs_as_many_requests_as_there_are_lists(joining: Run) -> None:
 
 
 def test_joining_nodes_are_initialised(joining: Run) -> None:
-    """A pass initialises every joining Node, observes that nothing is left, and says what it did."""
+    """A pass initializes every joining Node, observes that nothing is left, and says what it did."""
     report = joining.converge()
 
     assert report.result is Result.NO_CHANGES
@@ -48,7 +48,7 @@ def test_joining_nodes_are_initialised(joining: Run) -> None:
         ("node/web-1", Applied()),
         ("node/web-2", Applied()),
     ]
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]
     assert {(event.subject.name, event.reason) for event in joining.ears.events} == {
         ("web-1", "Synced"),
         ("web-2", "Synced"),
@@ -76,7 +76,7 @@ def test_only_what_was_asked_for(joining: Run) -> None:
 
     report = joining.converge()
 
-    assert initialised(joining) == ["web-2"]
+    assert initialized(joining) == ["web-2"]
     assert [note.kind for note in report.notes] == ["partial"]
 
 
@@ -125,12 +125,12 @@ def test_policies(joining: Run, policy: Policy, written: int) -> None:
 
     report = joining.converge()
 
-    assert len(initialised(joining)) == written
+    assert len(initialized(joining)) == written
     assert report.result is (Result.NO_CHANGES if written else Result.CHANGES)
 
 
 def test_a_conflict_is_planned_again(joining: Run) -> None:
-    """A Node that moved on between reading and writing is initialised in the next round of the same pass."""
+    """A Node that moved on between reading and writing is initialized in the next round of the same pass."""
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
     joining.sim.spoil_kubernetes("status", method="PATCH", path="/api/v1/nodes/web-1", code=409, body=conflict)
 
@@ -138,7 +138,7 @@ def test_a_conflict_is_planned_again(joining: Run) -> None:
 
     assert report.result is Result.NO_CHANGES
     assert {line.outcome for line in report.lines} == {Applied()}
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]
     assert joining.ears.begun == 2
 
 
@@ -154,19 +154,19 @@ def test_rounds_come_to_an_end(joining: Run) -> None:
     assert report.result is Result.PARTIAL
     assert [type(line.outcome) for line in report.lines] == [Pending, Applied]
     assert joining.ears.begun == 3
-    assert initialised(joining) == ["web-2"]
+    assert initialized(joining) == ["web-2"]
 
 
 @pytest.mark.parametrize("kind", ["executed_then_504", "executed_then_reset"])
 @pytest.mark.parametrize("path", ["/api/v1/nodes/web-1/status", "/api/v1/nodes/web-1$"])
 def test_a_write_whose_answer_got_lost(joining: Run, kind: str, path: str) -> None:
-    """A write that was carried out unanswered leaves the Node initialised in the same pass, and nothing pending."""
+    """A write that was carried out unanswered leaves the Node initialized in the same pass, and nothing pending."""
     joining.sim.spoil_kubernetes(kind, method="PATCH", path=path)
 
     report = joining.converge()
 
     assert report.result is Result.NO_CHANGES
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]
 
 
 def test_what_somebody_else_did_meanwhile_is_done(joining: Run) -> None:
@@ -191,7 +191,7 @@ def test_a_failure_stays_with_its_node(joining: Run) -> None:
     report = joining.converge()
 
     assert report.result is Result.PARTIAL
-    assert initialised(joining) == ["web-2"]
+    assert initialized(joining) == ["web-2"]
     assert ("web-1", "InitialisationFailed") in {(event.subject.name, event.reason) for event in joining.ears.events}
 
 
@@ -316,4 +316,4 @@ def test_a_bug_in_one_change_leaves_the_others_done(joining: Run, monkeypatch: p
 
     assert report.result is Result.PARTIAL
     assert report.lines[0].outcome == Failed("internal error, ZeroDivisionError: division by zero")
-    assert initialised(joining) == ["web-2"]
+    assert initialized(joining) == ["web-2"]

@@ -8,7 +8,7 @@ from desired.plan.approval import Approval
 from desired.plan.change import NoteKind
 from reconciler.result import Report, Result
 from tests.support.objects import joining_node, settled_node
-from tests.support.passes import NAMESPACE, Run, initialised
+from tests.support.passes import NAMESPACE, Run, initialized
 
 NOBODY = "sha256:0000000000000000"
 
@@ -26,7 +26,7 @@ def test_a_violated_anchor_writes_nothing(elsewhere: Run) -> None:
 
     assert report.result is Result.REFUSED
     assert elsewhere.sim.written() == []
-    assert initialised(elsewhere) == ["old-1", "old-2"]
+    assert initialized(elsewhere) == ["old-1", "old-2"]
     assert [hold.rule for hold in report.holds] == ["project-anchor"]
     assert report.holds[0].keys == ("node/web-1",)
     assert ("web-1", "ChangeHeld") in {(event.subject.name, event.reason) for event in elsewhere.ears.events}
@@ -39,7 +39,7 @@ def test_an_approval_counts_once(elsewhere: Run) -> None:
 
     report = elsewhere.converge()
 
-    assert "web-1" in initialised(elsewhere)
+    assert "web-1" in initialized(elsewhere)
     assert report.holds == ()
     paths = [entry.path for entry in elsewhere.sim.written()]
     assert paths == [
@@ -70,7 +70,7 @@ def test_an_approval_that_cannot_be_used_up_approves_nothing(elsewhere: Run) -> 
     report = elsewhere.converge()
 
     assert report.result is Result.REFUSED
-    assert "web-1" not in initialised(elsewhere)
+    assert "web-1" not in initialized(elsewhere)
     assert "its approval could not be marked as used" in str(report.lines[0].outcome)
 
 
@@ -111,7 +111,7 @@ def test_an_approval_from_a_clock_that_is_ahead(elsewhere: Run) -> None:
     report = elsewhere.converge()
 
     assert said_of_approvals(report) == []
-    assert "web-1" in initialised(elsewhere)
+    assert "web-1" in initialized(elsewhere)
 
 
 def test_void_approvals_of_other_holds_are_not_spoken_of(elsewhere: Run) -> None:
@@ -157,5 +157,5 @@ def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
 
     elsewhere.converge()
 
-    assert "web-1" in initialised(elsewhere)
+    assert "web-1" in initialized(elsewhere)
     assert elsewhere.sim.objects("configmaps") == {}

@@ -21,7 +21,7 @@ from tests.support.balanced_passes import (
     published,
     written,
 )
-from tests.support.passes import Run, initialised
+from tests.support.passes import Run, initialized
 from tests.support.simulators import Simulation
 
 Simulate = Callable[..., Simulation]
@@ -51,7 +51,7 @@ def test_a_failed_creation_stays_alone(simulate: Simulate, code: int, word: str,
     report = run.converge()
 
     assert report.result is Result.PARTIAL
-    assert initialised(run) == ["web-1", "web-2"]
+    assert initialized(run) == ["web-1", "web-2"]
     assert outcomes(report) == {
         BALANCER: outcome,
         "node/web-2": Applied,
@@ -75,7 +75,7 @@ def test_the_api_server_takes_no_claim(simulate: Simulate) -> None:
 
     assert report.result is Result.PARTIAL
     assert outcomes(report)[BALANCER] is Skipped
-    assert (written(run), initialised(run)) == ([], ["web-1", "web-2"])
+    assert (written(run), initialized(run)) == ([], ["web-1", "web-2"])
 
 
 def test_services_that_may_not_be_listed(simulate: Simulate) -> None:
@@ -88,12 +88,12 @@ def test_services_that_may_not_be_listed(simulate: Simulate) -> None:
     assert report.result is Result.ERROR
     (error,) = report.errors
     assert error.endswith("GET /api/v1/services answers 403 may not list services")
-    assert initialised(run) == ["web-1", "web-2"]
+    assert initialized(run) == ["web-1", "web-2"]
     assert (written(run), published(run)) == ([], [])
 
 
 def test_load_balancers_that_may_not_be_listed(simulate: Simulate) -> None:
-    """Nodes hang on servers alone: they join, nothing is made, and the run is an error."""
+    """Nodes depend on servers alone: they join, nothing is made, and the run is an error."""
     run = a_balanced_run(simulate)
     denied = {"error": {"code": "forbidden", "message": "not for you"}}
     run.sim.spoil_hetzner("status", path="/v1/load_balancers$", code=403, body=denied, count=None)
@@ -103,7 +103,7 @@ def test_load_balancers_that_may_not_be_listed(simulate: Simulate) -> None:
     assert report.result is Result.ERROR
     (error,) = report.errors
     assert "GET /load_balancers answers 403 not for you" in error
-    assert initialised(run) == ["web-1", "web-2"]
+    assert initialized(run) == ["web-1", "web-2"]
     assert (written(run), published(run)) == ([], [])
 
 
@@ -115,7 +115,7 @@ def test_load_balancers_that_cannot_be_listed(simulate: Simulate) -> None:
     report = run.converge()
 
     assert (report.result, report.errors) == (Result.INCOMPLETE, ())
-    assert initialised(run) == ["web-1", "web-2"]
+    assert initialized(run) == ["web-1", "web-2"]
     assert written(run) == []
 
 

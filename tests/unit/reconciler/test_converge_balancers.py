@@ -174,7 +174,7 @@ def test_what_comes_after_what_was_overtaken(simulate: Simulate) -> None:
 
 
 def test_a_load_balancer_is_removed(simulate: Simulate) -> None:
-    """It goes before its Service is let go, in one round."""
+    """It goes before its Service is released, in one round."""
     run = a_balanced_run(simulate)
     run.converge()
     found = run.sim.objects("services")["web"]["metadata"]

@@ -9,7 +9,7 @@ import pytest
 from desired.plan.change import Verdict
 from reconciler.result import Result
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import Run, initialised
+from tests.support.passes import Run, initialized
 from tests.support.simulators import Simulation, ago
 
 NAMES = {number: f"web-{number:02}" for number in range(1, 11)}
@@ -77,8 +77,8 @@ def test_who_joins_beside_a_contradiction(simulate: Callable[..., Simulation]) -
     run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(11, "late")]})
 
     assert run.converge().result is Result.INCOMPLETE
-    assert "late" not in initialised(run)
+    assert "late" not in initialized(run)
 
     run.sim.hetzner_proxy.clear_faults()
     run.converge()
-    assert "late" in initialised(run)
+    assert "late" in initialized(run)

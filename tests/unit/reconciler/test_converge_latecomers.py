@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.result import Result
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import Run, initialised, just_before_the_writes
+from tests.support.passes import Run, initialized, just_before_the_writes
 from tests.support.simulators import Simulation, ago
 
 
@@ -23,8 +23,8 @@ def named() -> dict[str, Any]:
     [
         pytest.param(joining_node("late"), id="by its name"),
         pytest.param(named(), id="by its providerID"),
-        pytest.param(settled_node("late", 3), id="initialised"),
-        pytest.param(settled_node("late", 3, "Unknown", since=ago(300)), id="initialised and silent"),
+        pytest.param(settled_node("late", 3), id="initialized"),
+        pytest.param(settled_node("late", 3, "Unknown", since=ago(300)), id="initialized and silent"),
     ],
 )
 def test_a_node_and_its_server_come_late(joining: Run, late: Mapping[str, Any]) -> None:
@@ -49,7 +49,7 @@ def test_a_node_and_its_server_come_late(joining: Run, late: Mapping[str, Any]) 
     assert {entry.path for entry in joining.sim.sent_to_hetzner()} == {"/v1/servers"}
 
     assert joining.converge().result is Result.NO_CHANGES
-    assert initialised(joining) == ["late", "web-1", "web-2"]
+    assert initialized(joining) == ["late", "web-1", "web-2"]
 
 
 def test_a_pass_still_sees_what_becomes_of_those_it_knows(joining: Run) -> None:
@@ -65,4 +65,4 @@ def test_a_pass_still_sees_what_becomes_of_those_it_knows(joining: Run) -> None:
 
     assert report.snapshot is not None
     assert list(report.snapshot.nodes.items) == ["web-1"]
-    assert initialised(joining) == ["web-1"]
+    assert initialized(joining) == ["web-1"]

@@ -11,7 +11,7 @@ from desired.model.settings import AddressFamily, Settings
 from desired.plan.change import NoteKind
 from reconciler.result import Result
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import Run, initialised
+from tests.support.passes import Run, initialized
 from tests.support.payloads import GONE, replaced
 from tests.support.simulators import Simulation
 
@@ -126,7 +126,7 @@ def test_labels_that_are_no_more(run: Run, value: Any) -> None:
 
 @pytest.mark.parametrize("path", ADDRESS_FIELDS, ids=".".join)
 def test_who_joins_waits_for_the_field(simulate: Callable[..., Simulation], path: tuple[str, ...]) -> None:
-    """A Node is never initialised without addresses that its server may have; it joins as soon as they are known."""
+    """A Node is never initialized without addresses that its server may have; it joins as soon as they are known."""
     project = {"servers": [SERVER], "networks": [NETWORK]}
     run = Run(simulate(nodes=[joining_node("web-1")], project=project), settings=SETTINGS)
     say(run, path, GONE)
@@ -134,8 +134,8 @@ def test_who_joins_waits_for_the_field(simulate: Callable[..., Simulation], path
     report = run.converge()
 
     assert (report.result, [note.kind for note in report.notes]) == (Result.INCOMPLETE, [NoteKind.UNKNOWN])
-    assert (initialised(run), run.sim.written()) == ([], [])
+    assert (initialized(run), run.sim.written()) == ([], [])
 
     run.sim.hetzner_proxy.clear_faults()
     assert run.converge().result is Result.NO_CHANGES
-    assert (initialised(run), len(addresses(run))) == (["web-1"], 4)
+    assert (initialized(run), len(addresses(run))) == (["web-1"], 4)

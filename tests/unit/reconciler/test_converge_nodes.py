@@ -155,7 +155,7 @@ def test_which_nodes_follow(settled: Run, settings: Settings, expected: list[str
 
 
 def test_a_network_that_cannot_be_read(settled: Run) -> None:
-    """What hangs on the network stays as it is, and the rest is kept true: no address goes for want of an answer."""
+    """What depends on the network stays as it is, and the rest is kept true: no address goes for want of an answer."""
     settled.sim.change_server(1, **RESIZED, public_net={"ipv4": {"ip": "192.0.2.4"}})
     before = settled.sim.nodes()["web-1"]["status"]["addresses"]
     settled.settings = Settings(network="net")

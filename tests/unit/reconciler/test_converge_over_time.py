@@ -12,7 +12,7 @@ from reconciler.result import Report, Result
 from tests.routes import pods_of
 from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers
 from tests.support.objects import joining_node, server
-from tests.support.passes import NAMESPACE, Run, initialised
+from tests.support.passes import NAMESPACE, Run, initialized
 from tests.support.routed_passes import a_run_of_joining_nodes, routed_nodes
 from tests.support.simulators import Simulation
 from tests.support.workloads import raw_workload
@@ -57,7 +57,7 @@ def test_nothing_is_written_beside_hccm(joining: Run) -> None:
 
     beside_hccm(joining)
     assert joining.converge().result is Result.NO_CHANGES
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]
 
 
 def test_an_approval_lets_it_pass(joining: Run) -> None:
@@ -68,7 +68,7 @@ def test_an_approval_lets_it_pass(joining: Run) -> None:
 
     report = joining.converge()
 
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]
     assert (report.result, report.holds) == (Result.NO_CHANGES, ())
 
 
@@ -90,7 +90,7 @@ def test_no_permission_to_look(joining: Run, code: int) -> None:
 
     report = joining.converge()
 
-    assert (report.result, initialised(joining)) == (Result.NO_CHANGES, ["web-1", "web-2"])
+    assert (report.result, initialized(joining)) == (Result.NO_CHANGES, ["web-1", "web-2"])
     (note,) = report.notes
     assert note.kind is NoteKind.OTHER_CONTROLLER
     assert f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments answers {code} may not" in note.text
@@ -132,7 +132,7 @@ def test_a_failing_node_slows_no_other(simulate: Simulate) -> None:
             assert outcome_of(report, f"node/web-{second + 1}") is Applied
 
     assert tried == [0, 1, 3, 7]
-    assert initialised(run) == [f"web-{number}" for number in range(2, 9)]
+    assert initialized(run) == [f"web-{number}" for number in range(2, 9)]
 
 
 def test_what_backs_off_waits_with_a_time(joining: Run) -> None:

@@ -9,7 +9,7 @@ from actuators.outcome import GAVE_WAY, Applied, Failed
 from reconciler.result import Result, exit_code
 from tests.routes import gateway_of, pods_of
 from tests.support.balanced_passes import outcomes, published, written
-from tests.support.passes import Run, initialised, just_before_the_writes
+from tests.support.passes import Run, initialized, just_before_the_writes
 from tests.support.routed_passes import (
     Milestones,
     PatientWriter,
@@ -55,7 +55,7 @@ def test_what_joining_nodes_cost(simulate: Simulate, nodes: int, pages: int, cal
 
 
 def test_no_node_waits_for_a_route(simulate: Simulate) -> None:
-    """All are initialised while not one route was asked for yet, more of them than are written at once."""
+    """All are initialized while not one route was asked for yet, more of them than are written at once."""
     ears = Milestones(node_initialise=20)
     run = a_run_of_joining_nodes(simulate, 20, ears=ears)
     run.writer = PatientWriter(run.sim.hetzner_connection(), lambda _added: ears.await_all("node.initialise"))
@@ -63,7 +63,7 @@ def test_no_node_waits_for_a_route(simulate: Simulate) -> None:
     report = run.converge()
 
     assert set(outcomes(report).values()) == {Applied}
-    assert len(initialised(run)) == len(routes_of(run)) == 20
+    assert len(initialized(run)) == len(routes_of(run)) == 20
 
 
 def test_load_balancers_go_first(simulate: Simulate) -> None:
@@ -96,7 +96,7 @@ def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None
     first = run.converge()
 
     assert first.result is Result.PARTIAL
-    assert (len(routes_of(run)), len(routed_nodes(run)), len(initialised(run))) == (made, made, 12)
+    assert (len(routes_of(run)), len(routed_nodes(run)), len(initialized(run))) == (made, made, 12)
     of_routes = [line.outcome for line in first.lines if line.change.key.startswith("route/")]
     assert sorted(of_routes, key=str) == [Applied()] * made + [GAVE_WAY] * (12 - made)
 

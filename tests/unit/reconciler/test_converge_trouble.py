@@ -16,7 +16,7 @@ from reconciler.passes.converge import all_errors, fatal_errors
 from reconciler.result import Result
 from tests.builders import a_server, a_snapshot
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import Run, initialised
+from tests.support.passes import Run, initialized
 from tests.support.simulators import Simulation
 
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not read that"}
@@ -146,8 +146,8 @@ def test_each_api_in_trouble_is_an_error() -> None:
     ("parts", "fatal", "errors"),
     [
         pytest.param([], [], [], id="all well"),
-        pytest.param(["servers"], ["servers"], ["servers"], id="servers: everything hangs on them"),
-        pytest.param(["network"], ["network"], ["network"], id="the network: every address hangs on it"),
+        pytest.param(["servers"], ["servers"], ["servers"], id="servers: everything depends on them"),
+        pytest.param(["network"], ["network"], ["network"], id="the network: every address depends on it"),
         pytest.param(["services"], [], ["services"], id="Services: Nodes can do without"),
         pytest.param(["load_balancers"], [], ["load_balancers"], id="load balancers: so they can"),
         pytest.param(["certificates"], [], ["certificates"], id="certificates"),
@@ -194,7 +194,7 @@ def test_one_unreadable_server(joining: Run, broken: dict[str, Any], waiting: li
     assert [(note.key, note.kind) for note in report.notes] == [
         (f"node/{name}", "unmatched" if unmatched else "unknown") for name in waiting
     ]
-    assert initialised(joining) == [name for name in ("web-1", "web-2") if name not in waiting]
+    assert initialized(joining) == [name for name in ("web-1", "web-2") if name not in waiting]
 
 
 def test_part_of_the_servers(simulate: Callable[..., Simulation]) -> None:
@@ -208,7 +208,7 @@ def test_part_of_the_servers(simulate: Callable[..., Simulation]) -> None:
     report = run.converge()
 
     assert report.result is Result.INCOMPLETE
-    assert initialised(run) == ["named"]
+    assert initialized(run) == ["named"]
 
 
 def test_a_token_that_is_withdrawn_while_reading(simulate: Callable[..., Simulation]) -> None:
@@ -259,7 +259,7 @@ def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:
 
     assert report.result is Result.ERROR
     assert {line.outcome for line in report.lines} == {Applied()}
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]
 
 
 def test_the_clusters_identity_is_not_needed_to_join(joining: Run) -> None:
@@ -267,4 +267,4 @@ def test_the_clusters_identity_is_not_needed_to_join(joining: Run) -> None:
     joining.sim.spoil_kubernetes("status", path="/api/v1/namespaces/kube-system$", code=403, body=REFUSED_NODE)
 
     assert joining.converge().result is Result.NO_CHANGES
-    assert initialised(joining) == ["web-1", "web-2"]
+    assert initialized(joining) == ["web-1", "web-2"]

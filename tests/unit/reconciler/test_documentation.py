@@ -18,7 +18,6 @@ SOURCES_OF_REASONS = (
     "reconciler/telemetry/conditions.py",
     "desired/load_balancers/conditions.py",
 )
-SOURCES_OF_REASONS_ON_NODES = ("reconciler/telemetry/announcements.py",)
 
 INTRODUCTION = """\
 # Configuration
@@ -156,25 +155,15 @@ def test_configuration_is_documented_as_it_is() -> None:
 
 
 def test_events_and_conditions_are_documented() -> None:
-    """docs/load-balancers.md names every reason that is written into a Service."""
+    """The page of Nodes or that of load balancers names every reason of an event or a condition."""
     written = "".join((ROOT / source).read_text() for source in SOURCES_OF_REASONS)
-    reasons = set(re.findall(r'"([A-Z][a-z]+(?:[A-Z][a-z]+)+|Ambiguous|Held|Limit|Refused|Unknown|Waiting)"', written))
-    assert len(reasons) > 20
+    word = r"Synced|Ambiguous|Held|Limit|Refused|Unknown|Waiting|[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*"
+    reasons = set(re.findall(rf'"({word})"', written))
+    assert {"Synced", "ClusterCIDRMisconfigured", "InvalidProviderID", "DeletedLoadBalancer", "NoAddress"} < reasons
 
-    page = (DOCS / "load-balancers.md").read_text()
+    pages = "".join((DOCS / name).read_text() for name in ("nodes.md", "load-balancers.md", "routes.md"))
 
-    assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
-
-
-def test_events_on_nodes_are_documented() -> None:
-    """docs/nodes.md names every reason of an event on a Node."""
-    written = "".join((ROOT / source).read_text() for source in SOURCES_OF_REASONS_ON_NODES)
-    reasons = set(re.findall(r'"(Synced|[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*)"', written))
-    assert {"Synced", "ClusterCIDRMisconfigured", "InvalidProviderID"} < reasons
-
-    page = (DOCS / "nodes.md").read_text()
-
-    assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
+    assert {reason for reason in reasons if f"`{reason}`" not in pages} == set()
 
 
 def test_annotations_are_documented_as_they_are() -> None:

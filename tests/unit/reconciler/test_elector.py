@@ -387,7 +387,7 @@ def test_it_is_given_back() -> None:
     ],
 )
 def test_what_is_not_ours_is_not_given_back(happens: Callable[[LeaseInMemory], object], calls: list[str]) -> None:
-    """And nothing hangs on it at the end."""
+    """And nothing depends on it at the end."""
     leases, timeline, replica = leading()
     timeline.after(1.0, lambda: happens(leases))
     timeline.after(1.0, replica.elector.close)

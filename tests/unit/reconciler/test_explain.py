@@ -75,7 +75,7 @@ def test_a_key_is_a_name(explain: ExplainCommand) -> None:
 
 def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
     """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, approvals as something is
-    held, and a GET for each of the two servers that deletions hang on."""
+    held, and a GET for each of the two servers that deletions depend on."""
     found = explain.document("web-1")
 
     assert found["requests"] == {"kubernetes": 6, "hetzner": 3}

@@ -1,4 +1,4 @@
-"""What is read for the sake of routes: nothing that the network does not bring along, but where a removal hangs on who
+"""Reading for the sake of routes: nothing that the network does not bring along, but where a removal depends on who
 has an address."""
 
 from collections import Counter
@@ -139,7 +139,7 @@ def test_members(sim: Simulation, readers: Readers) -> None:
 def test_members_that_cannot_be_read(
     sim: Simulation, readers: Readers, fault: dict[str, Any], expected: type[Exception]
 ) -> None:
-    """All that hangs on them is whether the route may go: it stays, a note says why, and the result tells of a gap."""
+    """All that depends on them is whether the route may go: it stays, a note says why, and the result says so."""
     give_routes(sim, DEAD)
     sim.spoil_hetzner(**MEMBERS_DOWN, **fault)
 
@@ -208,7 +208,7 @@ def test_after_a_round(
     now: list[tuple[str, str]],
     requests: Counter[str],
 ) -> None:
-    """Changes of routes cost one request for the network, and one for its members only while something hangs on them;
+    """Changes of routes cost one request for the network, and one for its members only while something depends on them;
     servers are not read anew, and what is not asked again is kept."""
     give_routes(sim, *routes)
     before = observe_world(readers, SETTINGS)

@@ -54,9 +54,9 @@ def look(sim: Simulation, *services: dict[str, Any], settings: Settings = LOCATE
     ("service", "reads"),
     [
         pytest.param(raw_service(), {"load_balancers"}, id="wants one"),
-        pytest.param(raw_service(claimed=True, going=True), {"load_balancers"}, id="lets one go"),
+        pytest.param(raw_service(claimed=True, going=True), {"load_balancers"}, id="releases one"),
         pytest.param(of_type("ClusterIP", claimed=True), {"load_balancers"}, id="wants none any more"),
-        pytest.param(raw_service(going=True), set(), id="has let go"),
+        pytest.param(raw_service(going=True), set(), id="has released"),
         pytest.param(of_type("ClusterIP"), set(), id="of another type"),
         pytest.param(of_type("LoadBalancer", loadBalancerClass="other"), set(), id="of another class"),
         pytest.param(

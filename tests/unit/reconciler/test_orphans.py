@@ -140,8 +140,8 @@ def test_what_is_listed(orphans: Orphans) -> None:
 
     assert {key: orphan["why"] for key, orphan in found.items()} == {
         42: f"its Service, with the UID {GONE}, is gone",
-        43: "it was let go on 20270110T080000Z, and no Service has asked for it by its name",
-        44: "it was let go on 20270110T080000Z, and no Service has asked for it by its name",
+        43: "it was released on 20270110T080000Z, and no Service has asked for it by its name",
+        44: "it was released on 20270110T080000Z, and no Service has asked for it by its name",
     }
     assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
 
@@ -266,7 +266,7 @@ def test_two_load_balancers_of_one_service(orphans: Orphans, world: Simulation) 
 
 
 def test_deletion(orphans: Orphans, world: Simulation) -> None:
-    """Everything that may go is gone, what was let go on purpose included; what is protected stays; nobody else's is
+    """Everything that may go is gone, what was released on purpose included; what is protected stays; nobody else's is
     touched."""
     said = orphans("--delete")
 

@@ -46,7 +46,7 @@ GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), f"its Service
 LABELS = {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}}
 LET_GO = Orphan(
     a_left_over(43, "shop", type=DEAR, created_at=NOW - timedelta(days=400), spec=LABELS),
-    "it was let go on 20260601T120000Z, and no Service has asked for it by its name",
+    "it was released on 20260601T120000Z, and no Service has asked for it by its name",
 )
 PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, spec=LABELS))
 LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")
@@ -168,16 +168,16 @@ def test_json() -> None:
         pytest.param(replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month.", id="one"),
         pytest.param(replace(LIST, currency=None), "3 load balancers left over, 27.18 a month.", id="no currency"),
         pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
-        pytest.param(LIST, "To keep what was let go on purpose: reconcile orphans --delete 42", id="and of that"),
+        pytest.param(LIST, "To keep what was released on purpose: reconcile orphans --delete 42", id="and of that"),
         pytest.param(
             replace(LIST, flags="--kubeconfig f"),
-            "To keep what was let go on purpose: reconcile orphans --delete 42 --kubeconfig f",
+            "To keep what was released on purpose: reconcile orphans --delete 42 --kubeconfig f",
             id="and of that for another cluster",
         ),
         pytest.param(
             LIST,
-            "      was let go on purpose: --delete takes it, and its addresses, all the same",
-            id="let go on purpose",
+            "      was released on purpose: --delete takes it, and its addresses, all the same",
+            id="released on purpose",
         ),
         pytest.param(
             replace(LIST, flags="--kubeconfig f"),
@@ -201,9 +201,9 @@ def test_lines(report: OrphanReport, line: str) -> None:
     ("report", "word"),
     [
         pytest.param(KEPT, "To delete", id="nothing may go"),
-        pytest.param(KEPT, "all the same", id="protected, let go or not"),
+        pytest.param(KEPT, "all the same", id="protected, released or not"),
         pytest.param(replace(LIST, orphans=(LET_GO,)), "To keep", id="nothing else may go"),
-        pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was let go"),
+        pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was released"),
         pytest.param(replace(LIST, obstacle="why not"), "To delete", id="an obstacle"),
         pytest.param(DELETED, "To delete", id="after a deletion"),
         pytest.param(replace(LIST, errors=("no",)), "To delete", id="an error"),

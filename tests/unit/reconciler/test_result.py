@@ -124,7 +124,7 @@ def report(*lines: Line, snapshot: Snapshot | None = WHOLE, **parts: Any) -> Rep
             Result.NO_CHANGES,
             0,
             0,
-            id="no decision hangs on the cluster's identity",
+            id="no decision depends on the cluster's identity",
         ),
     ],
 )

@@ -114,7 +114,7 @@ def test_what_is_left_to_do(plan: Plan, is_told: bool) -> None:
 
 @pytest.mark.parametrize(("kind", "event"), [("lb.delete", DELETED), ("lb.retain", RETAINED)])
 def test_what_is_gone_is_gone(kind: str, event: tuple[str, str, str]) -> None:
-    """That a load balancer was let go is said though the Service is not released yet."""
+    """That a load balancer was released is said though the Service is not released yet."""
     assert said(on_pass(tried((kind, DONE)), WORLD, Plan((LEFT,)))) == [event]
 
 
@@ -147,7 +147,7 @@ DELETE = ("Warning", "DeleteLoadBalancerFailed", "Error deleting load balancer: 
         pytest.param([("service.claim", BROKEN), ("lb.create", Skipped("comes after it"))], [SYNC], id="claim"),
         pytest.param([("lb.target", BROKEN)] * 20, [UPDATE], id="targets"),
         pytest.param([("lb.delete", BROKEN)], [DELETE], id="deletion"),
-        pytest.param([("lb.retain", BROKEN)], [DELETE], id="letting go"),
+        pytest.param([("lb.retain", BROKEN)], [DELETE], id="releasing"),
         pytest.param([("service.release", BROKEN)], [DELETE], id="release"),
         pytest.param([("lb.type", BROKEN), ("lb.target", BROKEN)], [SYNC, UPDATE], id="two things"),
         pytest.param(

@@ -125,7 +125,7 @@ def test_nodes_that_should_get_none(node: Any) -> None:
 
 
 def test_a_node_that_joins() -> None:
-    """A Node that is not initialised yet is told what keeps it from that, and not that it is no target."""
+    """A Node that is not initialized yet is told what keeps it from that, and not that it is no target."""
     world = a_world([a_served_service()], [a_balancer()], nodes=[a_settled_node(), a_joining_node("web-2")])
 
     assert [reason for _, reason, _ in on_nodes(world)] == ["ServerNotFound"]

@@ -247,7 +247,7 @@ def test_nothing_to_do_is_only_good_where_nobody_has_to_act(notes: tuple[Note, .
         ),
         pytest.param(
             {"snapshot": a_snapshot(servers_section=incomplete(Section({})))},
-            "Result: incomplete: something could not be read whole; nothing that hangs on it is done",
+            "Result: incomplete: some data is incomplete, and nothing that depends on it is done",
             id="a gap",
         ),
         pytest.param(

@@ -217,7 +217,7 @@ def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why
                 LABEL_RELEASED: (
                     None,
                     "20260701T120000Z",
-                    "becomes the time at which it was let go, with its addresses",
+                    "becomes the time at which it was released, with its addresses",
                 ),
                 LABEL_FORMER: (None, "default.web", "becomes whose it was"),
             },

@@ -144,7 +144,7 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
             LOCATED,
             (LEADS, LEADS),
             None,
-            "stays with the load balancer, which is let go",
+            "stays with the load balancer, which is released",
             id="let-go",
         ),
     ],

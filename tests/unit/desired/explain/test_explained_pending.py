@@ -94,7 +94,7 @@ STRANGE = "load balancer 42 shop was a Service's, of the UID dead, and nothing s
         pytest.param(
             a_world([a_served_service(deleted_at=NOW, finalizers=(FINALIZER_BALANCER, "x", "y"))], [a_balancer()]),
             LOCATED,
-            [Wait("finalizers", "others have to let go of the Service as well: x, y")],
+            [Wait("finalizers", "others have to release the Service as well: x, y")],
             id="others",
         ),
         pytest.param(a_world([a_served_service(deleted_at=NOW)], [a_balancer()]), LOCATED, [], id="nobody-else"),

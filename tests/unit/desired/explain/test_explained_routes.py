@@ -170,7 +170,7 @@ def test_a_pod_cidr_of_ipv6() -> None:
     """There is no route to it, and none is missing."""
     (fact,) = routes(a_routed_world([a_pod_node(1, "fd00:10:244:1::/64")], routes=[])).destinations
 
-    assert fact.why == "private networks have IPv4 alone, so that there is no route to it; nothing hangs on that"
+    assert fact.why == "private networks have IPv4 alone, so that there is no route to it; nothing depends on that"
 
 
 def test_a_route_to_pods_that_goes() -> None:

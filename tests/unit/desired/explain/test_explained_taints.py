@@ -39,7 +39,7 @@ def tainted(*taints: Taint) -> Node:
                     "true:NoSchedule",
                     None,
                     Rule.UNINITIALISED,
-                    "goes away as the Node is initialised",
+                    "goes away as the Node is initialized",
                 )
             ],
             id="joining",
@@ -50,7 +50,7 @@ def tainted(*taints: Taint) -> Node:
             Stage.JOINING,
             Settings(),
             [
-                Fact(TAINT_UNINITIALIZED, value, None, Rule.UNINITIALISED, "goes away as the Node is initialised")
+                Fact(TAINT_UNINITIALIZED, value, None, Rule.UNINITIALISED, "goes away as the Node is initialized")
                 for value in ("true:NoSchedule", "NoExecute")
             ],
             id="joining-with-two-of-them",
@@ -85,7 +85,7 @@ def tainted(*taints: Taint) -> Node:
                     "keeps pods away: --controllers leaves cloud-node out",
                 )
             ],
-            id="initialising-is-left-to-others",
+            id="initializing-is-left-to-others",
         ),
         pytest.param(
             tainted(),
@@ -154,14 +154,14 @@ def tainted(*taints: Taint) -> Node:
                     "NoSchedule",
                     "NoSchedule",
                     Rule.SHUTDOWN,
-                    "stays as it is: the Node is not initialised yet",
+                    "stays as it is: the Node is not initialized yet",
                 ),
                 Fact(
                     TAINT_UNINITIALIZED,
                     "true:NoSchedule",
                     None,
                     Rule.UNINITIALISED,
-                    "goes away as the Node is initialised",
+                    "goes away as the Node is initialized",
                 ),
             ],
             id="the-shutdown-taint-of-a-joining-node",
@@ -264,7 +264,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "False",
                     "False",
                     Rule.READY,
-                    "since 2026-07-01 11:55:00 UTC; nothing that is done here hangs on it",
+                    "since 2026-07-01 11:55:00 UTC; nothing that is done here depends on it",
                 )
             ],
             id="a-node-that-is-never-deleted",
@@ -279,7 +279,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     None,
                     Rule.READY,
                     "not written yet, which counts as not Ready since the Node's creation; nothing that is done here"
-                    " hangs on it",
+                    " depends on it",
                 ),
                 Fact("NetworkUnavailable", "True", "True", Rule.FOREIGN, "not ours, left alone"),
                 Fact("DiskPressure", "False", "False", Rule.FOREIGN, "not ours, left alone"),
@@ -289,7 +289,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
     ],
 )
 def test_conditions(node: Node, deletable: bool, expected: list[Fact]) -> None:
-    """Ready is told with what hangs on it, whether it is there or not; every other condition is somebody else's."""
+    """Ready is told with what depends on it, whether it is there or not; every other condition is somebody else's."""
     assert list(explain_conditions(node, Waits(), deletable=deletable)) == expected
 
 
@@ -308,7 +308,7 @@ def test_what_routes_decide_on_takes_its_place() -> None:
 
 
 def test_the_waits_are_those_that_were_set() -> None:
-    """What hangs on Ready is told with the operator's own waits."""
+    """What depends on Ready is told with the operator's own waits."""
     waits = Waits(not_ready_for=timedelta(seconds=90), given_up_after=timedelta(hours=1))
     (fact,) = explain_conditions(a_node(ready=Readiness.FALSE), waits, deletable=True)
 

@@ -321,7 +321,7 @@ def test_nothing_is_planned(claim: Any, balancer: CloudBalancer) -> None:
     [
         pytest.param({}, None, "goes with the load balancer", id="deleted"),
         pytest.param(
-            {"is_protected": True}, "203.0.113.1", "stays with the load balancer, which is let go", id="let-go"
+            {"is_protected": True}, "203.0.113.1", "stays with the load balancer, which is released", id="let-go"
         ),
     ],
 )

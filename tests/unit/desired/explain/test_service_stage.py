@@ -184,8 +184,8 @@ _CASES = [
         a_world([a_served_service(deleted_at=NOW)], [a_balancer()]),
         UNDO,
         ServiceStage.LEAVING,
-        "is being deleted; load balancer 42 is let go first, and deleted after 2026-07-01 12:10:00 UTC; the next pass"
-        " lets it go",
+        "is being deleted; load balancer 42 is released first, and deleted after 2026-07-01 12:10:00 UTC; the next pass"
+        " releases it",
         id="leaving-with-an-undo-window",
     ),
     pytest.param(
@@ -214,7 +214,7 @@ _CASES = [
         a_world([a_service(deleted_at=NOW)]),
         LOCATED,
         ServiceStage.LEAVING,
-        "is being deleted, and nobody has claimed it here: there is nothing to let go of",
+        "is being deleted, and nobody has claimed it here: there is nothing to release",
         id="never-claimed",
     ),
     pytest.param(

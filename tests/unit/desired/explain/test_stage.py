@@ -74,7 +74,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.JOINING,
-        "waits to be initialised as server 1; the next pass does it",
+        "waits to be initialized as server 1; the next pass does it",
         id="joining",
     ),
     pytest.param(
@@ -82,7 +82,7 @@ CASES = [
         ELSEWHERE,
         Settings(),
         Stage.JOINING,
-        "waits to be initialised as server 1; that is held (project-anchor)",
+        "waits to be initialized as server 1; that is held (project-anchor)",
         id="joining-and-held",
     ),
     pytest.param(
@@ -90,7 +90,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.JOINING,
-        "waits to be initialised as server 1; annotation provided-node-ip is '', which is no IP address or pair of"
+        "waits to be initialized as server 1; annotation provided-node-ip is '', which is no IP address or pair of"
         " them without blanks: correct the kubelet's --node-ip",
         id="joining-with-a-wrong-node-ip",
     ),
@@ -99,7 +99,7 @@ CASES = [
         SERVERS,
         NO_NODE,
         Stage.JOINING,
-        "waits to be initialised as server 1; --controllers leaves cloud-node out",
+        "waits to be initialized as server 1; --controllers leaves cloud-node out",
         id="joining-is-left-to-others",
     ),
     pytest.param(
@@ -318,7 +318,7 @@ def test_every_stage_has_a_case() -> None:
     ("stage", "why"),
     [
         (Stage.SETTLED, ""),
-        (Stage.JOINING, "the Node is not initialised yet"),
+        (Stage.JOINING, "the Node is not initialized yet"),
         (Stage.DEPARTING, "the Node has lost its server"),
         (Stage.DELETING, "the Node is being deleted"),
         (Stage.UNMATCHED, "the Node has no server"),

@@ -168,7 +168,7 @@ def dead_targets(*numbers: int, nodes: Iterable[Node] = (), **overrides: Any) ->
     ],
 )
 def test_who_is_asked_for(snapshot: Snapshot, expected: tuple[int, ...]) -> None:
-    """Each server once, whatever hangs on it, and none on which nothing does."""
+    """Each server once, whatever depends on it, and none on which nothing does."""
     assert servers_to_confirm(snapshot, LOCATED) == expected
 
 

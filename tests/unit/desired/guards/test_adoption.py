@@ -248,19 +248,19 @@ def test_adoption_of_an_empty_one() -> None:
 
 
 def released(former: str | None, **parts: Any) -> Any:
-    """A load balancer called ``shared`` that was let go for good, with the Service that its label names."""
+    """A load balancer called ``shared`` that was released for good, with the Service that its label names."""
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
     labels |= {} if former is None else {LABEL_FORMER: former}
     return a_balancer(service_uid=None, spec={"name": "shared", "labels": labels}, **parts)
 
 
 def test_adoption_of_what_was_another_services() -> None:
-    """That it was this cluster's says nothing of whose it is: who let it go may still be served by it."""
+    """That it was this cluster's says nothing of whose it is: who release it may still be served by it."""
     snapshot = a_world([NAMED], [released("prod.shop")])
 
     (hold,) = judged(snapshot).holds
     why = (
-        "load balancer 42 shared is to be taken over, and was let go with Service prod/shop: somebody uses it, with"
+        "load balancer 42 shared is to be taken over, and was released with Service prod/shop: somebody uses it, with"
         " 1 listener and 1 target"
     )
     assert hold == Hold(hold.hash, GuardName.ADOPTION, "1 listener and 1 target", "no listener, no target", (LB,), why)
@@ -272,7 +272,7 @@ def test_adoption_of_what_was_another_services() -> None:
     "balancer",
     [
         pytest.param(released("default.web"), id="its own"),
-        pytest.param(released(None), id="let go by a version that did not say whose it was"),
+        pytest.param(released(None), id="released by a version that did not say whose it was"),
         pytest.param(released("prod.shop", listeners=(), targets=()), id="another's that nobody uses"),
     ],
 )
@@ -347,7 +347,7 @@ UNSURE = f"it cannot be told yet what load balancer 42 {DEFAULT_NAME} would lose
                 "nodes": nodes_of(a_settled_node(), a_joining_node("b")),
                 "servers": incomplete(servers_of(*TWO_SERVERS), "429"),
             },
-            "the Node cannot be initialised yet: 429",
+            "the Node cannot be initialized yet: 429",
             id="a Node may turn out to be the target",
         ),
     ],

@@ -78,6 +78,6 @@ def test_which_change_is_meant(planned: Change, is_meant: bool) -> None:
 
 
 def test_only_failures_back_off() -> None:
-    """What counts as refused, to others that hang on it, is what failed."""
+    """What counts as refused, to others that depend on it, is what failed."""
     setbacks = Setbacks(suspensions={**against(CHANGE), **against(OTHER, GuardName.FLAPPING)})
     assert setbacks.failed == {CHANGE.key}

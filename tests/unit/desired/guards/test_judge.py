@@ -473,7 +473,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
             Verdict.ALLOWED,
             None,
             "",
-            id="nothing that waits hangs on it",
+            id="nothing that waits depends on it",
         ),
     ],
 )

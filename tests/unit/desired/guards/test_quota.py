@@ -72,7 +72,7 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
 
 
 def test_what_is_known_to_be_refused() -> None:
-    """What hangs on it is not as it should be, although it was not tried itself."""
+    """What depends on it is not as it should be, although it was not tried itself."""
     setbacks = Setbacks(bars={CREATIONS: a_bar(7.0, a=1, b=1)})
 
     assert setbacks.failed == {A.key, B.key}

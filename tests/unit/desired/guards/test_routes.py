@@ -115,7 +115,7 @@ def test_a_living_server_that_is_no_node() -> None:
 
 
 def test_each_stranger_has_a_hold_of_its_own() -> None:
-    """A person lets one go without the other."""
+    """A person releases one without the other."""
     world = a_cluster(6, a_route(210, 90), a_route(211, 90))
     first, second = judged(world).holds
     assert {first.keys, second.keys} == {(key_of(210),), (key_of(211),)}

@@ -109,7 +109,7 @@ def mute(node: Node) -> Node:
         pytest.param(
             led(*TWO, nodes=[NEW, replace(NEW, name="b")]), Silence(0, 0, False, 2, 4, strangers=2), id="as-many"
         ),
-        pytest.param(led(*TWO, nodes=[SPEAKS]), Silence(1, 1, False, 2, 3, strangers=2), id="initialised"),
+        pytest.param(led(*TWO, nodes=[SPEAKS]), Silence(1, 1, False, 2, 3, strangers=2), id="initialized"),
         pytest.param(
             led(*TWO, nodes=[MUTE, SPEAKS, NEW]), Silence(2, 2, False, 2, 4, strangers=1), id="one-of-them-is-a-node"
         ),

@@ -312,7 +312,7 @@ def test_an_ignored_node_is_no_part_of_the_anchor() -> None:
 
 
 def test_birth_of_a_cluster() -> None:
-    """The first Node of a cluster is initialised although no witness speaks for the project."""
+    """The first Node of a cluster is initialized although no witness speaks for the project."""
     assert list(project_anchor(facts([INITIALISE], a_snapshot([a_joining_node()], [a_server()])))) == []
 
 

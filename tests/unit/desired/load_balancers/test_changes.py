@@ -523,10 +523,10 @@ def deletion(why: str, balancer: CloudBalancer, *consequences: str) -> Change:
 
 @pytest.mark.parametrize(("going", "why"), [(GOING, DELETED), (RETYPED, UNWANTED)], ids=["deleted", "retyped"])
 def test_leaving(going: dict[str, Any], why: str) -> None:
-    """First the load balancer, then the Service is let go, whatever its annotations say."""
+    """First the load balancer, then the Service is released, whatever its annotations say."""
     claim = a_claim(annotations=annotated(hostname="not a name", uses_proxyprotocol="perhaps", type=""))
     for service in (a_served_service(**going), a_served_service(**going, claim=claim)):
-        expected = (deletion(why, a_balancer(), LOST), release("its load balancer is let go", BALANCER))
+        expected = (deletion(why, a_balancer(), LOST), release("its load balancer is released", BALANCER))
         assert plan_of(service, a_balancer()).changes == expected
 
 
@@ -567,11 +567,11 @@ def test_retaining(claim: Any, balancer: CloudBalancer, why: str) -> None:
         "retain",
         OURS,
         kept,
-        f"{DELETED}, and {why}: its label goes, and another says when it was let go",
+        f"{DELETED}, and {why}: its label goes, and another says when it was released",
         f"load balancer 42 {DEFAULT_NAME} stays, and is paid for",
     )
     plan = plan_of(a_served_service(**GOING, claim=claim), balancer)
-    assert plan.changes == (retain, release("its load balancer is let go", f"{BALANCER}/retain"))
+    assert plan.changes == (retain, release("its load balancer is released", f"{BALANCER}/retain"))
     after = plan.changes[0].after
     assert isinstance(after, Owner)
     assert after.released == kept.released
@@ -603,7 +603,7 @@ def test_leaving_while_too_little_is_known(balancers: list[CloudBalancer], world
     plan = plan_of(a_served_service(**GOING), *balancers, **world)
     assert plan.changes == ()
     (text,) = said(plan)
-    assert text.startswith("its load balancer cannot be let go: ")
+    assert text.startswith("its load balancer cannot be released: ")
 
 
 def test_leaving_what_another_cluster_has() -> None:

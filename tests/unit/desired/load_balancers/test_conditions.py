@@ -162,10 +162,10 @@ BARE = a_balancer(targets=())
         ),
         pytest.param(SERVED, (NAMED,), (ADOPT,), NOT_CREATED, id="adoption-of-something-else"),
         pytest.param(
-            SERVED, (a_balancer(),), (DELETE,), ("False", "NotCreated", "the load balancer is let go"), id="deleted"
+            SERVED, (a_balancer(),), (DELETE,), ("False", "NotCreated", "the load balancer is released"), id="deleted"
         ),
         pytest.param(
-            SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is let go"), id="retained"
+            SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is released"), id="retained"
         ),
         pytest.param(SERVED, (a_balancer(),), (DELETE.ruled(HELD),), PUBLISHED, id="deletion-is-held"),
         pytest.param(

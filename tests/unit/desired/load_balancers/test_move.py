@@ -218,7 +218,7 @@ def test_what_a_run_owes_that_ended_on_the_way(places: tuple[Attachment, ...]) -
     ("former", "expected"),
     [
         pytest.param({}, [], id="of an earlier owner"),
-        pytest.param({LABEL_FORMER: "default.web", LABEL_RELEASED: "20260601T120000Z"}, [], id="let go for good"),
+        pytest.param({LABEL_FORMER: "default.web", LABEL_RELEASED: "20260601T120000Z"}, [], id="released for good"),
         pytest.param({LABEL_FORMER: "default.web"}, [ROBOT], id="its own, which goes back"),
     ],
 )

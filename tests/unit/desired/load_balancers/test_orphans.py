@@ -32,7 +32,7 @@ def found(world: Snapshot) -> dict[int, str]:
 
 
 GONE = f"its Service, with the UID {DEAD}, is gone"
-RELEASED = "it was let go on 20260601T120000Z, and no Service has asked for it by its name"
+RELEASED = "it was released on 20260601T120000Z, and no Service has asked for it by its name"
 TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
 
 
@@ -40,12 +40,12 @@ TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
     ("services", "balancers", "expected"),
     [
         pytest.param([], [LEFT_OVER], {43: GONE}, id="its Service is gone"),
-        pytest.param([], [LET_GO], {44: RELEASED}, id="let go"),
+        pytest.param([], [LET_GO], {44: RELEASED}, id="released"),
         pytest.param(
             [],
             [a_balancer(service_uid=None, spec={"name": "x"})],
             {42: RELEASED.replace(" on 20260601T120000Z", "")},
-            id="let go at an unknown time",
+            id="released at an unknown time",
         ),
         pytest.param([a_service()], [a_balancer()], {}, id="a Service's"),
         pytest.param([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}, id="one of two"),
@@ -141,7 +141,7 @@ def test_a_name_that_cannot_be_read() -> None:
     ("orphan", "kept"),
     [
         pytest.param(Orphan(LEFT_OVER, GONE), None, id="may go"),
-        pytest.param(Orphan(LET_GO, RELEASED), None, id="was let go"),
+        pytest.param(Orphan(LET_GO, RELEASED), None, id="was released"),
         pytest.param(Orphan(replace(LET_GO, is_protected=True), RELEASED), "it is protected", id="protected"),
         pytest.param(Orphan(LEFT_OVER, GONE, "default/web"), "its label names Service default/web", id="Service lives"),
     ],

@@ -137,7 +137,7 @@ def test_duplicates_in_a_cluster_that_is_not_known() -> None:
     ("balancer", "expected"),
     [
         pytest.param(called(DEFAULT_NAME), "adoptable", id="by the default name"),
-        pytest.param(called(DEFAULT_NAME, cluster=CLUSTER_UID), "adoptable", id="by the default name, let go once"),
+        pytest.param(called(DEFAULT_NAME, cluster=CLUSTER_UID), "adoptable", id="by the default name, released once"),
         pytest.param(called(DEFAULT_NAME, service=DEAD), "stranger", id="by the default name, of a dead Service"),
         pytest.param(called(DEFAULT_NAME, cluster=ELSEWHERE), "foreign", id="by the default name, of another cluster"),
     ],
@@ -151,10 +151,10 @@ def test_by_default_name(balancer: CloudBalancer, expected: str) -> None:
     ("balancer", "expected"),
     [
         pytest.param(called("shared"), "adoptable", id="nobody's"),
-        pytest.param(called("shared", cluster=CLUSTER_UID), "adoptable", id="let go by this cluster"),
+        pytest.param(called("shared", cluster=CLUSTER_UID), "adoptable", id="released by this cluster"),
         pytest.param(called("shared", cluster=CLUSTER_UID, service=DEAD), "adoptable", id="a dead Service's of ours"),
         pytest.param(called("shared", service=DEAD), "stranger", id="a dead Service's of nobody knows where"),
-        pytest.param(called("shared", cluster=ELSEWHERE), "foreign", id="let go by another cluster"),
+        pytest.param(called("shared", cluster=ELSEWHERE), "foreign", id="released by another cluster"),
         pytest.param(called("shared", cluster=ELSEWHERE, service=DEAD), "foreign", id="of another cluster"),
         pytest.param(called("shared", service=""), "stranger", id="an empty label is an owner"),
         pytest.param(called("Shared"), "missing", id="names are exact"),
@@ -176,7 +176,7 @@ OWNERS = [
     pytest.param(a_service("shop", uid=SHOP_UID, type="ClusterIP"), id="of another type"),
     pytest.param(a_service("shop", uid=SHOP_UID, load_balancer_class="other"), id="of another class"),
     pytest.param(a_service("shop", uid=SHOP_UID, deleted_at=NOW), id="that is being deleted"),
-    pytest.param(a_service("shop", uid=SHOP_UID, deleted_at=NOW, finalizers=CLAIMED), id="that is letting go"),
+    pytest.param(a_service("shop", uid=SHOP_UID, deleted_at=NOW, finalizers=CLAIMED), id="that is releasing"),
     pytest.param(a_service("web", uid=SHOP_UID, namespace="other"), id="of the same name elsewhere"),
 ]
 
@@ -343,7 +343,7 @@ def test_who_lets_go_is_no_rival() -> None:
 
 
 def test_who_is_left_out() -> None:
-    """Services that neither want nor let go of a load balancer have no match, whatever load balancers say."""
+    """Services that neither want nor released a load balancer have no match, whatever load balancers say."""
     others = [
         a_service(type="ClusterIP"),
         a_service("shop", uid=SHOP_UID, load_balancer_class="", finalizers=CLAIMED, deleted_at=NOW),

@@ -82,7 +82,7 @@ def test_who_no_longer_wants_one(going: dict[str, Any]) -> None:
 
 
 def test_without_a_load_balancer() -> None:
-    """The Service is let go at once, whatever it publishes."""
+    """The Service is released at once, whatever it publishes."""
     found = planned(leaving())
 
     assert found.keys() == {RELEASE}
@@ -95,7 +95,7 @@ def test_without_a_load_balancer() -> None:
     [
         pytest.param(a_balancer(cluster_uid=ELSEWHERE), id="another cluster's, with the same Service UID"),
         pytest.param(a_balancer(service_uid=None, cluster_uid=None), id="of its default name, nobody's"),
-        pytest.param(a_balancer(service_uid=None), id="let go before"),
+        pytest.param(a_balancer(service_uid=None), id="released before"),
         pytest.param(a_balancer(service_uid="another"), id="another Service's"),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_is_not_its_own_stays(balancer: CloudBalancer) -> None:
 @pytest.mark.parametrize(
     "service",
     [
-        pytest.param(leaving(finalizers=()), id="let go already"),
+        pytest.param(leaving(finalizers=()), id="released already"),
         pytest.param(leaving(finalizers=("example.com/mine",)), id="held by somebody else"),
         pytest.param(leaving(load_balancer_class="other"), id="of another class"),
         pytest.param(leaving(load_balancer_class="", type="ClusterIP", deleted_at=None), id="of an empty class"),
@@ -156,7 +156,7 @@ def test_what_is_kept(policy: str | None, is_protected: bool, why: str | None) -
     ],
 )
 def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: str | None) -> None:
-    """What a Service took over from nobody goes with it only where that was asked for; let go, it is nobody's again."""
+    """What a Service took over from nobody goes with it only where that was asked for; else it is nobody's again."""
     labels = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "true"}
     balancer = a_balancer(is_protected=is_protected, spec={"labels": labels})
     service = leaving(policy)
@@ -192,14 +192,14 @@ def test_labels_of_what_is_kept(cluster_uid: str | None, known: bool, expected: 
 
 
 def test_how_it_is_kept() -> None:
-    """The Service is let go only after the load balancer has lost its label, and a person is told what stays."""
+    """The Service is released only after the load balancer has lost its label, and a person is told what stays."""
     found = planned(leaving("retain"), a_balancer())
 
     after = Owner(CLUSTER_UID, None, former="default.web")
     assert (found[RETAIN].before, found[RETAIN].after) == (Owner(CLUSTER_UID, SERVICE_UID), after)
     assert found[RETAIN].reason == (
         "the Service is being deleted, and the Service's deletion policy is to retain it: its label goes, and another"
-        " says when it was let go"
+        " says when it was released"
     )
     assert found[RELEASE].depends_on == (RETAIN,)
     assert {change.decision.verdict for change in found.values()} == {Verdict.ALLOWED}
@@ -243,7 +243,7 @@ def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, kind
     found = judged(replace(a_world([leaving()]), load_balancers=section))
 
     assert found.changes == ()
-    assert found.notes == (Note(key_of("service/default/web"), kind, f"its load balancer cannot be let go: {why}"),)
+    assert found.notes == (Note(key_of("service/default/web"), kind, f"its load balancer cannot be released: {why}"),)
 
 
 @pytest.mark.parametrize(

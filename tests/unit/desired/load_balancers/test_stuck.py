@@ -44,7 +44,7 @@ def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
 
 
 def test_the_remedies() -> None:
-    """Both who could let go of it, and the last resort with what it leaks; only our finalizer is taken off."""
+    """Both who could release it, and the last resort with what it leaks; only our finalizer is taken off."""
     (note,) = compute_plan(world(a_service(**GOING)), OFF).notes
     place = "/metadata/finalizers/1"
 

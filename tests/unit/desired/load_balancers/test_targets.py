@@ -236,21 +236,21 @@ def test_a_server_that_the_list_lacks(node: Node, asked: Mapping[int, Absent | U
     [
         pytest.param({"servers": [a_server()]}, by_public(joins=True), id="found-by-name"),
         pytest.param(
-            {"servers": [a_server(2, "db-1")]}, is_(SERVERLESS, "the Node is not initialised", None), id="no-server"
+            {"servers": [a_server(2, "db-1")]}, is_(SERVERLESS, "the Node is not initialized", None), id="no-server"
         ),
         pytest.param(
             {"servers_section": incomplete(servers_of(a_server()))},
-            is_(UNCERTAIN, "the Node cannot be initialised yet: page 2 timed out", None),
+            is_(UNCERTAIN, "the Node cannot be initialized yet: page 2 timed out", None),
             id="part-of-a-list",
         ),
         pytest.param(
             {"servers_section": UNREAD},
-            is_(UNCERTAIN, "the Node cannot be initialised yet: server 1 could not be decoded", None),
+            is_(UNCERTAIN, "the Node cannot be initialized yet: server 1 could not be decoded", None),
             id="an-unreadable-server",
         ),
         pytest.param(
             {"servers": [a_server()], "network": Unknown("network 7 timed out")},
-            is_(UNCERTAIN, "the Node cannot be initialised yet: network 7 timed out", None),
+            is_(UNCERTAIN, "the Node cannot be initialized yet: network 7 timed out", None),
             id="the-network-not-read",
         ),
     ],
@@ -262,7 +262,7 @@ def test_a_node_that_joins(parts: dict[str, Any], expected: NodeTarget) -> None:
 
 
 def test_a_node_that_joins_with_a_provider_id() -> None:
-    """Its initialisation goes first; where that is impossible or not ours, the providerID alone makes it a target."""
+    """Its initialization goes first; where that is impossible or not ours, the providerID alone makes it a target."""
     node = a_joining_node(provider_id="hcloud://1")
     assert member(a_snapshot([node], [a_server()])) == by_public(joins=True)
     stubborn = a_joining_node(provider_id="hcloud://1", provided_node_ip="192.0.2.9")
@@ -270,7 +270,7 @@ def test_a_node_that_joins_with_a_provider_id() -> None:
     without = Settings(controllers=frozenset({Controller.SERVICE}))
     assert member(a_snapshot([node], [a_server()]), settings=without, nodes={}) == by_public()
     assert member(a_snapshot([a_joining_node()], [a_server()]), settings=without, nodes={}) == is_(
-        SERVERLESS, "the Node is not initialised", None
+        SERVERLESS, "the Node is not initialized", None
     )
 
 

@@ -1,4 +1,4 @@
-"""The undo window: what is let go with its Service, comes back to it, and is deleted when its time has come (D26)."""
+"""The undo window: what is released with its Service, comes back to it, and is deleted when its time has come (D26)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -51,7 +51,7 @@ def leaving(**options: str) -> Service:
 
 
 def left(at: str | None = LATER, balancer_id: int = 42, /, **parts: Any) -> CloudBalancer:
-    """A load balancer that was let go when Service ``web`` went. ``labels`` are further ones; None takes one off."""
+    """A load balancer that was released when Service ``web`` went. ``labels`` are further ones; None takes one off."""
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: at}
     labels |= parts.pop("labels", {})
     spec = {"name": f"was-{balancer_id}", "labels": {key: text for key, text in labels.items() if text is not None}}
@@ -114,7 +114,7 @@ def test_it_is_let_go_first() -> None:
     assert change.after == Owner(CLUSTER_UID, None, former="default.web")
     assert isinstance(change.after, Owner)
     assert (change.after.delete_after, change.after.released) == (LATER, None)
-    assert change.reason.endswith("its load balancer is let go now, and deleted after 2026-07-01 12:10:00 UTC")
+    assert change.reason.endswith("its load balancer is released now, and deleted after 2026-07-01 12:10:00 UTC")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_stays_for_good(options: dict[str, str], balancer: CloudBalancer) -
 )
 @pytest.mark.parametrize(("is_protected", "kind"), [(False, "lb.delete"), (True, "lb.retain")])
 def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: bool, kind: str) -> None:
-    """It is deleted once its time has come, or let go for good where somebody has protected it."""
+    """It is deleted once its time has come, or released for good where somebody has protected it."""
     (change,) = planned(there=(left(at, is_protected=is_protected),)).changes
 
     assert (change.kind, change.owner) == (kind, KEY)
@@ -169,7 +169,7 @@ NOT_DELETED = [
     pytest.param(left(EARLIER, labels={LABEL_CLUSTER_UID: "x"}), id="another cluster's"),
     pytest.param(left(EARLIER, labels={LABEL_CLUSTER_UID: None}), id="no cluster's"),
     pytest.param(left(EARLIER, labels={LABEL_SERVICE_UID: "x"}), id="a dead Service's"),
-    pytest.param(left(EARLIER, labels={LABEL_RELEASED: EARLIER}), id="let go for good"),
+    pytest.param(left(EARLIER, labels={LABEL_RELEASED: EARLIER}), id="released for good"),
 ]
 
 
@@ -236,7 +236,7 @@ def test_it_goes_back(at: str | None) -> None:
     [
         pytest.param(a_service(namespace="other"), (left(),), None, id="another namespace"),
         pytest.param(a_service("api"), (left(),), None, id="another name"),
-        pytest.param(a_service(), (left(labels={LABEL_RELEASED: EARLIER}),), None, id="let go for good"),
+        pytest.param(a_service(), (left(labels={LABEL_RELEASED: EARLIER}),), None, id="released for good"),
         pytest.param(a_service(), (left(labels={LABEL_CLUSTER_UID: "x"}),), None, id="of another cluster"),
         pytest.param(a_service(), (left(LATER), left(EARLIER, 7)), 42, id="of two the one that went last"),
         pytest.param(a_service(), (left(EARLIER), left(LATER, 7)), 7, id="of two the one that went last, likewise"),
@@ -286,7 +286,7 @@ def test_what_is_looked_for_before_a_creation(flag_s: int, options: dict[str, st
 def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
     at: str, options: dict[str, str], verdict: tuple[Verdict, str | None]
 ) -> None:
-    """A list lacked what was let go, so that the Service that came back got another one: a person decides."""
+    """A list lacked what was released, so that the Service that came back got another one: a person decides."""
     service = a_served_service(claim=a_claim(annotations=annotated(**options)))
 
     plan = planned(service, there=(left(at), a_balancer(43)))
@@ -327,7 +327,7 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
 
 
 AWAITED = (
-    "load balancer 42 was-42 was let go until 2026-07-01 12:10:00 UTC with Service default/web, which gets it back if"
+    "load balancer 42 was-42 was released until 2026-07-01 12:10:00 UTC with Service default/web, which gets it back if"
     " it returns"
 )
 

@@ -1,4 +1,4 @@
-"""Which Services need a load balancer, its cleanup, certificates or the catalogue: what is read hangs on it."""
+"""Which Services need a load balancer, its cleanup, certificates or the catalogue: what is read depends on it."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ NEITHER = (False, False)
         pytest.param({"type": "NodePort", "finalizers": CLAIMED}, CLEANUP, id="no longer of the type"),
         pytest.param({"finalizers": CLAIMED, **GOING}, CLEANUP, id="being deleted"),
         pytest.param({"type": "ClusterIP", "finalizers": CLAIMED, **GOING}, CLEANUP, id="being deleted, other type"),
-        pytest.param(GOING, NEITHER, id="being deleted, let go already"),
+        pytest.param(GOING, NEITHER, id="being deleted, released already"),
         pytest.param({"finalizers": FOREIGN, **GOING}, NEITHER, id="being deleted, held by somebody else"),
         pytest.param({"type": "ClusterIP", "finalizers": FOREIGN}, NEITHER, id="another finalizer"),
         pytest.param({"load_balancer_class": "other"}, NEITHER, id="of another class"),
@@ -88,7 +88,7 @@ LARGE = Defaults(type="lb31")
         pytest.param([naming("web", type="")], [], LARGE, {"lb11"}, id="an empty one is none"),
         pytest.param([naming("a", type="lb21"), naming("b", type="x")], [], LARGE, {"lb21", "x"}, id="several"),
         pytest.param([a_service(type="ClusterIP")], [], LARGE, set(), id="of another type"),
-        pytest.param([a_service(finalizers=CLAIMED, deleted_at=NOW)], [], LARGE, set(), id="letting go"),
+        pytest.param([a_service(finalizers=CLAIMED, deleted_at=NOW)], [], LARGE, set(), id="releasing"),
     ],
 )
 def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Defaults, types: set[str]) -> None:

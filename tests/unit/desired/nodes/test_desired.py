@@ -195,7 +195,7 @@ def test_without_the_lifecycle_controller(
 
 
 def test_race_of_node_and_server() -> None:
-    """A Node that registered before its server shows is initialised once the server shows."""
+    """A Node that registered before its server shows is initialized once the server shows."""
     node = a_joining_node()
     early, notes = desired_nodes(a_snapshot([node], []), SETTINGS)
     late, no_notes = desired_nodes(a_snapshot([node], [WEB_1]), SETTINGS)

@@ -1,4 +1,4 @@
-"""What is kept true on a Node that was initialised."""
+"""What is kept true on a Node that was initialized."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -89,7 +89,7 @@ def test_finalizers_do_not_keep_a_node() -> None:
 
 
 def test_joining_node_departs() -> None:
-    """A Node that died before it was initialised and whose providerID names no server goes like any other."""
+    """A Node that died before it was initialized and whose providerID names no server goes like any other."""
     node = a_joining_node(provider_id="hcloud://9", created_at=YESTERDAY, ready_since=FIVE_MINUTES_AGO)
     identity = NodeIdentity("hcloud://9", {}, (UNINITIALIZED,), ())
     lost = LostNode(identity, AbsenceProof(9, "uid-web-1", YESTERDAY, FIVE_MINUTES_AGO))

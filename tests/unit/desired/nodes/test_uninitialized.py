@@ -49,7 +49,7 @@ def test_is_joining(taints: tuple[Taint, ...], expected: bool) -> None:
 
 
 def test_current_identity() -> None:
-    """The identity before initialisation has the owned labels only and all the rest as it stands."""
+    """The identity before initialization has the owned labels only and all the rest as it stands."""
     labels = {ZONE: "mine", "team": "red", "srv.example.com/team": "blue"}
     node = a_joining_node(taints=(BEFORE, UNINITIALIZED), addresses=WEB_1_ADDRESSES, labels=labels)
 
@@ -136,7 +136,7 @@ def test_current_identity() -> None:
 def test_joining_node(
     node: Node, settings: Settings, provider_id: str, labels: dict[str, str], taints: tuple[Taint, ...]
 ) -> None:
-    """Initialisation gives providerID, labels and addresses together, and takes the uninitialised taints away."""
+    """Initialization gives providerID, labels and addresses together, and takes the uninitialised taints away."""
     server = a_server(labels={"team": "red"})
     joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
     assert joining == UninitializedNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")

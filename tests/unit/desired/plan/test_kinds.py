@@ -83,7 +83,7 @@ def test_cloud_writes(name: str) -> None:
     ],
 )
 def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...]) -> None:
-    """Each kind names the lists that its decision hangs on."""
+    """Each kind names the lists that its decision depends on."""
     assert {KINDS[name].decided_from for name in names} == {sections}
 
 

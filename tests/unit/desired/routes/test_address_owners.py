@@ -216,7 +216,7 @@ BLACK_HOLE = a_routed_world(routes=[a_route(5, ADDRESS)])
     ],
 )
 def test_when_nobody_is_asked(snapshot: Snapshot, settings: Settings) -> None:
-    """Where no route can go, nothing hangs on the answer."""
+    """Where no route can go, nothing depends on the answer."""
     assert not asks_for_members(snapshot, settings)
 
 

@@ -161,7 +161,7 @@ def test_the_route_of_a_lost_node() -> None:
 
 
 def test_a_new_node_in_one_plan() -> None:
-    """A Node that joins gets its route in the same plan: after the initialisation, and before it is told of it."""
+    """A Node that joins gets its route in the same plan: after the initialization, and before it is told of it."""
     changes = planned(a_routed_world([JOINING], [a_pod_server()], []))
 
     assert {key: change.kind for key, change in changes.items()} == {

@@ -196,7 +196,7 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
             None,
             {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": []},
             RouteStatus.WAITING,
-            "the Node is not initialised",
+            "the Node is not initialized",
             id="joining-without-a-server",
         ),
         pytest.param(

@@ -159,7 +159,7 @@ def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCond
         pytest.param(
             a_joining_node(pod_cidrs=(pods_of(),)), {"servers": [a_pod_server(private_ips=())]}, id="not-attached-yet"
         ),
-        pytest.param(a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}, id="not-initialised"),
+        pytest.param(a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}, id="not-initialized"),
         pytest.param(a_pod_node(pod_cidrs=()), {}, id="no-pod-cidr"),
         pytest.param(a_pod_node(pod_cidrs=()), {"routes": [a_route(1)]}, id="no-pod-cidr-and-a-route"),
         pytest.param(a_pod_node(provider_id="hrobot://1"), {}, id="robot"),

@@ -170,7 +170,7 @@ def test_nodes(node: Node, world: dict[str, Any], reach: Reach, why: str, server
             ROUTING,
             Reach.WAITING,
             False,
-            id="cannot-be-initialised",
+            id="cannot-be-initialized",
         ),
         pytest.param(
             replace(JOINING, provider_id="hcloud://1"),
@@ -178,7 +178,7 @@ def test_nodes(node: Node, world: dict[str, Any], reach: Reach, why: str, server
             replace(ROUTING, controllers=frozenset({Controller.ROUTE})),
             Reach.WAITING,
             False,
-            id="somebody-else-initialises-it",
+            id="somebody-else-initializes-it",
         ),
         pytest.param(
             a_settled_node(taints=(UNINITIALIZED,), ready=Readiness.FALSE),
