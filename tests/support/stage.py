@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+from tests.support.warm_start import Process, start_command
 
 DEADLINE_S = 60.0
 _CHANGES_NOTHING = ("/events", "/selfsubjectaccessreviews")
@@ -93,24 +93,16 @@ class Stage:
         """The same with stdout going to a file descriptor."""
         process = self._start(stdout_file, arguments, variables)
         stdout, stderr = process.communicate(timeout=DEADLINE_S)
-        return Ran(process.returncode, stdout or "", stderr)
+        return Ran(process.wait(), stdout or "", stderr)
 
-    def start(self, *arguments: str, **variables: str | None) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, **variables: str | None) -> Process:
         """Start the shipped command and return at once."""
         return self._start(subprocess.PIPE, arguments, variables)
 
-    def _start(
-        self, stdout: int, arguments: Sequence[str], variables: Mapping[str, str | None]
-    ) -> "subprocess.Popen[str]":
+    def _start(self, stdout: int, arguments: Sequence[str], variables: Mapping[str, str | None]) -> Process:
         merged: Mapping[str, str | None] = {**clean_environment(), **self.environment, **variables}
-        return subprocess.Popen(
-            [sys.executable, "-m", "reconciler", *arguments],
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.folder,
-            env={name: value for name, value in merged.items() if value is not None},
-        )
+        environment = {name: value for name, value in merged.items() if value is not None}
+        return start_command(arguments, environment, self.folder, stdout, subprocess.PIPE)
 
     def writes(self) -> list[Exchange]:
         """What was sent to Kubernetes that changes something other than Events."""
@@ -202,7 +194,7 @@ def wait_for(condition: Callable[[], bool], what: str, every_s: float = 0.01) ->
 
 
 @contextmanager
-def killed_at_the_end(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+def killed_at_the_end(process: Process) -> Iterator[Process]:
     """The process, which does not outlive the block."""
     try:
         yield process
