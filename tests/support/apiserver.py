@@ -1,7 +1,6 @@
 """A real kube-apiserver with its etcd, for tests: no kubelet, no controllers, RBAC on.
 
-``start_api_server`` starts a pair that belongs to the caller and dies with the thread that called; the fixture
-``api_server`` shares one between all tests of a run (see ``shared_apiserver``).
+The fixture ``api_server`` has one for all tests of a worker. Both processes die with the thread that started them.
 """
 
 import base64
@@ -42,13 +41,16 @@ _LESS_MEMORY = {"GOGC": "50"}
 
 
 class ApiServer:
-    """A running API server, and what a client needs to use it."""
+    """An API server whose processes belong to this process, and what a client needs to use it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, etcd: Process, command: Sequence[str]) -> None:
         self.directory = directory
+        self._etcd = etcd
+        self._command = command
+        self._process: Process | None = None
         self.url: str = json.loads((directory / "server.json").read_text())["url"]
         self.ca_file = directory / "apiserver.crt"
-        self._tls = ssl.create_default_context(cafile=str(self.ca_file)) if self.ca_file.exists() else None
+        self._tls: ssl.SSLContext | None = None
 
     @property
     def admin_token(self) -> str:
@@ -109,21 +111,12 @@ class ApiServer:
             raise RuntimeError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
         return done.stdout
 
-
-class OwnApiServer(ApiServer):
-    """An API server whose processes belong to this process, which may therefore end them."""
-
-    def __init__(self, directory: Path, etcd: Process, command: Sequence[str]) -> None:
-        super().__init__(directory)
-        self._etcd = etcd
-        self._command = command
-        self._process: Process | None = None
-
-    def restart(self) -> None:
-        """End the API server as a crash would, if it runs, and start it again: same port, data and certificate."""
+    def restart(self, *options: str) -> None:
+        """End the API server as a crash would, if it runs, and start it again: same port, data and certificate.
+        ``options`` are added to its own."""
         self.kill()
         log = self.directory / "kube-apiserver.log"
-        self._process = spawn(self._command, log, _LESS_MEMORY)
+        self._process = spawn([*self._command, *options], log, _LESS_MEMORY)
         if not wait_until(self._is_ready, (self._process, self._etcd), START_DEADLINE_S):
             raise RuntimeError(f"the API server did not get ready; the end of {log}:\n{log.read_text()[-4000:]}")
 
@@ -152,7 +145,7 @@ class OwnApiServer(ApiServer):
             return False
 
 
-def start_api_server(directory: Path) -> OwnApiServer:
+def start_api_server(directory: Path) -> ApiServer:
     """Start etcd and kube-apiserver with all their files in ``directory``, and wait until they are ready.
 
     Raises RuntimeError with the end of the log when they are not ready in time or when there are no binaries.
@@ -195,7 +188,7 @@ def start_api_server(directory: Path) -> OwnApiServer:
         f"--service-account-signing-key-file={signing_key}",
         "--profiling=false",
     ]
-    server = OwnApiServer(directory, spawn(etcd_command, directory / "etcd.log", _LESS_MEMORY), command)
+    server = ApiServer(directory, spawn(etcd_command, directory / "etcd.log", _LESS_MEMORY), command)
     try:
         server.restart()
     except BaseException:

@@ -137,8 +137,10 @@ class Stage:
             assert status == 200, answer
 
     def remove_nodes(self) -> None:
-        """Empty the cluster of Nodes."""
-        for name in self.nodes():
+        """Empty the cluster of Nodes, whoever holds them."""
+        for name, node in self.nodes().items():
+            if node["metadata"].get("finalizers"):
+                self.cluster.request("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"finalizers": None}})
             self.cluster.request("DELETE", f"/api/v1/nodes/{name}")
 
     def remove_services(self) -> None:
