@@ -186,13 +186,16 @@ def is_initialised(node: Mapping[str, Any]) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], what: str, every_s: float = 0.01) -> None:
-    """Return as soon as ``condition`` holds, which is asked so often. Raises AssertionError when it does not within the
-    deadline."""
+    """Return as soon as ``condition`` holds, which is asked so often, and less often when the question takes long: who
+    is waited for needs the processor too. Raises AssertionError when it does not hold within the deadline."""
     pause = threading.Event()
-    until = time.monotonic() + DEADLINE_S
+    asked = time.monotonic()
+    until = asked + DEADLINE_S
     while not condition():
-        assert time.monotonic() < until, f"waited {DEADLINE_S:.0f} s for {what}"
-        pause.wait(every_s)
+        now = time.monotonic()
+        assert now < until, f"waited {DEADLINE_S:.0f} s for {what}"
+        pause.wait(max(every_s, min(0.2, 4 * (now - asked))))
+        asked = time.monotonic()
 
 
 @contextmanager
