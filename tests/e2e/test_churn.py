@@ -22,7 +22,7 @@ from tests.support.replicas import replicas
 from tests.support.routed_cluster import have_pods
 from tests.support.stage import Stage
 
-SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.25"))
+SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.15"))
 SEED = int(os.environ.get("SOAK_SEED", "1"))
 LONG_S = 300.0
 """A run that is shorter says nothing of what grows: the pools of threads and connections are still being filled."""

@@ -128,20 +128,17 @@ class Stage:
         return {node["metadata"]["name"]: node for node in listed["items"]}
 
     def register(self, *nodes: Mapping[str, Any]) -> None:
-        """Create Nodes and write their status, as kubelets do."""
+        """Create Nodes with their status, as kubelets do."""
         for node in nodes:
-            name = node["metadata"]["name"]
             status, answer = self.cluster.request("POST", "/api/v1/nodes", node)
             assert status == 201, answer
-            status, answer = self.cluster.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": node["status"]})
-            assert status == 200, answer
 
     def remove_nodes(self) -> None:
-        """Empty the cluster of Nodes, whoever holds them."""
+        """Empty a real cluster of Nodes, whoever holds them."""
         for name, node in self.nodes().items():
             if node["metadata"].get("finalizers"):
                 self.cluster.request("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"finalizers": None}})
-            self.cluster.request("DELETE", f"/api/v1/nodes/{name}")
+        self.cluster.request("DELETE", "/api/v1/nodes")
 
     def remove_services(self) -> None:
         """Empty the cluster of Services, whoever holds them; its own, ``default/kubernetes``, stays."""
