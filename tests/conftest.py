@@ -1,16 +1,11 @@
 """Fixtures that several lanes use."""
 
 import contextlib
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.apiserver import ApiServer, OwnApiServer, find_binaries, start_api_server
-from tests.support.shared_apiserver import shared_api_server
-
-_NEED_BINARIES = {"api_server", "own_api_server", "real_cluster"}
+from tests.support.apiserver import ApiServer, find_binaries, start_api_server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,24 +25,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """The one real API server of the run, shared by all tests and xdist workers: use names of your own.
+    """The real API server of this worker, for all of its tests, one after another: a test finds what others left, and
+    one that kills it starts it again.
 
-    Fails, with the reason, where the binaries can be neither found nor built.
+    Fails, with the reason, where the binaries can be neither found nor built. A start costs three seconds and 280 MB.
     """
-    own = tmp_path_factory.getbasetemp()
-    # A worker's folder is inside that of the whole run.
-    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    with shared_api_server(run / "apiserver") as server:
-        yield server
-
-
-@pytest.fixture
-def own_api_server(tmp_path: Path) -> Iterator[OwnApiServer]:
-    """A real, empty API server for one test, which may kill and restart it. Costs three seconds and 280 MB."""
-    server = start_api_server(tmp_path / "apiserver")
+    server = start_api_server(tmp_path_factory.mktemp("apiserver"))
     yield server
     server.stop()
 
 
 def _needs_binaries(item: pytest.Item) -> bool:
-    return not _NEED_BINARIES.isdisjoint(getattr(item, "fixturenames", ()))
+    return "api_server" in getattr(item, "fixturenames", ())

@@ -1,7 +1,7 @@
 """The two Kubernetes APIs that have to agree: the simulator, and the real API server, which is right."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.contract.kubernetes_api import KubernetesApi, new_name
-from tests.support.apiserver import ApiServer, OwnApiServer
+from tests.support.apiserver import ApiServer
 
 BOTH = ["simulator", pytest.param("apiserver", marks=pytest.mark.apiserver)]
 
@@ -29,7 +29,7 @@ def simulated_api(sandbox_loop: BackgroundLoop, tmp_path_factory: pytest.TempPat
     clock = SimulatedClock()
     tokens = {KubernetesSimulator.TOKEN: None, "nobody": ()}
     server = SimulatorServer(sandbox_loop, KubernetesSimulator(clock, tokens=tokens), clock).start()
-    api = _simulated(server, tmp_path_factory.mktemp("simulator"))
+    api = simulated(server, tmp_path_factory.mktemp("simulator"))
     yield api
     api.close()
     server.stop()
@@ -42,29 +42,8 @@ def api(request: pytest.FixtureRequest) -> Iterator[KubernetesApi]:
         yield request.getfixturevalue("simulated_api")
         return
     server: ApiServer = request.getfixturevalue("api_server")
-    api = _real(server)
+    api = real(server)
     yield api
-    api.close()
-
-
-@pytest.fixture(params=BOTH)
-def aging_api(
-    request: pytest.FixtureRequest, tmp_path: Path, sandbox_loop: BackgroundLoop
-) -> Iterator[tuple[KubernetesApi, Callable[[], None]]]:
-    """An API of the test's own that forgets old versions, with what to call while waiting for that."""
-    if request.param == "simulator":
-        clock = SimulatedClock()
-        server = SimulatorServer(sandbox_loop, KubernetesSimulator(clock, tokens=None), clock).start()
-        api = _simulated(server, tmp_path)
-        yield api, lambda: clock.advance(301)
-        api.close()
-        server.stop()
-        return
-    real: OwnApiServer = request.getfixturevalue("own_api_server")
-    real._command = [*real._command, "--etcd-compaction-interval=1s"]
-    real.restart()
-    api = _real(real)
-    yield api, lambda: None
     api.close()
 
 
@@ -74,11 +53,11 @@ def name() -> str:
     return new_name()
 
 
-def _real(server: ApiServer) -> KubernetesApi:
+def real(server: ApiServer) -> KubernetesApi:
     return KubernetesApi(server.url, server.admin_token, server.token("nobody"), server.kubeconfig, server.ca_file)
 
 
-def _simulated(server: SimulatorServer, directory: Path) -> KubernetesApi:
+def simulated(server: SimulatorServer, directory: Path) -> KubernetesApi:
     simulator = server.simulator
     assert isinstance(simulator, KubernetesSimulator)
     file = directory / "kubeconfig"

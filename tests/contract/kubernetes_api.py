@@ -2,7 +2,8 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,16 @@ class KubernetesApi:
     def strategic(self, path: str, patch: Any) -> Answer:
         """Strategic merge patch."""
         return self.request("PATCH", path, patch, STRATEGIC)
+
+    @contextmanager
+    def watching(self, path: str, query: str) -> Iterator[Iterator[Any]]:
+        """The events of a watch, as they come; it lasts a second unless the query says more."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        url = f"{self.url}{path}?watch=true&timeoutSeconds=1&{query}"
+        with self._session.get(url, headers=headers, stream=True, timeout=10) as answer:
+            assert answer.status_code == 200
+            assert answer.headers["Content-Type"] == JSON
+            yield (json.loads(line) for line in answer.iter_lines())
 
     def close(self) -> None:
         """Close the connections."""

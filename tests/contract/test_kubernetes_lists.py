@@ -1,19 +1,10 @@
 """Lists: their form, pages, selectors."""
 
-import time
-from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 
 from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, KubernetesApi
-
-TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
-    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
-    "deleted between the time the first chunk was returned and now may show up in the list."
-)
 
 
 @pytest.fixture
@@ -88,23 +79,6 @@ def test_an_unreadable_token_is_a_bad_request(api: KubernetesApi, numbered: str)
 def test_a_limit_is_a_number(api: KubernetesApi) -> None:
     """Anything else is refused."""
     assert api.get(f"{CONFIG_MAPS}?limit=many").refusal[:2] == (400, "BadRequest")
-
-
-def test_a_token_expires(aging_api: tuple[KubernetesApi, Callable[[], None]]) -> None:
-    """410 with a token that carries on from there with what is stored now."""
-    api, age = aging_api
-    for number in range(4):
-        api.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}})
-    token = api.get(f"{CONFIG_MAPS}?limit=2").good()["metadata"]["continue"]
-    api.request("DELETE", f"{CONFIG_MAPS}/c2").good()
-    deadline = time.monotonic() + 60
-    while (answer := api.get(f"{CONFIG_MAPS}?limit=2&continue={token}")).status == 200:
-        assert time.monotonic() < deadline
-        age()
-        api.merge(f"{CONFIG_MAPS}/c0", {"data": {"now": str(time.monotonic())}}).good()
-    assert answer.refusal == (410, "Expired", TOO_OLD)
-    assert "details" not in answer.body
-    assert names(api.get(f"{CONFIG_MAPS}?continue={answer.body['metadata']['continue']}").good()) == ["c3"]
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,6 @@
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -13,17 +10,6 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, connec
 from actuators.http.kubernetes_watch import Event, current_version, open_watch
 from actuators.http.retry import Retry
 from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
-
-
-@contextmanager
-def watching(api: KubernetesApi, path: str, query: str) -> Iterator[Iterator[dict[str, Any]]]:
-    """The events of a watch, as they come; it lasts two seconds unless the query says more."""
-    url = f"{api.url}{path}?watch=true&timeoutSeconds=2&{query}"
-    headers = {"Authorization": f"Bearer {api.token}"}
-    with api._session.get(url, headers=headers, stream=True, timeout=10) as answer:
-        assert answer.status_code == 200
-        assert answer.headers["Content-Type"] == "application/json"
-        yield (json.loads(line) for line in answer.iter_lines())
 
 
 def version_of(api: KubernetesApi, path: str) -> str:
@@ -44,7 +30,7 @@ def test_a_life_in_events(api: KubernetesApi, place: str) -> None:
     changed = api.merge(f"{place}/a", {"data": {"k": "v"}}).good()
     api.merge(f"{place}/a", {"data": {"k": "v"}}).good()
     api.request("DELETE", f"{place}/a").good()
-    with watching(api, place, f"resourceVersion={version}") as events:
+    with api.watching(place, f"resourceVersion={version}") as events:
         added, modified, deleted = events
     assert (added["type"], modified["type"], deleted["type"]) == ("ADDED", "MODIFIED", "DELETED")
     assert (added["object"], modified["object"]) == (created, changed)
@@ -55,7 +41,7 @@ def test_a_life_in_events(api: KubernetesApi, place: str) -> None:
 
 def test_events_come_at_once(api: KubernetesApi, place: str) -> None:
     """While the watch is open."""
-    with watching(api, place, f"resourceVersion={version_of(api, place)}") as events:
+    with api.watching(place, f"resourceVersion={version_of(api, place)}") as events:
         api.create(place, {"metadata": {"name": "a"}})
         assert next(events)["object"]["metadata"]["name"] == "a"
 
@@ -64,7 +50,7 @@ def test_a_watch_goes_on_from_a_version(api: KubernetesApi, place: str) -> None:
     """Exactly after it: nothing twice, nothing lost."""
     first = api.create(place, {"metadata": {"name": "a"}})
     api.create(place, {"metadata": {"name": "b"}})
-    with watching(api, place, f"resourceVersion={first['metadata']['resourceVersion']}") as events:
+    with api.watching(place, f"resourceVersion={first['metadata']['resourceVersion']}") as events:
         assert [event["object"]["metadata"]["name"] for event in events] == ["b"]
 
 
@@ -74,7 +60,7 @@ def test_a_label_selector_makes_objects_come_and_go(api: KubernetesApi, place: s
     api.create(place, {"metadata": {"name": "a", "labels": {"x": "1"}}})
     api.merge(f"{place}/a", {"metadata": {"labels": {"x": "2"}}}).good()
     api.create(place, {"metadata": {"name": "b"}})
-    with watching(api, place, f"resourceVersion={version}&labelSelector=x%3D1") as events:
+    with api.watching(place, f"resourceVersion={version}&labelSelector=x%3D1") as events:
         heard = [(event["type"], event["object"]["metadata"]["labels"]["x"]) for event in events]
     assert heard == [("ADDED", "1"), ("DELETED", "1")]
 
@@ -88,7 +74,7 @@ def test_the_last_finalizer_ends_a_life(api: KubernetesApi, name: str) -> None:
     assert "deletionTimestamp" in answer["metadata"]
     assert not answer["metadata"].get("finalizers")
     query = f"resourceVersion={version}&fieldSelector=metadata.name%3D{name}"
-    with watching(api, SERVICES, query) as events:
+    with api.watching(SERVICES, query) as events:
         heard = [(event["type"], event["object"]["metadata"].get("finalizers")) for event in events]
     assert heard == [("MODIFIED", ["example.com/test"]), ("DELETED", ["example.com/test"])]
 
@@ -99,7 +85,7 @@ def test_a_deleted_node_is_named_by_its_uid(api: KubernetesApi, name: str) -> No
     answer = api.request("DELETE", f"{NODES}/{name}").good()
     assert (answer["kind"], answer["details"]["uid"]) == ("Status", created["uid"])
     query = f"resourceVersion={created['resourceVersion']}&fieldSelector=metadata.name%3D{name}"
-    with watching(api, NODES, query) as events:
+    with api.watching(NODES, query) as events:
         assert [(event["type"], event["object"]["metadata"]["uid"]) for event in events] == [
             ("DELETED", created["uid"])
         ]
@@ -135,19 +121,6 @@ def test_whoever_may_not(api: KubernetesApi) -> None:
     answer = api.request("GET", f"{NODES}?watch=true", token=api.nobody)
     assert answer.refusal[:2] == (403, "Forbidden")
     assert 'cannot watch resource "nodes"' in answer.refusal[2]
-
-
-def test_a_version_of_long_ago(aging_api: tuple[KubernetesApi, Callable[[], None]], name: str) -> None:
-    """The answer is a success with an error in it."""
-    api, let_time_pass = aging_api
-    api.create(CONFIG_MAPS, {"metadata": {"name": name}})
-    let_time_pass()
-    with watching(api, CONFIG_MAPS, "resourceVersion=1") as events:
-        (event,) = events
-    status = event["object"]
-    assert (event["type"], status["kind"], status["status"]) == ("ERROR", "Status", "Failure")
-    assert (status["code"], status["reason"]) == (410, "Expired")
-    assert status["message"].startswith("too old resource version: 1 (")
 
 
 def test_the_products_own_watch(api: KubernetesApi, name: str) -> None:

@@ -7,29 +7,21 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.hetzner import HetznerOptions
-from tests.support.apiserver import OwnApiServer, start_api_server
+from tests.support.apiserver import ApiServer
 from tests.support.balancer_cluster import IN_NETWORK, have_nodes
 from tests.support.objects import joining_node, server
 from tests.support.replicas import LEASE
 from tests.support.stage import Stage
 
 
-@pytest.fixture(scope="session")
-def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnApiServer]:
-    """A real API server for the end-to-end tests of this worker: they count the Nodes of the whole cluster."""
-    server = start_api_server(tmp_path_factory.mktemp("e2e") / "apiserver")
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def a_stage(real_cluster: OwnApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Stage]]:
+def a_stage(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Stage]]:
     """Sets up a stage with an empty cluster and an empty project, which has the options that are given."""
     with ExitStack() as open_stages:
 
         def set_up(**options: Any) -> Stage:
-            folder, ca_file = tmp_path_factory.mktemp("stage"), real_cluster.ca_file
-            stage = Stage(real_cluster, folder, ca_file, HetznerOptions(**options))
+            folder, ca_file = tmp_path_factory.mktemp("stage"), api_server.ca_file
+            stage = Stage(api_server, folder, ca_file, HetznerOptions(**options))
             open_stages.callback(stage.close)
             stage.remove_nodes()
             stage.remove_services()
@@ -54,11 +46,11 @@ def one_node(stage: Stage) -> Stage:
 
 
 @pytest.fixture
-def no_lease(real_cluster: OwnApiServer) -> Iterator[None]:
+def no_lease(api_server: ApiServer) -> Iterator[None]:
     """There is none at first, and none is left to others."""
-    real_cluster.request("DELETE", LEASE)
+    api_server.request("DELETE", LEASE)
     yield
-    real_cluster.request("DELETE", LEASE)
+    api_server.request("DELETE", LEASE)
 
 
 @pytest.fixture

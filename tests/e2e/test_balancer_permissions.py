@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.exchange import Exchange
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.balancer_cluster import a_service, balancers, finalizers, have_services, service_in
 from tests.support.eventful import act_as, everything, made_eventful
 from tests.support.in_process import one_pass
@@ -60,36 +60,36 @@ def eventful(a_stage: Callable[..., Stage]) -> Stage:
     return made_eventful(a_stage(action_s=0.0))
 
 
-def _as_user(stage: Stage, cluster: OwnApiServer, user: str) -> None:
+def _as_user(stage: Stage, cluster: ApiServer, user: str) -> None:
     act_as(stage, cluster, cluster.token(user))
 
 
-def _everything(stage: Stage, cluster: OwnApiServer, user: str) -> list[Exchange]:
+def _everything(stage: Stage, cluster: ApiServer, user: str) -> list[Exchange]:
     _as_user(stage, cluster, user)
     return everything(stage, cluster)
 
 
-def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, real_cluster: OwnApiServer) -> None:
+def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, api_server: ApiServer) -> None:
     """HCCM's role, the identity of the cluster, approvals, and a look at what runs beside: not one request is denied.
     An approver needs no more."""
-    grant(real_cluster, "hccm", OF_HCCM)
+    grant(api_server, "hccm", OF_HCCM)
 
-    assert used(_everything(eventful, real_cluster, "hccm"))
+    assert used(_everything(eventful, api_server, "hccm"))
     assert granted(shipped("approve.yaml")) <= granted(OF_HCCM)
 
 
-def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, real_cluster: OwnApiServer) -> None:
+def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, api_server: ApiServer) -> None:
     """Take a verb from them and something is denied here; add one and nothing here uses it."""
     observing, reconciling = shipped("observe.yaml"), shipped("reconcile.yaml")
-    grant(real_cluster, "observer", observing)
-    grant(real_cluster, "reconciler", [*observing, *reconciling])
+    grant(api_server, "observer", observing)
+    grant(api_server, "reconciler", [*observing, *reconciling])
 
-    _as_user(eventful, real_cluster, "observer")
+    _as_user(eventful, api_server, "observer")
     assert one_pass(eventful, {"--dry-run": "true"})["holds"]
     assert used(eventful.proxy.journal.entries()) == granted(observing) - BESIDE_PASSES
 
     eventful.forget()
-    assert used(_everything(eventful, real_cluster, "reconciler")) == (
+    assert used(_everything(eventful, api_server, "reconciler")) == (
         granted([*observing, *reconciling]) - BESIDE_PASSES
     )
     assert granted(observing).isdisjoint(granted(reconciling))
@@ -97,13 +97,13 @@ def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, 
 
 @pytest.mark.parametrize("words", [("explain", "service", "default/web"), ("orphans",)], ids=" ".join)
 def test_what_only_looks_works_with_the_role_for_looking(
-    balanced: Stage, real_cluster: OwnApiServer, words: tuple[str, ...]
+    balanced: Stage, api_server: ApiServer, words: tuple[str, ...]
 ) -> None:
     """By the command: it has an answer, nothing to complain of, and asks for nothing that it is not given."""
     have_services(balanced, a_service())
     one_pass(balanced)
-    grant(real_cluster, "observer", shipped("observe.yaml"))
-    _as_user(balanced, real_cluster, "observer")
+    grant(api_server, "observer", shipped("observe.yaml"))
+    _as_user(balanced, api_server, "observer")
     balanced.forget()
 
     ran = balanced.reconcile(*words)
@@ -112,11 +112,11 @@ def test_what_only_looks_works_with_the_role_for_looking(
     assert used(balanced.proxy.journal.entries()) <= granted(shipped("observe.yaml"))
 
 
-def test_without_the_right_to_write_to_services_nothing_is_created(balanced: Stage, real_cluster: OwnApiServer) -> None:
+def test_without_the_right_to_write_to_services_nothing_is_created(balanced: Stage, api_server: ApiServer) -> None:
     """The finalizer comes before the first write to Hetzner: where it cannot be set, no load balancer is made."""
     have_services(balanced, a_service())
-    grant(real_cluster, "observer", shipped("observe.yaml"))
-    _as_user(balanced, real_cluster, "observer")
+    grant(api_server, "observer", shipped("observe.yaml"))
+    _as_user(balanced, api_server, "observer")
 
     ran = balanced.reconcile("--once", "--output", "json")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.sandbox.hetzner import HetznerSimulator
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.eventful import act_as, made_eventful
 from tests.support.lifecycle import AT_ANY_AGE
 from tests.support.permissions import grant, shipped
@@ -22,13 +22,13 @@ def but_for_the_moment(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_same_plan_from_the_cluster_and_from_its_file(
-    a_stage: Callable[..., Stage], real_cluster: OwnApiServer, tmp_path: Path
+    a_stage: Callable[..., Stage], api_server: ApiServer, tmp_path: Path
 ) -> None:
     """The observer's role suffices for both, and the file for the second, with which nobody is asked anything."""
     stage = made_eventful(a_stage(action_s=0.0))
-    grant(real_cluster, "observer", shipped("observe.yaml"))
-    token, file = real_cluster.token("observer"), tmp_path / "world.json"
-    act_as(stage, real_cluster, token)
+    grant(api_server, "observer", shipped("observe.yaml"))
+    token, file = api_server.token("observer"), tmp_path / "world.json"
+    act_as(stage, api_server, token)
 
     captured = stage.reconcile("capture", "--to", str(file))
     online = stage.reconcile(*PLAN)
@@ -48,7 +48,7 @@ def test_the_same_plan_from_the_cluster_and_from_its_file(
     assert (stage.proxy.journal.entries(), stage.asked_hetzner()) == ([], [])
 
 
-def test_no_secret_is_in_the_file(a_stage: Callable[..., Stage], real_cluster: OwnApiServer, tmp_path: Path) -> None:
+def test_no_secret_is_in_the_file(a_stage: Callable[..., Stage], api_server: ApiServer, tmp_path: Path) -> None:
     """Neither of the tokens, nor what the API server itself keeps beside each object."""
     stage = made_eventful(a_stage(action_s=0.0))
     file = tmp_path / "world.json"
@@ -56,6 +56,6 @@ def test_no_secret_is_in_the_file(a_stage: Callable[..., Stage], real_cluster: O
     assert stage.reconcile("capture", "--to", str(file)).code == 0
 
     text = file.read_text()
-    secrets = (HetznerSimulator.TOKEN, real_cluster.admin_token, "managedFields", "BEGIN CERTIFICATE", "clusterIP")
+    secrets = (HetznerSimulator.TOKEN, api_server.admin_token, "managedFields", "BEGIN CERTIFICATE", "clusterIP")
     assert [secret for secret in secrets if secret in text] == []
     assert '"web-1"' in text

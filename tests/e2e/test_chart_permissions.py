@@ -9,7 +9,7 @@ import pytest
 from desired.model.settings import Settings
 from desired.names import CONFIG_MAP, LEASE
 from reconciler.permissions import Permission, needed
-from tests.support.apiserver import ApiServer, OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.chart import (
     CHART,
     NAMESPACE,
@@ -33,11 +33,11 @@ WATCHED = {"monitoring": {"podMonitor": {"enabled": True}, "prometheusRule": {"e
 
 
 @pytest.fixture
-def install(real_cluster: OwnApiServer) -> Iterator[Callable[[dict[str, Any]], str]]:
+def install(api_server: ApiServer) -> Iterator[Callable[[dict[str, Any]], str]]:
     """Installs the chart with these values and returns what helm says, or upgrades what is installed."""
-    access = ("--namespace", NAMESPACE, "--kubeconfig", str(real_cluster.kubeconfig()))
+    access = ("--namespace", NAMESPACE, "--kubeconfig", str(api_server.kubeconfig()))
     # Of approvals before; helm takes over nothing unasked.
-    real_cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
+    api_server.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
     yield lambda values: helm("upgrade", "--install", RELEASE, str(CHART), *access, values=values)
     helm("uninstall", RELEASE, "--ignore-not-found", *access)
 
@@ -116,29 +116,27 @@ def test_nobody_may_create_config_maps() -> None:
     assert config_map == shipped("configmap.yaml")[0]
 
 
-def test_an_upgrade_keeps_what_was_approved(
-    real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
-) -> None:
+def test_an_upgrade_keeps_what_was_approved(api_server: ApiServer, install: Callable[[dict[str, Any]], str]) -> None:
     """Also where somebody had to make the ConfigMap anew."""
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
     written = {"data": {"approved": "yes"}}
 
     install({})
-    status, _ = real_cluster.request("PATCH", f"{path}/hcloud-reconciler", written)
+    status, _ = api_server.request("PATCH", f"{path}/hcloud-reconciler", written)
     assert status == 200
     install({"replicaCount": 1})
-    _, kept = real_cluster.request("GET", f"{path}/hcloud-reconciler")
+    _, kept = api_server.request("GET", f"{path}/hcloud-reconciler")
     assert kept["data"] == written["data"]
 
-    real_cluster.request("DELETE", f"{path}/hcloud-reconciler")
-    real_cluster.request("POST", path, {**shipped("configmap.yaml")[0], **written})
+    api_server.request("DELETE", f"{path}/hcloud-reconciler")
+    api_server.request("POST", path, {**shipped("configmap.yaml")[0], **written})
     install({"replicaCount": 2})
-    _, theirs = real_cluster.request("GET", f"{path}/hcloud-reconciler")
+    _, theirs = api_server.request("GET", f"{path}/hcloud-reconciler")
     assert theirs["data"] == written["data"]
 
 
 def test_the_account_can_do_all_of_it_and_no_more(
-    a_stage: Callable[..., Stage], real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+    a_stage: Callable[..., Stage], api_server: ApiServer, install: Callable[[dict[str, Any]], str]
 ) -> None:
     """Passes as the chart's own account: nothing is denied, and all that is granted is made use of. Then each right is
     taken away, and at once something is denied of what was asked for."""
@@ -147,13 +145,13 @@ def test_the_account_can_do_all_of_it_and_no_more(
     assert "the cluster does not know the kind PrometheusRule" in said
     roles = _roles(rendered(), "observe", "reconcile")
     stage = made_eventful(a_stage(action_s=0.0))
-    act_as(stage, real_cluster, _token(real_cluster))
+    act_as(stage, api_server, _token(api_server))
 
-    asked = used(everything(stage, real_cluster))
+    asked = used(everything(stage, api_server))
 
     assert asked == granted(roles) - BESIDE_PASSES
     for role in roles:
-        _deny_without_each(real_cluster, role)
+        _deny_without_each(api_server, role)
 
 
 def _deny_without_each(cluster: ApiServer, role: Object) -> None:
@@ -205,21 +203,21 @@ def _may(cluster: ApiServer, what: Grant) -> bool:
 
 
 def test_an_account_that_only_looks_cannot_write(
-    a_stage: Callable[..., Stage], real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+    a_stage: Callable[..., Stage], api_server: ApiServer, install: Callable[[dict[str, Any]], str]
 ) -> None:
     """Policy observe after sync: an upgrade takes the rights to write away, the plan stays the same."""
     stage = made_eventful(a_stage(action_s=0.0))
     full = stage.reconcile("--dry-run", "--output", "json").report
     install({})
     install({"policy": "observe"})
-    act_as(stage, real_cluster, _token(real_cluster))
+    act_as(stage, api_server, _token(api_server))
     stage.forget()
 
     least = stage.reconcile("--dry-run", "--output", "json").report
 
     assert _planned(least) == _planned(full) != []
     assert used(stage.proxy.journal.entries()) == granted(_roles(rendered(), "observe")) - BESIDE_PASSES
-    assert not any(_may(real_cluster, right) for right in granted(_roles(rendered(), "reconcile")))
+    assert not any(_may(api_server, right) for right in granted(_roles(rendered(), "reconcile")))
 
 
 def _planned(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -227,15 +225,15 @@ def _planned(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_everything_is_gone_after_it_is_uninstalled(
-    real_cluster: OwnApiServer, install: Callable[[dict[str, Any]], str]
+    api_server: ApiServer, install: Callable[[dict[str, Any]], str]
 ) -> None:
     """In both kinds of network, after an upgrade from one to the other."""
     install({})
     install({"networking": {"enabled": True}})
     objects = rendered({"networking": {"enabled": True}})
     paths = [f"{collection(each)}/{each['metadata']['name']}" for each in objects]
-    assert {real_cluster.request("GET", path)[0] for path in paths} == {200}
+    assert {api_server.request("GET", path)[0] for path in paths} == {200}
 
-    helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--kubeconfig", str(real_cluster.kubeconfig()))
+    helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--kubeconfig", str(api_server.kubeconfig()))
 
-    assert {real_cluster.request("GET", path)[0] for path in paths} == {404}
+    assert {api_server.request("GET", path)[0] for path in paths} == {404}

@@ -13,7 +13,7 @@ import pytest
 
 from desired.names import LEASE
 from reconciler.sandbox.proxy import FaultProxy
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.balancer_cluster import (
     IN_NETWORK,
     a_service,
@@ -50,7 +50,7 @@ def network(a_stage: Callable[..., Stage]) -> Stage:
     return stage
 
 
-def _beat(cluster: OwnApiServer, name: str, times: int) -> None:
+def _beat(cluster: ApiServer, name: str, times: int) -> None:
     """A kubelet says so often that its Node is as it was."""
     tls = ssl.create_default_context(cafile=str(cluster.ca_file))
     kubelet = HTTPSConnection(urlsplit(cluster.url).netloc, context=tls, timeout=30)
@@ -81,7 +81,7 @@ def _first_write_s(proxy: FaultProxy, event_at: float) -> float:
 
 
 def test_1000_heartbeats_wake_nobody_and_a_node_that_joins_is_initialised_at_once(
-    stage: Stage, real_cluster: OwnApiServer
+    stage: Stage, api_server: ApiServer
 ) -> None:
     """The interval is an hour. The second pass is that for the new Node, however many heartbeats came before it."""
     names = [f"web-{number}" for number in range(1, 6)]
@@ -91,7 +91,7 @@ def test_1000_heartbeats_wake_nobody_and_a_node_that_joins_is_initialised_at_onc
     with running(stage, *RARELY) as controller:
         started = time.monotonic()
         with ThreadPoolExecutor() as kubelets:
-            list(kubelets.map(lambda name: _beat(real_cluster, name, 200), names))
+            list(kubelets.map(lambda name: _beat(api_server, name, 200), names))
         let_the_gap_pass(started)
         assert controller.passes() == 1
         promptly_s = controller.promptly_s()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.hetzner import HetznerSimulator
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.controller import OFTEN, RARELY, Controller, as_json, running, started
 from tests.support.permissions import grant, shipped
 from tests.support.stage import Stage, is_initialised, wait_for
@@ -120,11 +120,11 @@ def _without(verb: str, resource: str) -> list[dict[str, Any]]:
     ],
 )
 def test_a_missing_right_is_named_at_the_start_and_the_loop_goes_on(
-    one_node: Stage, real_cluster: OwnApiServer, user: str, verb: str, resource: str
+    one_node: Stage, api_server: ApiServer, user: str, verb: str, resource: str
 ) -> None:
     """Beside the first pass, in one line; what can be done without it is done."""
-    grant(real_cluster, user, _without(verb, resource))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token(user), server=one_node.proxy.url))
+    grant(api_server, user, _without(verb, resource))
+    kubeconfig = str(api_server.kubeconfig(api_server.token(user), server=one_node.proxy.url))
 
     with running(one_node, *OFTEN, KUBECONFIG=kubeconfig, RECONCILER_LEADER_ELECT="true") as controller:
         controller.wait_for_passes(2)
@@ -138,12 +138,10 @@ def test_a_missing_right_is_named_at_the_start_and_the_loop_goes_on(
     assert f"not allowed to {verb} {resource}, which" in gap
 
 
-def test_a_node_is_noticed_at_the_interval_without_the_right_to_watch(
-    one_node: Stage, real_cluster: OwnApiServer
-) -> None:
+def test_a_node_is_noticed_at_the_interval_without_the_right_to_watch(one_node: Stage, api_server: ApiServer) -> None:
     """The watch that is refused is tried ever more rarely, and told of once."""
-    grant(real_cluster, "deaf", _without("watch", "nodes"))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("deaf"), server=one_node.proxy.url))
+    grant(api_server, "deaf", _without("watch", "nodes"))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("deaf"), server=one_node.proxy.url))
 
     with running(one_node, *RARELY, KUBECONFIG=kubeconfig) as controller:
         controller.wait_to_say("the watch of nodes")

@@ -1,6 +1,5 @@
 """The image: made by the Dockerfile's steps from a clean folder, it works as a user with no rights who cannot write."""
 
-import re
 import subprocess
 import urllib.request
 from collections.abc import Mapping
@@ -11,16 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support import image
-from tests.support.apiserver import ROOT
 from tests.support.child_processes import free_ports
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.apiserver, pytest.mark.soak, pytest.mark.timeout(600)]
 """Everything that is needed is installed first."""
-
-SERVES_PROBES = True
-"""Whether ``reconcile`` answers on ``--health-address``. Set it to True with the change that makes it so."""
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +92,6 @@ def test_it_plans_and_applies(built: image.Stage, stage: Stage, access: Mapping[
 
 def test_it_answers_its_probes(built: image.Stage, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
     """As the chart asks for them, once its first pass has ended; then it leaves on SIGTERM with 0."""
-    if not SERVES_PROBES:
-        pytest.skip("no health is served yet: see SERVES_PROBES")
     (port,) = free_ports(1)
     words = [*built.entry_point, f"--health-address=127.0.0.1:{port}"]
     line = image.command(built, words, {**access, "HCLOUD_METRICS_ENABLED": "false"}, tmp_path)
@@ -115,9 +108,3 @@ def _is_well(port: int, path: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def test_the_base_is_named_by_its_digest() -> None:
-    """What is built today is built tomorrow: a tag may be another image by then."""
-    (base,) = re.findall(r"^ARG BASE=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
-    assert re.fullmatch(r"docker\.io/library/python:3\.13-slim-trixie@sha256:[0-9a-f]{64}", base)

@@ -1,6 +1,8 @@
-"""What users install: the wheel has all that the product needs, wherever it is run from."""
+"""What users install: the wheel has all that the product needs, wherever it is run from. The image made of it is in
+``test_image.py``."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -49,3 +51,9 @@ def test_the_wheel_has_the_schema_and_the_types_and_nothing_else_at_top_level(in
     packages = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert packages == {"actuators", "desired", "reconciler"}
     assert all((installed / package / "py.typed").exists() for package in packages)
+
+
+def test_the_base_of_the_image_is_named_by_its_digest() -> None:
+    """What is built today is built tomorrow: a tag may be another image by then."""
+    (base,) = re.findall(r"^ARG BASE=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    assert re.fullmatch(r"docker\.io/library/python:3\.13-slim-trixie@sha256:[0-9a-f]{64}", base)

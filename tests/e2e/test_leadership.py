@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from actuators.outcome import GAVE_WAY
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.replicas import (
     DURATION_S,
     LEASE,
@@ -55,9 +55,9 @@ def stage(a_stage: Callable[..., Stage]) -> Stage:
 
 
 @pytest.fixture
-def two(stage: Stage, real_cluster: OwnApiServer) -> Iterator[Two]:
+def two(stage: Stage, api_server: ApiServer) -> Iterator[Two]:
     """Two replicas that are still to be started."""
-    with replicas(stage, real_cluster.ca_file, "one", "two") as (one, other):
+    with replicas(stage, api_server.ca_file, "one", "two") as (one, other):
         yield one, other
 
 

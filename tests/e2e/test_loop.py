@@ -57,7 +57,7 @@ def test_a_signal_between_changes_leaves_whole_nodes(stage: Stage) -> None:
         stdout, _ = process.communicate(timeout=30)
     stage.proxy.clear_faults()
 
-    report = Ran(process.returncode, stdout, "").report
+    report = Ran(process.wait(), stdout, "").report
     states = Counter(change["outcome"]["state"] for change in report["changes"])
     asked = {entry.path.split("/")[4] for entry in stage.writes() if entry.status == 0}
     assert (process.returncode, report["result"]) == (1, "partial")

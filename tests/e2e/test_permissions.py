@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.balancer_cluster import private_ip
 from tests.support.lifecycle import AT_ANY_AGE, ago
 from tests.support.objects import joining_node, server, settled_node
@@ -35,13 +35,13 @@ def held(stage: Stage) -> Stage:
     return stage
 
 
-def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, real_cluster: OwnApiServer) -> None:
+def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, api_server: ApiServer) -> None:
     """The observer's role and a read-only Hetzner token give the same plan as all rights do."""
-    grant(real_cluster, "observer", shipped("observe.yaml"))
+    grant(api_server, "observer", shipped("observe.yaml"))
     loop = BackgroundLoop()
     project = HetznerSimulator(held.clock, tokens={READ_ONLY_TOKEN: "ro"}, world=held.project.world())
     read_only = SimulatorServer(loop, project, held.clock).start()
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("observer"), server=held.proxy.url))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("observer"), server=held.proxy.url))
 
     full = held.reconcile("--dry-run", "--output", "json").report
     least = held.reconcile(
@@ -60,10 +60,10 @@ def test_a_dry_run_works_with_get_and_list_and_a_read_only_token(held: Stage, re
     assert {**least, "taken_at": None} == {**full, "taken_at": None}
 
 
-def test_once_works_with_the_shipped_role(held: Stage, real_cluster: OwnApiServer) -> None:
+def test_once_works_with_the_shipped_role(held: Stage, api_server: ApiServer) -> None:
     """The reconciler's role suffices to initialise a Node, to say so in an Event, and to use an approval up."""
-    grant(real_cluster, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=held.proxy.url))
+    grant(api_server, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("reconciler"), server=held.proxy.url))
     held.servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
     (hold,) = held.reconcile("--dry-run", "--output", "json", KUBECONFIG=kubeconfig).report["holds"]
     held.reconcile("approve", hold["hash"])
@@ -92,10 +92,10 @@ def _events_on(stage: Stage, uid: str) -> dict[str, str]:
     return {event["reason"]: event["message"] for event in listed["items"]}
 
 
-def test_deleting_works_with_the_shipped_role(losing: Stage, real_cluster: OwnApiServer) -> None:
+def test_deleting_works_with_the_shipped_role(losing: Stage, api_server: ApiServer) -> None:
     """The reconciler's role suffices to delete a Node whose server is gone, and to say so."""
-    grant(real_cluster, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reconciler"), server=losing.proxy.url))
+    grant(api_server, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("reconciler"), server=losing.proxy.url))
     uid = losing.nodes()["lost"]["metadata"]["uid"]
 
     ran = losing.reconcile("--once", "--output", "json", *AT_ANY_AGE, KUBECONFIG=kubeconfig)
@@ -108,10 +108,10 @@ def test_deleting_works_with_the_shipped_role(losing: Stage, real_cluster: OwnAp
     }
 
 
-def test_without_the_right_to_delete(losing: Stage, real_cluster: OwnApiServer) -> None:
+def test_without_the_right_to_delete(losing: Stage, api_server: ApiServer) -> None:
     """With everything but that verb, only the deletion fails: its Node stays and is told of, the other one joins."""
-    grant(real_cluster, "keeper", _without("delete", shipped("observe.yaml", "reconcile.yaml")))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("keeper"), server=losing.proxy.url))
+    grant(api_server, "keeper", _without("delete", shipped("observe.yaml", "reconcile.yaml")))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("keeper"), server=losing.proxy.url))
     uid = losing.nodes()["lost"]["metadata"]["uid"]
 
     ran = losing.reconcile("--once", "--output", "json", *AT_ANY_AGE, KUBECONFIG=kubeconfig)
@@ -129,13 +129,13 @@ def test_without_the_right_to_delete(losing: Stage, real_cluster: OwnApiServer) 
 
 
 def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
-    a_stage: Callable[..., Stage], real_cluster: OwnApiServer
+    a_stage: Callable[..., Stage], api_server: ApiServer
 ) -> None:
     """Pods are reached all the same, and the report names the verb that is missing."""
     stage = a_stage(action_s=0.0)
     have_pods(stage, 1)
-    grant(real_cluster, "observer", shipped("observe.yaml"))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("observer"), server=stage.proxy.url))
+    grant(api_server, "observer", shipped("observe.yaml"))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("observer"), server=stage.proxy.url))
 
     ran = stage.reconcile("--once", "--output", "json", KUBECONFIG=kubeconfig)
 
@@ -146,11 +146,11 @@ def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
     assert (routes(stage), all_say(stage)) == ({pods_of(1): private_ip(1)}, {"web-1": None})
 
 
-def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiServer) -> None:
+def test_approve_works_with_the_shipped_role(stage: Stage, api_server: ApiServer) -> None:
     """A person with the approver's role can approve, in the ConfigMap that comes with the roles. Where it is missing
     one sentence says what to do, and no other one can be made."""
-    grant(real_cluster, "reader", shipped("approve.yaml"))
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("reader"), server=stage.proxy.url))
+    grant(api_server, "reader", shipped("approve.yaml"))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("reader"), server=stage.proxy.url))
     (ours,) = shipped("configmap.yaml")
     path = "/api/v1/namespaces/kube-system/configmaps"
     stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
@@ -168,9 +168,9 @@ def test_approve_works_with_the_shipped_role(stage: Stage, real_cluster: OwnApiS
     assert stage.cluster.request("GET", f"{path}/hcloud-reconciler")[0] == 404
 
 
-def test_a_missing_permission_is_named(held: Stage, real_cluster: OwnApiServer) -> None:
+def test_a_missing_permission_is_named(held: Stage, api_server: ApiServer) -> None:
     """Without any right the run ends with one line that says which verb on which resource is missing."""
-    kubeconfig = str(real_cluster.kubeconfig(real_cluster.token("nobody"), server=held.proxy.url))
+    kubeconfig = str(api_server.kubeconfig(api_server.token("nobody"), server=held.proxy.url))
 
     ran = held.reconcile("--dry-run", KUBECONFIG=kubeconfig)
 

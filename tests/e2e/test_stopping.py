@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from desired.names import LEASE as LEASE_NAME
-from tests.support.apiserver import OwnApiServer
+from tests.support.apiserver import ApiServer
 from tests.support.balancer_cluster import LOCATED, a_service, balancers, have_services
 from tests.support.controller import RARELY, Controller, running, started
 from tests.support.objects import server, settled_node
@@ -30,9 +30,9 @@ def _hang(method: str, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def lease(real_cluster: OwnApiServer, no_lease: None) -> Callable[[], str]:
+def lease(api_server: ApiServer, no_lease: None) -> Callable[[], str]:
     """Who holds the Lease, of which there is none at first. Raises KeyError while there is none."""
-    return lambda: str(real_cluster.request("GET", LEASE)[1]["spec"]["holderIdentity"])
+    return lambda: str(api_server.request("GET", LEASE)[1]["spec"]["holderIdentity"])
 
 
 def _held_by_another(stage: Stage) -> None:

@@ -26,13 +26,24 @@ SEED = int(os.environ.get("PROPERTY_SEED") or secrets.randbits(32))
 """Of every law in this run; printed with each failure."""
 
 
-EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES") or 100)
+_EXAMPLES = os.environ.get("PROPERTY_EXAMPLES")
 """How many values each law is tried on; ``scripts/soak`` asks for more."""
+WORLDS = int(_EXAMPLES or 40)
+"""How many those are tried on that run passes on simulators, which take as long as a hundred plans."""
 
 
 def law(test: Test) -> Test:
     """A test that holds for all values, of which the seed says which are tried."""
-    budget = settings(max_examples=EXAMPLES, deadline=None, derandomize=False, print_blob=True)
+    return _tried(test, int(_EXAMPLES or 100))
+
+
+def law_of_passes(test: Test) -> Test:
+    """The same for one that runs passes on simulators."""
+    return _tried(test, WORLDS)
+
+
+def _tried(test: Test, examples: int) -> Test:
+    budget = settings(max_examples=examples, deadline=None, derandomize=False, print_blob=True)
     return seed(SEED)(budget(test))
 
 

@@ -16,7 +16,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import CLUSTER_UID, OTHER_CLUSTER, World, worlds
-from tests.property.strategies import law, some
+from tests.property.strategies import law_of_passes, some
 from tests.support.direct import DirectSimulation
 from tests.support.passes import Run
 from tests.support.simulators import START
@@ -57,7 +57,7 @@ def approved(run: Run) -> Report:
     return run.converge()
 
 
-@law
+@law_of_passes
 @given(worlds(), choices, resets)
 def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: HetznerOptions, reset: bool) -> None:
     """After one pass no change is left that may be made; nothing failed on the way. What the pass held for want of a
@@ -71,7 +71,7 @@ def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: Hetz
     assert [(change.key, change.reason) for change in left if change.decision.verdict is Verdict.ALLOWED] == []
 
 
-@law
+@law_of_passes
 @given(worlds(), choices)
 def test_what_is_foreign_stays_as_it_was(world: World, options: HetznerOptions) -> None:
     """Load balancers of another cluster, and those that nothing makes ours, stay byte for byte the same, whatever is
@@ -85,7 +85,7 @@ def test_what_is_foreign_stays_as_it_was(world: World, options: HetznerOptions) 
             assert after[balancer_id] == balancer
 
 
-@law
+@law_of_passes
 @given(worlds(), choices)
 def test_nothing_of_ours_is_deleted_while_somebody_wants_it(world: World, options: HetznerOptions) -> None:
     """No load balancer goes but that of a Service that has stopped to want one, and none that is protected."""
@@ -105,7 +105,7 @@ def test_nothing_of_ours_is_deleted_while_somebody_wants_it(world: World, option
         assert not before[balancer_id]["protection"]["delete"]
 
 
-@law
+@law_of_passes
 @given(worlds(), choices)
 def test_traffic_never_stops(world: World, options: HetznerOptions) -> None:
     """A load balancer that has a target on a living server ends a pass with one."""
@@ -126,7 +126,7 @@ def alive(run: Run, balancer: Mapping[str, Any]) -> set[int]:
     return {t["server"]["id"] for t in balancer["targets"] if t["type"] == "server"} & there
 
 
-@law
+@law_of_passes
 @given(worlds(), choices, refusals)
 def test_traffic_never_stops_for_what_hetzner_refuses(world: World, options: HetznerOptions, command: str) -> None:
     """When every action of one kind fails, a load balancer that led to living servers still leads to one after two

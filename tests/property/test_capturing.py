@@ -26,7 +26,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import SERVICES, World, worlds
 from tests.property.route_worlds import CLUSTER_CIDR, NETWORK_ID, Event, Raw, Stage, fleets, steps
-from tests.property.strategies import law, some
+from tests.property.strategies import law_of_passes, some
 from tests.support.direct import DirectSimulation
 from tests.support.keys import key_of
 from tests.support.passes import NAMESPACE
@@ -72,7 +72,7 @@ def told(readers: Readers, settings: Settings, names: Collection[str]) -> Sequen
     return [{name: value for name, value in found.items() if name != "requests"} for found in documents]
 
 
-@law
+@law_of_passes
 @given(worlds(), faults)
 def test_services_are_planned_alike(file: Path, world: World, faults: list[Raw]) -> None:
     """Whatever Services, load balancers and servers there are."""
@@ -90,7 +90,7 @@ def test_services_are_planned_alike(file: Path, world: World, faults: list[Raw])
     assert offline == online
 
 
-@law
+@law_of_passes
 @given(fleets, steps, faults)
 def test_nodes_and_routes_are_planned_alike(
     file: Path, fleet: Sequence[int], happenings: Sequence[tuple[Sequence[Event], Raw | None]], faults: list[Raw]
@@ -112,7 +112,7 @@ def test_nodes_and_routes_are_planned_alike(
     assert offline == online
 
 
-@law
+@law_of_passes
 @given(worlds())
 def test_a_file_is_a_world_for_the_sandbox(file: Path, world: World) -> None:
     """Simulators that start from the file are planned for as the world was that was captured."""

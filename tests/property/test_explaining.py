@@ -18,7 +18,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.property.balancer_worlds import World, worlds
-from tests.property.strategies import law
+from tests.property.strategies import law_of_passes
 from tests.support.direct import DirectSimulation
 from tests.support.judging import explain_object, judge
 from tests.support.passes import Run
@@ -59,7 +59,7 @@ def returning(said: Explained, found: ServiceExplanation) -> set[str]:
     return {target.name for target in there if target in added}
 
 
-@law
+@law_of_passes
 @given(worlds())
 def test_a_service_is_told_as_it_is_planned(world: World) -> None:
     """Targets and ports are said to come, change or go exactly where the plan says so; all of it has a form.

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.property.strategies import EXAMPLES, SEED, some
+from tests.property.strategies import SEED, WORLDS, some
 from tests.support.harm_lens import HOW, OF_CLUSTER, OF_PROJECT
 from tests.support.harm_stage import (
     FREE_IP,
@@ -32,7 +32,7 @@ from tests.support.harm_stage import (
 )
 from tests.support.harm_truth import balancer_of, is_wanted, server_of
 
-WORLDS = int(os.environ.get("HARM_WORLDS") or EXAMPLES)
+HARMED = int(os.environ.get("HARM_WORLDS") or WORLDS)
 Step = tuple[Any, ...]
 """What happens, or ``run``, with its parameters."""
 
@@ -220,7 +220,7 @@ def test_nothing_is_harmed_and_all_is_mended(kind: str) -> None:
 
     @seed(SEED)
     @settings(
-        max_examples=max(1, WORLDS // len(STARTS)),
+        max_examples=max(1, HARMED // len(STARTS)),
         deadline=None,
         derandomize=False,
         print_blob=True,

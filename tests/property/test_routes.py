@@ -14,7 +14,7 @@ from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner import HetznerOptions
 from reconciler.sandbox.hetzner.options import Busy
 from tests.property.route_worlds import CLUSTER_CIDR, FOREIGN, NETWORK_ID, Event, Raw, Stage, fleets, steps
-from tests.property.strategies import law, some
+from tests.property.strategies import law_of_passes, some
 from tests.support.direct import DirectSimulation
 from tests.support.passes import Run
 
@@ -61,7 +61,7 @@ def a_run(stage: Stage, witness: Witness) -> Run:
     return Run(sim, settings)  # type: ignore[arg-type]
 
 
-@law
+@law_of_passes
 @given(fleets, steps, codes)
 def test_what_happens_is_mended_in_two_passes(
     fleet: Sequence[int], happenings: Sequence[tuple[Sequence[Event], Raw | None]], busy: Busy

@@ -1,7 +1,6 @@
 """A real kube-apiserver with its etcd, for tests: no kubelet, no controllers, RBAC on.
 
-``start_api_server`` starts a pair that belongs to the caller and dies with the thread that called; the fixture
-``api_server`` shares one between all tests of a run (see ``shared_apiserver``).
+The fixture ``api_server`` has one for all tests of a worker. Both processes die with the thread that started them.
 """
 
 import base64
@@ -11,14 +10,15 @@ import json
 import os
 import secrets
 import shutil
-import ssl
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+from urllib3 import HTTPSConnectionPool
+from urllib3.exceptions import HTTPError
 
 from actuators.http.decoding import without_depths
 from tests.support.child_processes import Process, end, free_ports, spawn, wait_until
@@ -42,13 +42,17 @@ _LESS_MEMORY = {"GOGC": "50"}
 
 
 class ApiServer:
-    """A running API server, and what a client needs to use it."""
+    """An API server whose processes belong to this process, and what a client needs to use it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, etcd: Process, command: Sequence[str]) -> None:
         self.directory = directory
+        self._etcd = etcd
+        self._command = command
+        self._process: Process | None = None
         self.url: str = json.loads((directory / "server.json").read_text())["url"]
         self.ca_file = directory / "apiserver.crt"
-        self._tls = ssl.create_default_context(cafile=str(self.ca_file)) if self.ca_file.exists() else None
+        self._tokens = {row[1]: row[0] for row in csv.reader((directory / "tokens.csv").read_text().splitlines())}
+        self._connections: HTTPSConnectionPool | None = None
 
     @property
     def admin_token(self) -> str:
@@ -57,8 +61,7 @@ class ApiServer:
 
     def token(self, user: str) -> str:
         """The bearer token of one of ``USERS``; it ends in the user's name. Raises KeyError for any other."""
-        with (self.directory / "tokens.csv").open(newline="") as file:
-            return {row[1]: row[0] for row in csv.reader(file)}[user]
+        return self._tokens[user]
 
     def kubeconfig(self, token: str | None = None, *, server: str | None = None) -> Path:
         """A kubeconfig file with this token, the admin's by default.
@@ -82,7 +85,8 @@ class ApiServer:
         return file
 
     def request(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> tuple[int, Any]:
-        """Status and decoded JSON of one request, the admin's by default. Raises URLError when nobody answers.
+        """Status and decoded JSON of one request, the admin's by default. Raises HTTPError of urllib3 when nobody
+        answers.
 
         A body of bytes is sent as it is.
         """
@@ -92,13 +96,14 @@ class ApiServer:
         elif body is not None:
             headers["Content-Type"] = "application/json"
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=30, context=self._tls) as answer:
-                return answer.status, _decoded(answer.read())
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code, _decoded(refused.read())
+        if self._connections is None:
+            # The certificate is written by the server when it starts for the first time.
+            address = urlsplit(self.url)
+            self._connections = HTTPSConnectionPool(
+                str(address.hostname), address.port, maxsize=8, ca_certs=str(self.ca_file)
+            )
+        answer = self._connections.request(method, path, data, headers=headers, timeout=30, retries=False)
+        return answer.status, _decoded(answer.data)
 
     def kubectl(self, *args: str, input: str | None = None, token: str | None = None) -> str:  # noqa: A002
         """What kubectl prints. Raises FileNotFoundError when it is not installed, RuntimeError when it fails."""
@@ -109,21 +114,12 @@ class ApiServer:
             raise RuntimeError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
         return done.stdout
 
-
-class OwnApiServer(ApiServer):
-    """An API server whose processes belong to this process, which may therefore end them."""
-
-    def __init__(self, directory: Path, etcd: Process, command: Sequence[str]) -> None:
-        super().__init__(directory)
-        self._etcd = etcd
-        self._command = command
-        self._process: Process | None = None
-
-    def restart(self) -> None:
-        """End the API server as a crash would, if it runs, and start it again: same port, data and certificate."""
+    def restart(self, *options: str) -> None:
+        """End the API server as a crash would, if it runs, and start it again: same port, data and certificate.
+        ``options`` are added to its own."""
         self.kill()
         log = self.directory / "kube-apiserver.log"
-        self._process = spawn(self._command, log, _LESS_MEMORY)
+        self._process = spawn([*self._command, *options], log, _LESS_MEMORY)
         if not wait_until(self._is_ready, (self._process, self._etcd), START_DEADLINE_S):
             raise RuntimeError(f"the API server did not get ready; the end of {log}:\n{log.read_text()[-4000:]}")
 
@@ -135,24 +131,24 @@ class OwnApiServer(ApiServer):
 
     def stop(self) -> None:
         """End both processes and remove the data; logs and keys stay."""
+        if self._connections is not None:
+            self._connections.close()
         self.kill()
         end(self._etcd)
         shutil.rmtree(self.directory / "etcd", ignore_errors=True)
 
     def _is_ready(self) -> bool:
-        # The certificate is written by the server when it starts for the first time.
         if not self.ca_file.exists():
             return False
         # The namespaces are made by a controller that readyz does not wait for.
         paths = "/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system"
         try:
-            self._tls = ssl.create_default_context(cafile=str(self.ca_file))
             return all(self.request("GET", path)[0] == 200 for path in paths)
-        except OSError:
+        except HTTPError:
             return False
 
 
-def start_api_server(directory: Path) -> OwnApiServer:
+def start_api_server(directory: Path) -> ApiServer:
     """Start etcd and kube-apiserver with all their files in ``directory``, and wait until they are ready.
 
     Raises RuntimeError with the end of the log when they are not ready in time or when there are no binaries.
@@ -195,7 +191,7 @@ def start_api_server(directory: Path) -> OwnApiServer:
         f"--service-account-signing-key-file={signing_key}",
         "--profiling=false",
     ]
-    server = OwnApiServer(directory, spawn(etcd_command, directory / "etcd.log", _LESS_MEMORY), command)
+    server = ApiServer(directory, spawn(etcd_command, directory / "etcd.log", _LESS_MEMORY), command)
     try:
         server.restart()
     except BaseException:

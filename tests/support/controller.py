@@ -9,14 +9,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from reconciler.passes.loop import GAP_S
 from tests.support.child_processes import free_ports
 from tests.support.stage import Stage, wait_for
-
-if TYPE_CHECKING:
-    import subprocess
+from tests.support.warm_start import Process
 
 PROMPTLY_S = 1.0
 """From an event to the first write that it calls for, where nothing takes any time."""
@@ -69,7 +67,7 @@ class Pages:
 class Controller(Pages):
     """One process. ``stdout`` and ``stderr`` have the lines that it has written so far."""
 
-    def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
+    def __init__(self, process: Process, port: int) -> None:
         super().__init__(port)
         self.process = process
         self.stdout: list[str] = []

@@ -4,8 +4,6 @@ import itertools
 import math
 import os
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +18,7 @@ from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.serving import BackgroundLoop
 from tests.support.child_processes import free_ports
 from tests.support.stage import DEADLINE_S, Stage, clean_environment, wait_for
+from tests.support.warm_start import Process, start_command
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LEASE = f"{LEASES}/cloud-controller-manager"
@@ -49,11 +48,11 @@ class Replica:
             "KUBECONFIG": str(stage.cluster.kubeconfig(server=self.kubernetes.url)),
             "RECONCILER_HEALTH_ADDRESS": f"127.0.0.1:{self._port}",
         }
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._stdout, self._stderr = stage.folder / f"{name}.out", stage.folder / f"{name}.err"
 
     @property
-    def process(self) -> "subprocess.Popen[bytes]":
+    def process(self) -> Process:
         """The process that was started last."""
         assert self._process is not None
         return self._process
@@ -72,14 +71,9 @@ class Replica:
         """Start the shipped command; Lease and deadlines are as the product has them but for what is given here."""
         common = {name: value for name, value in self._stage.environment.items() if name != "RECONCILER_LEADER_ELECT"}
         with self._stdout.open("wb") as stdout, self._stderr.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "reconciler", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=self._stage.folder,
-                env={**clean_environment(), **common, **self._own, **variables},
-            )
+            environment = {**clean_environment(), **common, **self._own, **variables}
+            streams = stdout.fileno(), stderr.fileno()
+            self._process = start_command(arguments, environment, self._stage.folder, *streams)
 
     def ends(self) -> int:
         """Its exit code, which is waited for."""

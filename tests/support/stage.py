@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+from tests.support.warm_start import Process, start_command
 
 DEADLINE_S = 60.0
 _CHANGES_NOTHING = ("/events", "/selfsubjectaccessreviews")
@@ -93,24 +93,16 @@ class Stage:
         """The same with stdout going to a file descriptor."""
         process = self._start(stdout_file, arguments, variables)
         stdout, stderr = process.communicate(timeout=DEADLINE_S)
-        return Ran(process.returncode, stdout or "", stderr)
+        return Ran(process.wait(), stdout or "", stderr)
 
-    def start(self, *arguments: str, **variables: str | None) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, **variables: str | None) -> Process:
         """Start the shipped command and return at once."""
         return self._start(subprocess.PIPE, arguments, variables)
 
-    def _start(
-        self, stdout: int, arguments: Sequence[str], variables: Mapping[str, str | None]
-    ) -> "subprocess.Popen[str]":
+    def _start(self, stdout: int, arguments: Sequence[str], variables: Mapping[str, str | None]) -> Process:
         merged: Mapping[str, str | None] = {**clean_environment(), **self.environment, **variables}
-        return subprocess.Popen(
-            [sys.executable, "-m", "reconciler", *arguments],
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.folder,
-            env={name: value for name, value in merged.items() if value is not None},
-        )
+        environment = {name: value for name, value in merged.items() if value is not None}
+        return start_command(arguments, environment, self.folder, stdout, subprocess.PIPE)
 
     def writes(self) -> list[Exchange]:
         """What was sent to Kubernetes that changes something other than Events."""
@@ -136,18 +128,17 @@ class Stage:
         return {node["metadata"]["name"]: node for node in listed["items"]}
 
     def register(self, *nodes: Mapping[str, Any]) -> None:
-        """Create Nodes and write their status, as kubelets do."""
+        """Create Nodes with their status, as kubelets do."""
         for node in nodes:
-            name = node["metadata"]["name"]
             status, answer = self.cluster.request("POST", "/api/v1/nodes", node)
             assert status == 201, answer
-            status, answer = self.cluster.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": node["status"]})
-            assert status == 200, answer
 
     def remove_nodes(self) -> None:
-        """Empty the cluster of Nodes."""
-        for name in self.nodes():
-            self.cluster.request("DELETE", f"/api/v1/nodes/{name}")
+        """Empty a real cluster of Nodes, whoever holds them."""
+        for name, node in self.nodes().items():
+            if node["metadata"].get("finalizers"):
+                self.cluster.request("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"finalizers": None}})
+        self.cluster.request("DELETE", "/api/v1/nodes")
 
     def remove_services(self) -> None:
         """Empty the cluster of Services, whoever holds them; its own, ``default/kubernetes``, stays."""
@@ -192,17 +183,20 @@ def is_initialised(node: Mapping[str, Any]) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], what: str, every_s: float = 0.01) -> None:
-    """Return as soon as ``condition`` holds, which is asked so often. Raises AssertionError when it does not within the
-    deadline."""
+    """Return as soon as ``condition`` holds, which is asked so often, and less often when the question takes long: who
+    is waited for needs the processor too. Raises AssertionError when it does not hold within the deadline."""
     pause = threading.Event()
-    until = time.monotonic() + DEADLINE_S
+    asked = time.monotonic()
+    until = asked + DEADLINE_S
     while not condition():
-        assert time.monotonic() < until, f"waited {DEADLINE_S:.0f} s for {what}"
-        pause.wait(every_s)
+        now = time.monotonic()
+        assert now < until, f"waited {DEADLINE_S:.0f} s for {what}"
+        pause.wait(max(every_s, min(0.2, 4 * (now - asked))))
+        asked = time.monotonic()
 
 
 @contextmanager
-def killed_at_the_end(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+def killed_at_the_end(process: Process) -> Iterator[Process]:
     """The process, which does not outlive the block."""
     try:
         yield process

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.soak
 
 _BENCH = Path(__file__).resolve().parent.parent.parent / "scripts" / "bench"
 _NODES = 5

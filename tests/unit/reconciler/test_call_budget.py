@@ -1,5 +1,6 @@
 """What a running controller costs over simulated hours, whatever fails: never three quarters of the allowance."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import LOCATED
 from tests.support.balanced_passes import NETWORK, load_balancer_service
 from tests.support.objects import server, settled_node
+from tests.support.sampling import sample
 from tests.support.simulated_loop import SimulatedLoop, Trouble
 
 ALLOWANCE = 360
@@ -62,21 +64,32 @@ def every_other(trouble: Trouble) -> Trouble:
 WRITES = ("POST", "PUT", "DELETE")
 
 
-@pytest.mark.parametrize("calls_every_s", [None, 0.7], ids=["quiet", "flapping watch"])
+_TROUBLES: Mapping[str, Trouble] = {
+    "every write is forbidden": answers(403, "forbidden", *WRITES),
+    "the token was revoked": answers(401, "unauthorized"),
+    "unavailable": answers(503, "unavailable"),
+    "writes are unavailable": answers(503, "unavailable", *WRITES),
+    "every write is invalid": answers(422, "invalid_input", *WRITES),
+    "everything is busy": answers(423, "locked", *WRITES),
+    "others use up the allowance": answers(429, "rate_limit_exceeded"),
+    "no answer": hangs,
+    "every other call gets no answer": every_other(hangs),
+    "something else answers": answers(200, "nonsense"),
+}
+_CALLED_FOR: Mapping[str, float | None] = {"quiet": None, "flapping watch": 0.7}
+
+
 @pytest.mark.parametrize(
-    "trouble",
-    [
-        pytest.param(answers(403, "forbidden", *WRITES), id="every write is forbidden"),
-        pytest.param(answers(401, "unauthorized"), id="the token was revoked"),
-        pytest.param(answers(503, "unavailable"), id="unavailable"),
-        pytest.param(answers(503, "unavailable", *WRITES), id="writes are unavailable"),
-        pytest.param(answers(422, "invalid_input", *WRITES), id="every write is invalid"),
-        pytest.param(answers(423, "locked", *WRITES), id="everything is busy"),
-        pytest.param(answers(429, "rate_limit_exceeded"), id="others use up the allowance"),
-        pytest.param(hangs, id="no answer"),
-        pytest.param(every_other(hangs), id="every other call gets no answer"),
-        pytest.param(answers(200, "nonsense"), id="something else answers"),
-    ],
+    ("trouble", "calls_every_s"),
+    sample(
+        [
+            pytest.param(trouble, every_s, id=f"{name}, {watch}")
+            for watch, every_s in _CALLED_FOR.items()
+            for name, trouble in _TROUBLES.items()
+        ],
+        "two hours of trouble",
+        least=4,
+    ),
 )
 def test_two_hours_of_trouble(trouble: Trouble, calls_every_s: float | None) -> None:
     """No hour has three quarters of the allowance, and the controller goes on looking to the end."""

@@ -135,15 +135,14 @@ def test_results(told: Report, result: Result, plain: int, detailed: int) -> Non
     assert exit_code(told, detailed=True) == detailed
 
 
-@pytest.mark.parametrize("kind", NoteKind)
 @pytest.mark.parametrize(
-    "key",
+    ("key", "kind"),
     [
-        "node/web-1",
-        "service/default/web",
-        "load_balancer/default/web",
-        "load_balancer/#42",
-        "route/7/10.244.1.0/24",
+        *(("node/web-1", kind) for kind in NoteKind),
+        ("service/default/web", NoteKind.UNKNOWN),
+        ("load_balancer/default/web", NoteKind.UNKNOWN),
+        ("load_balancer/#42", NoteKind.UNKNOWN),
+        ("route/7/10.244.1.0/24", NoteKind.UNKNOWN),
     ],
 )
 def test_which_notes_are_gaps(key: str, kind: NoteKind) -> None:

@@ -176,8 +176,8 @@ _CASES = [
         a_world([a_served_service(type="ClusterIP")], [a_balancer(is_protected=True)]),
         LOCATED,
         ServiceStage.LEAVING,
-        "is of type ClusterIP now; load balancer 42 stays, as it is protected against deletion; the next pass lets it"
-        " go",
+        "is of type ClusterIP now; load balancer 42 stays, as it is protected against deletion; the next pass"
+        " releases it",
         id="leaving-what-is-protected",
     ),
     pytest.param(
