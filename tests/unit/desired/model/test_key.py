@@ -1,0 +1,96 @@
+"""Keys: their texts, their fields, and that nothing else takes a text apart to decide."""
+
+import ast
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+
+from desired.model.key import PLAN, Key, ObjectKind, is_below
+
+SERVICE = Key(ObjectKind.SERVICE, "default/web")
+LISTENER = Key(ObjectKind.LOAD_BALANCER, "default/web", "listener", 80)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "parts"),
+    [
+        pytest.param(SERVICE, "service/default/web", (), id="an object"),
+        pytest.param(LISTENER, "load_balancer/default/web/listener/80", ("listener", "80"), id="a part"),
+        pytest.param(Key(ObjectKind.LOAD_BALANCER, "#42"), "load_balancer/#42", (), id="one that is no Service's"),
+        pytest.param(Key(ObjectKind.NETWORK, 4711), "network/4711", (), id="an id"),
+        pytest.param(PLAN, "plan", (), id="the plan"),
+    ],
+)
+def test_texts(key: Key, text: str, parts: tuple[str, ...]) -> None:
+    """A key is the text that people read, and compares, sorts and hashes as that text does."""
+    assert (key, str(key), hash(key), key.parts) == (text, text, hash(text), parts)
+    assert {text: 1}[key] == 1
+
+
+def test_parts_and_wholes() -> None:
+    """A part names its object, however deep it is."""
+    assert SERVICE.part("status") == "service/default/web/status"
+    assert LISTENER.whole == Key(ObjectKind.LOAD_BALANCER, "default/web")
+    assert SERVICE.whole == SERVICE
+
+
+@pytest.mark.parametrize("key", [SERVICE, LISTENER, PLAN])
+def test_copies_keep_the_fields(key: Key) -> None:
+    """A copy is a key as well, and no bare text."""
+    for copied in (copy.deepcopy(key), pickle.loads(pickle.dumps(key))):
+        assert (copied, copied.kind, copied.name, copied.parts) == (key, key.kind, key.name, key.parts)
+
+
+@pytest.mark.parametrize(
+    ("key", "root", "expected"),
+    [
+        (LISTENER, "load_balancer/default/web", True),
+        (LISTENER, "load_balancer/default/web/listener", True),
+        (LISTENER, "load_balancer/default/we", False),
+        (SERVICE, "service/default/web", True),
+        (SERVICE, "service/default", True),
+        (SERVICE, "service/default/web/status", False),
+    ],
+)
+def test_below(key: Key, root: str, expected: bool) -> None:
+    """What a person names includes all of its parts, and nothing whose name only begins like it."""
+    assert is_below(key, [root]) is expected
+
+
+_TAKES_APART = {
+    "split",
+    "rsplit",
+    "partition",
+    "rpartition",
+    "startswith",
+    "endswith",
+    "removeprefix",
+    "removesuffix",
+    "find",
+    "index",
+}
+_TOLD = {"key", "owner", "kind", "text", "why", "reason", "rule", "message", "verdict"}
+_SHOWN = {
+    "reconciler/observe/kubernetes_lists.py": "checks that an answer of Kubernetes is a list",
+    "reconciler/report/explanation_text.py": "leaves out the prefix of annotations, and repeated notes",
+    "reconciler/report/fields.py": "names the only field of a change after its kind",
+    "desired/model/key.py": "is_below",
+}
+"""File → what it does with a text: show it, or read what a person wrote."""
+
+
+def test_nothing_decides_by_taking_a_text_apart() -> None:
+    """Keys, kinds and notes have fields: 30 places once looked for prefixes and slashes instead."""
+    root = Path(__file__).resolve().parents[4]
+    found = {
+        str(path.relative_to(root))
+        for top in ("desired", "actuators", "reconciler")
+        for path in (root / top).rglob("*.py")
+        if "sandbox" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKES_APART
+        if isinstance(node.func.value, ast.Attribute) and node.func.value.attr in _TOLD
+    }
+    assert found - _SHOWN.keys() == set()
