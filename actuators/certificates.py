@@ -28,27 +28,27 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     certificate of that name: Let's Encrypt limits how often the same certificate is issued.
     """
     match change.before, change.after:
-        case None, ManagedCertificate() as wish:
+        case None, ManagedCertificate() as wanted:
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
     body = {
-        "name": wish.name,
+        "name": wanted.name,
         "type": "managed",
-        "domain_names": list(wish.domains),
-        "labels": dict(wish.labels),
+        "domain_names": list(wanted.domains),
+        "labels": dict(wanted.labels),
     }
     try:
         writers.writer.post("/certificates", body)
     except Transient:
         if writers.actions.is_stopped:
             raise
-        if not _is_there(writers, service, wish):
+        if not _is_there(writers, service, wanted):
             writers.writer.post("/certificates", body)
 
 
-def _is_there(writers: Writers, service: Service, wish: ManagedCertificate) -> bool:
-    query = urlencode({"name": wish.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
+def _is_there(writers: Writers, service: Service, wanted: ManagedCertificate) -> bool:
+    query = urlencode({"name": wanted.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
     body = writers.reader.get(f"/certificates?{query}")
     try:
         return bool(decoder(_Certificates).decode(body).certificates)

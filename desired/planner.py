@@ -31,7 +31,7 @@ class DesiredState:
     nodes: Mapping[str, DesiredNode]
     services: Mapping[str, DesiredLoadBalancer | LoadBalancerRelease] = field(default_factory=dict)
     """By ``NAMESPACE/NAME``: those that want a load balancer, and those that have to release one."""
-    partings: tuple[PendingDeletion, ...] = ()
+    pending_deletions: tuple[PendingDeletion, ...] = ()
     """Load balancers in their undo window, and past it, that no Service wants back."""
     routes: DesiredRoutes = field(default_factory=DesiredRoutes)
     notes: tuple[Note, ...] = ()
@@ -44,10 +44,10 @@ def compute_desired(snapshot: Snapshot, settings: Settings, setbacks: Setbacks =
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
-    services, partings, of_services = desired_load_balancers(snapshot, settings, nodes)
+    services, pending_deletions, of_services = desired_load_balancers(snapshot, settings, nodes)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)
-    return DesiredState(nodes, services, partings, routes, (*notes, *of_services, *stuck, *of_routes))
+    return DesiredState(nodes, services, pending_deletions, routes, (*notes, *of_services, *stuck, *of_routes))
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
@@ -65,11 +65,9 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
         for name, wanted in desired.nodes.items()
         for change in node_changes(snapshot.nodes.items[name], wanted, settings)
     ]
-    for wish in desired.services.values():
-        changes += (
-            load_balancer_changes(wish, snapshot) if isinstance(wish, DesiredLoadBalancer) else release_changes(wish)
-        )
-    changes += [deletion_change(parting, snapshot) for parting in desired.partings]
+    for lb in desired.services.values():
+        changes += load_balancer_changes(lb, snapshot) if isinstance(lb, DesiredLoadBalancer) else release_changes(lb)
+    changes += [deletion_change(pending, snapshot) for pending in desired.pending_deletions]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
     return Plan(_after_their_targets(changes), desired.notes)

@@ -35,7 +35,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
 from reconciler import __version__
-from reconciler.capture.offline import eyes_of
+from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import read_world
 from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
@@ -78,14 +78,14 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
     if config.captured is not None:
-        return Runtime(_looking(eyes_of(read_world(config.captured)), config))
+        return Runtime(_plan_context(readers_of(read_world(config.captured)), config))
     leader = NoElection() if read_only else leadership(config)
     cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     left = LeftBehind(looks_first=config.mode is Mode.LOOP)
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, wall=time.time)
-    plan_context = _looking(readers, config)
+    plan_context = _plan_context(readers, config)
     if read_only:
         return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)
@@ -139,7 +139,7 @@ def open_beside(config: Config) -> kubernetes.KubernetesConnection:
     )
 
 
-def _looking(readers: Readers, config: Config) -> PlanContext:
+def _plan_context(readers: Readers, config: Config) -> PlanContext:
     return PlanContext(readers, config.settings, config.lease_namespace, config.approved, config.approve_flags)
 
 

@@ -21,22 +21,22 @@ from desired.section import UNMANAGED, Unmanaged
 Body = dict[str, Any]
 
 
-def creation_body(wish: LoadBalancer) -> Body:
+def creation_body(wanted: LoadBalancer) -> Body:
     """A new load balancer with everything that one request can say of it: not a private address or a subnet, nor
     reverse names (Hetzner Cloud API, load balancers)."""
-    body: Body = {"name": wish.name, "load_balancer_type": wish.type, "labels": dict(wish.labels)}
-    body |= {"location": wish.location} if wish.location is not None else {"network_zone": wish.zone}
-    if not isinstance(wish.algorithm, Unmanaged):
-        body["algorithm"] = {"type": wish.algorithm.value}
-    if wish.public_interface is False:
+    body: Body = {"name": wanted.name, "load_balancer_type": wanted.type, "labels": dict(wanted.labels)}
+    body |= {"location": wanted.location} if wanted.location is not None else {"network_zone": wanted.zone}
+    if not isinstance(wanted.algorithm, Unmanaged):
+        body["algorithm"] = {"type": wanted.algorithm.value}
+    if wanted.public_interface is False:
         body["public_interface"] = False
-    match wish.attachment:
+    match wanted.attachment:
         case Attachment(network_id=network_id, ip=Unmanaged(), ip_range=Unmanaged()):
             body["network"] = network_id
-    if wish.listeners:
-        body["services"] = [listener_body(wish.listeners[port]) for port in sorted(wish.listeners)]
-    if wish.targets and not isinstance(wish.targets, Unmanaged):
-        body["targets"] = [target_body(target) for target in sorted(wish.targets, key=_in_order)]
+    if wanted.listeners:
+        body["services"] = [listener_body(wanted.listeners[port]) for port in sorted(wanted.listeners)]
+    if wanted.targets and not isinstance(wanted.targets, Unmanaged):
+        body["targets"] = [target_body(target) for target in sorted(wanted.targets, key=_in_order)]
     return body
 
 

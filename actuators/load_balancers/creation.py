@@ -48,16 +48,16 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     when there is one that was not listed.
     """
     match change.before, change.after:
-        case None, LoadBalancer() as wish:
+        case None, LoadBalancer() as wanted:
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    body = creation_body(wish)
+    body = creation_body(wanted)
     if FINALIZER_BALANCER in service.finalizers or service.ingress:
         require_none_labelled(writers.reader, service, snapshot)
-    if wish.former is not None:
-        require_none_waiting(writers.reader, wish.former, snapshot)
-    what = f"creation of load balancer {wish.name}"
+    if wanted.former is not None:
+        require_none_waiting(writers.reader, wanted.former, snapshot)
+    what = f"creation of load balancer {wanted.name}"
 
     def happened() -> bool:
         return is_labelled(writers.reader, service)

@@ -120,39 +120,39 @@ class FoundBalancer:
 
 def explain_balancer(
     service: Service,
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None,
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None,
     changes: Collection[Change],
     snapshot: Snapshot,
     left: str,
 ) -> FoundBalancer:
     """The Service's load balancer, of which ``changes`` are planned. ``left`` says why nothing is decided on the
-    Service, where there is no ``wish``."""
-    if wish is None:
+    Service, where there is no ``lb``."""
+    if lb is None:
         return FoundBalancer(None, why=left)
-    asked = _asked_name(wish)
-    balancer = found_balancer(wish, snapshot)
-    other = wish.match.balancer if isinstance(wish.match, Foreign | Contested) and balancer is None else None
+    asked = _asked_name(lb)
+    balancer = found_balancer(lb, snapshot)
+    other = lb.match.balancer if isinstance(lb.match, Foreign | Contested) and balancer is None else None
     seen = balancer or other
     if seen is None:
-        return FoundBalancer(asked, why=_why_none(wish, asked))
-    is_labelled = owner_of(seen.spec.labels).service_uid == service.uid or _returns(wish)
+        return FoundBalancer(asked, why=_why_none(lb, asked))
+    is_labelled = owner_of(seen.spec.labels).service_uid == service.uid or _returns(lb)
     return FoundBalancer(
         asked_name=asked,
         by="label" if is_labelled else "name",
         found=BalancerFact.of(balancer),
         other=BalancerFact.of(other),
-        why=_why_none(wish, asked) if balancer is None else None,
+        why=_why_none(lb, asked) if balancer is None else None,
         owner=tuple(_labels(service, seen, changes, snapshot)),
     )
 
 
-def found_balancer(wish: DesiredLoadBalancer | LoadBalancerRelease | None, snapshot: Snapshot) -> CloudBalancer | None:
+def found_balancer(lb: DesiredLoadBalancer | LoadBalancerRelease | None, snapshot: Snapshot) -> CloudBalancer | None:
     """The load balancer that serves the Service, or is about to; one that several Services ask for only when its labels
     name this one."""
-    match wish.match if wish else None:
+    match lb.match if lb else None:
         case Owned(balancer) | Adoptable(balancer):
             return balancer
-        case Contested(CloudBalancer() as balancer) if wish and _is_labelled(balancer, wish.service, snapshot):
+        case Contested(CloudBalancer() as balancer) if lb and _is_labelled(balancer, lb.service, snapshot):
             return balancer
     return None
 
@@ -162,17 +162,15 @@ def _is_labelled(balancer: CloudBalancer, service: Service, snapshot: Snapshot) 
     return owner.service_uid == service.uid and ownership(owner.cluster_uid, snapshot) is not Ownership.OTHER_CLUSTER
 
 
-def _asked_name(wish: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
+def _asked_name(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
     """The name to look up. None at the end of a Service: then only the label counts."""
-    if isinstance(wish, LoadBalancerRelease) or any(
-        problem.key == BY_FIELD["name"].full_key for problem in wish.problems
-    ):
+    if isinstance(lb, LoadBalancerRelease) or any(problem.key == BY_FIELD["name"].full_key for problem in lb.problems):
         return None
-    return wanted_name(wish.service, wish.options)
+    return wanted_name(lb.service, lb.options)
 
 
-def _why_none(wish: DesiredLoadBalancer | LoadBalancerRelease, asked: str | None) -> str:
-    match wish.match:
+def _why_none(lb: DesiredLoadBalancer | LoadBalancerRelease, asked: str | None) -> str:
+    match lb.match:
         case Foreign(why=why) | Contested(why=why) | Undecided(why=why):
             return why
     named = "" if asked is None else f", and none is named {asked!r}"
@@ -241,8 +239,8 @@ def _say_released(at: str | None) -> str:
     return "nothing" if at is None else "the time at which it was released, with its addresses"
 
 
-def _returns(wish: DesiredLoadBalancer | LoadBalancerRelease | None) -> bool:
-    return wish is not None and isinstance(wish.match, Adoptable) and wish.match.returns
+def _returns(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> bool:
+    return lb is not None and isinstance(lb.match, Adoptable) and lb.match.returns
 
 
 def _say_former(former: str | None, before: Owner, after: Owner) -> str:

@@ -134,55 +134,53 @@ class OptionFact:
 
 
 def explain_options(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, settings: Settings
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, settings: Settings
 ) -> tuple[OptionFact, ...]:
     """The options of the Service, in the order of the table; nothing where none of it counts.
 
     A Service that is being deleted has one row left, the deletion policy: no other annotation matters then.
     """
-    match wish:
+    match lb:
         case DesiredLoadBalancer():
-            remarks = {remark.key: remark.text for remark in _remarks(wish, settings)}
-            _, bad = wish.service.claim.options(settings.balancer_defaults)
+            remarks = {remark.key: remark.text for remark in _remarks(lb, settings)}
+            _, bad = lb.service.claim.options(settings.balancer_defaults)
             return tuple(
-                _option(field, row, wish, balancer, settings, is_readable=field not in bad, remarks=remarks)
+                _option(field, row, lb, balancer, settings, is_readable=field not in bad, remarks=remarks)
                 for field, row in BY_FIELD.items()
             )
         case LoadBalancerRelease():
-            return (_deletion_policy(wish, settings.balancer_defaults),)
+            return (_deletion_policy(lb, settings.balancer_defaults),)
     return ()
 
 
 def explain_remarks(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings
 ) -> tuple[AnnotationWarning, ...]:
     """Warnings about the Service that are not about an annotation of the table: unknown annotations, and fields that
     ask for what Hetzner cannot do."""
     known = {row.full_key for row in BY_FIELD.values()}
-    return tuple(remark for remark in _remarks(wish, settings) if remark.key not in known)
+    return tuple(remark for remark in _remarks(lb, settings) if remark.key not in known)
 
 
-def _remarks(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings
-) -> Collection[AnnotationWarning]:
-    if not isinstance(wish, DesiredLoadBalancer):
+def _remarks(lb: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings) -> Collection[AnnotationWarning]:
+    if not isinstance(lb, DesiredLoadBalancer):
         return ()
     has_network = settings.network is not None
-    return check_claim(wish.service.claim, settings.balancer_defaults, has_network=has_network).remarks
+    return check_claim(lb.service.claim, settings.balancer_defaults, has_network=has_network).remarks
 
 
 def _option(
     field: str,
     row: Annotation,
-    wish: DesiredLoadBalancer,
+    lb: DesiredLoadBalancer,
     balancer: CloudBalancer | None,
     settings: Settings,
     *,
     is_readable: bool,
     remarks: Mapping[str, str],
 ) -> OptionFact:
-    origin = origin_of(field, wish.service.claim.read, settings.balancer_defaults)
-    value = getattr(wish.options, field) if is_readable and origin is not Origin.UNSET else UNMANAGED
+    origin = origin_of(field, lb.service.claim.read, settings.balancer_defaults)
+    value = getattr(lb.options, field) if is_readable and origin is not Origin.UNSET else UNMANAGED
     return OptionFact(
         key=row.full_key,
         origin=origin,
@@ -190,13 +188,13 @@ def _option(
         variable=row.variable if origin is Origin.ENVIRONMENT else None,
         otherwise=_plain(row),
         in_use=in_use(field, balancer) if balancer else None,
-        problems=tuple(problem.text for problem in wish.problems if problem.key in (row.full_key, row.variable)),
+        problems=tuple(problem.text for problem in lb.problems if problem.key in (row.full_key, row.variable)),
         remark=remarks.get(row.full_key),
     )
 
 
-def _deletion_policy(wish: LoadBalancerRelease, defaults: Defaults) -> OptionFact:
-    row, read = BY_FIELD["deletion_policy"], wish.service.claim.read
+def _deletion_policy(lb: LoadBalancerRelease, defaults: Defaults) -> OptionFact:
+    row, read = BY_FIELD["deletion_policy"], lb.service.claim.read
     origin = origin_of("deletion_policy", read, defaults)
     problem = read.bad.get("deletion_policy")
     return OptionFact(

@@ -54,19 +54,19 @@ class CertificateFact:
 
 
 def explain_certificates(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, snapshot: Snapshot
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, snapshot: Snapshot
 ) -> tuple[CertificateFact, ...]:
     """Every certificate that the Service uses or asks for, by id, and the one to create last."""
     used = _used(balancer)
     known: Mapping[int, Certificate] = snapshot.certificates.items if snapshot.certificates else {}
     asked: set[int] = set()
-    if isinstance(wish, DesiredLoadBalancer):
-        asked = {found.id for found in known.values() if _is_asked_for(found, wish.service, wish.options)}
+    if isinstance(lb, DesiredLoadBalancer):
+        asked = {found.id for found in known.values() if _is_asked_for(found, lb.service, lb.options)}
     facts = tuple(
         _fact(number, known.get(number), used.get(number, ()), asked=number in asked)
         for number in sorted(asked | used.keys())
     )
-    create = wish.certificates.create if isinstance(wish, DesiredLoadBalancer) else None
+    create = lb.certificates.create if isinstance(lb, DesiredLoadBalancer) else None
     if create is None:
         return facts
     return (*facts, CertificateFact(None, create.name, create.domains, "to be created", (), asked_for=True))
@@ -117,7 +117,7 @@ class ListenerFact:
 
 
 def explain_listeners(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None,
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None,
     balancer: CloudBalancer | None,
     changes: Collection[Change],
     remarks: Collection[AnnotationWarning],
@@ -126,14 +126,14 @@ def explain_listeners(
     """Each port that the Service or its load balancer has, by number. ``remarks`` and ``notes`` are on the Service."""
     there = balancer.spec.listeners if balancer else {}
     facts: list[ListenerFact] = []
-    match wish:
+    match lb:
         case DesiredLoadBalancer():
-            ports = wish.service.claim.ports
+            ports = lb.service.claim.ports
             tcp = {port.port for port in ports if port.protocol == "TCP"}
-            rows = _Listeners(wish, there, changes, notes)
+            rows = _Listeners(lb, there, changes, notes)
             facts = [*(rows.of(port) for port in tcp | there.keys()), *_unbalanced(ports, remarks)]
         case LoadBalancerRelease():
-            facts = [_going(listener, goes=wish.retained is None) for listener in there.values()]
+            facts = [_going(listener, goes=lb.retained is None) for listener in there.values()]
     return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
 
 
@@ -153,7 +153,7 @@ def shown_listener(listener: Listener) -> str:
 class _Listeners:
     """Present listeners, and planned changes of them."""
 
-    wish: DesiredLoadBalancer
+    lb: DesiredLoadBalancer
     there: Mapping[int, Listener]
     changes: Collection[Change]
     notes: Collection[Note]
@@ -179,7 +179,7 @@ class _Listeners:
         """The change that makes or changes the port, and what the port is then."""
         for change in self.changes:
             after = change.after
-            if change.key == f"{self.wish.service.balancer_key}/listener/{port}":
+            if change.key == f"{self.lb.service.balancer_key}/listener/{port}":
                 yield change, after if isinstance(after, Listener) else None
             elif change.kind == ChangeKind.LB_CREATE and isinstance(after, LoadBalancer) and port in after.listeners:
                 yield change, after.listeners[port]
@@ -189,12 +189,12 @@ class _Listeners:
         if said is not None:
             return said
         as_is = "stays as it is" if before else "nothing is planned for it as things are"
-        if self.wish.wanted is None or self.wish.problems or isinstance(self.wish.match, Foreign | Contested):
+        if self.lb.wanted is None or self.lb.problems or isinstance(self.lb.match, Foreign | Contested):
             return as_is
-        if port in ports_without_node_port(self.wish.service):
+        if port in ports_without_node_port(self.lb.service):
             return "waits for its node port, which the API server has still to choose"
-        if self.wish.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
-            return f"waits for a certificate: {'; '.join(note.text for note in self.wish.certificates.notes)}"
+        if self.lb.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
+            return f"waits for a certificate: {'; '.join(note.text for note in self.lb.certificates.notes)}"
         return "as the Service asks" if before else as_is
 
 
@@ -239,7 +239,7 @@ class TargetFact:
 
 
 def explain_targets(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None,
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None,
     balancer: CloudBalancer | None,
     changes: Collection[Change],
     snapshot: Snapshot,
@@ -247,14 +247,14 @@ def explain_targets(
 ) -> tuple[TargetFact, ...]:
     """Each Node in the order of names, then the targets of ``balancer`` that are no Node's."""
     present = _PresentTargets(balancer, _by_name(changes), _created(changes), snapshot)
-    match wish:
+    match lb:
         case DesiredLoadBalancer():
-            nodes = tuple(present.of_node(member) for member in wish.targets.members)
-            claimed = {member.server_id for member in wish.targets.members}
+            nodes = tuple(present.of_node(member) for member in lb.targets.members)
+            claimed = {member.server_id for member in lb.targets.members}
             return (*nodes, *present.of_nobody(claimed))
         case LoadBalancerRelease():
             names = {server_id: node.name for node, server_id in cloud_nodes(snapshot, settings)}
-            return tuple(present.that_go(wish, names))
+            return tuple(present.that_go(lb, names))
     return ()
 
 
@@ -296,8 +296,8 @@ class _PresentTargets:
             why = left if change is None else change.reason + withheld
             yield self._fact(name, None, before, after, why)
 
-    def that_go(self, wish: LoadBalancerRelease, names: Mapping[int, str]) -> Iterator[TargetFact]:
-        goes = wish.retained is None
+    def that_go(self, lb: LoadBalancerRelease, names: Mapping[int, str]) -> Iterator[TargetFact]:
+        goes = lb.retained is None
         why = "goes with the load balancer" if goes else "stays with the load balancer, which is released"
         for name in dict.fromkeys(target.name for target in self._there()):
             before = tuple(target for target in self._there() if target.name == name)

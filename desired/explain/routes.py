@@ -126,7 +126,7 @@ def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
 
 def _why_undecided(endpoint: NodeEndpoint, desired: DesiredRoutes) -> str:
     """The reason why nothing is decided on the Node's network."""
-    waiting = (claim.why for claim in _claims(endpoint, desired).values() if claim.standing in UNDECIDED)
+    waiting = (claim.why for claim in _claims(endpoint, desired).values() if claim.status in UNDECIDED)
     bare = "the Node has no pod CIDR yet"
     if endpoint.node.pod_cidrs:
         bare = "its pods have IPv6 addresses alone, for which there are no routes"
@@ -173,7 +173,7 @@ class _Routes:
         found = self.desired.decided.get(destination)
         if found is not None and found.action in GOING:
             why += f", and the route goes: {found.why}"
-        if claim.standing is RouteStatus.MISSING and claim.after:
+        if claim.status is RouteStatus.MISSING and claim.after:
             why += f"; comes once the route to {', '.join(map(str, claim.after))} is gone"
         return self._fact(destination, claim, why)
 
@@ -191,5 +191,5 @@ class _Routes:
         if change is not None:
             wanted = change.after.gateway if isinstance(change.after, Route) else None
             why += if_withheld(change)
-        standing = claim.standing if claim else None
+        standing = claim.status if claim else None
         return RouteFact(str(destination), standing, found.action if found else None, value, wanted, why)

@@ -128,81 +128,81 @@ def explain_service(
     """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made
     from ``desired``."""
     facts = Facts(plan, snapshot, settings, desired)
-    wish = desired.services.get(service.id)
+    lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     roots = service.keys
     part = restrict(plan, roots, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
-    balancer = found_balancer(wish, snapshot)
+    balancer = found_balancer(lb, snapshot)
     guards = explain_guards(service.key, facts, part.holds)
-    remarks = explain_remarks(wish, settings)
-    conditions = conditions_of(service.key, changes, facts) if isinstance(wish, DesiredLoadBalancer) else ()
+    remarks = explain_remarks(lb, settings)
+    conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
     return ServiceExplanation(
-        stage=stage_of_service(service, wish),
-        why=why_in_stage(service, wish, changes),
-        load_balancer=explain_balancer(service, wish, changes, snapshot, why_undecided(service)),
-        pending=explain_pending(wish, changes, guards),
+        stage=stage_of_service(service, lb),
+        why=why_in_stage(service, lb, changes),
+        load_balancer=explain_balancer(service, lb, changes, snapshot, why_undecided(service)),
+        pending=explain_pending(lb, changes, guards),
         changes=changes,
         guards=guards,
         status=explain_status(service, balancer, changes),
         conditions=explain_conditions_of(service, conditions, changes),
-        listeners=explain_listeners(wish, balancer, changes, remarks, notes),
-        targets=explain_targets(wish, balancer, changes, snapshot, settings),
-        certificates=explain_certificates(wish, balancer, snapshot),
-        options=explain_options(wish, balancer, settings),
+        listeners=explain_listeners(lb, balancer, changes, remarks, notes),
+        targets=explain_targets(lb, balancer, changes, snapshot, settings),
+        certificates=explain_certificates(lb, balancer, snapshot),
+        options=explain_options(lb, balancer, settings),
         remarks=remarks,
         anchor=explain_anchor(snapshot, settings),
         notes=notes,
     )
 
 
-def stage_of_service(service: Service, wish: DesiredLoadBalancer | LoadBalancerRelease | None) -> ServiceStage:
+def stage_of_service(service: Service, lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> ServiceStage:
     """The Service's stage: whose it is comes first, then whether it goes, then which load balancer is its."""
-    match wish:
+    match lb:
         case None if service.load_balancer_class is not None:
             return ServiceStage.FOREIGN
         case None if service.type != TYPE_LOAD_BALANCER:
             return ServiceStage.UNCLAIMED
         case LoadBalancerRelease() | None:
             return ServiceStage.LEAVING
-    match wish.match:
+    match lb.match:
         case Foreign():
             return ServiceStage.REFUSED
         case Contested():
             return ServiceStage.CONTESTED
         case Undecided(is_ambiguous=is_ambiguous):
             return ServiceStage.AMBIGUOUS if is_ambiguous else ServiceStage.WAITING
-    return _stage_of_its_own(wish)
+    return _stage_of_its_own(lb)
 
 
-def _stage_of_its_own(wish: DesiredLoadBalancer) -> ServiceStage:
+def _stage_of_its_own(lb: DesiredLoadBalancer) -> ServiceStage:
     """The stage of a Service whose load balancer no other Service or cluster claims."""
-    if wish.problems:
+    if lb.problems:
         return ServiceStage.MALFORMED
-    if isinstance(wish.match, Owned | Adoptable):
-        return ServiceStage.SERVED if isinstance(wish.match, Owned) else ServiceStage.ADOPTING
-    if wish.wanted is None:
-        return ServiceStage.WAITING if wish.size.kind is NoteKind.UNKNOWN else ServiceStage.MALFORMED
+    if isinstance(lb.match, Owned | Adoptable):
+        return ServiceStage.SERVED if isinstance(lb.match, Owned) else ServiceStage.ADOPTING
+    if lb.wanted is None:
+        return ServiceStage.WAITING if lb.size.kind is NoteKind.UNKNOWN else ServiceStage.MALFORMED
     return ServiceStage.JOINING
 
 
 def why_in_stage(
-    service: Service, wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change]
+    service: Service, lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change]
 ) -> str:
     """One sentence on why the Service is in its stage and what comes next."""
-    match wish:
+    match lb:
         case None:
             return why_undecided(service)
         case LoadBalancerRelease():
-            return _why_leaving(wish, changes)
-    match wish.match:
+            return _why_leaving(lb, changes)
+    match lb.match:
         case Foreign(why=why) | Contested(why=why) | Undecided(why, is_ambiguous=True):
             return why
         case Undecided(why):
             return f"which load balancer is its cannot be told: {why}"
-    if wish.problems:
-        return _why_malformed(wish)
-    match wish.match:
+    if lb.problems:
+        return _why_malformed(lb)
+    match lb.match:
         case Owned(balancer):
             return f"is served by load balancer {balancer.id}; {planned(changes)}"
         case Adoptable(balancer, returns=True):
@@ -211,8 +211,8 @@ def why_in_stage(
         case Adoptable(balancer):
             adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass takes it over", "that")
             return f"asks for the name of load balancer {balancer.id}, which no Service that lives has; {adoption}"
-    if wish.wanted is None:
-        return wish.size.problem or "nothing is planned as things are"
+    if lb.wanted is None:
+        return lb.size.problem or "nothing is planned as things are"
     creation = becomes(_of_kind(changes, ChangeKind.LB_CREATE), "the next pass creates it", "its creation")
     return f"wants a load balancer and has none; {creation}"
 
@@ -226,34 +226,34 @@ def why_undecided(service: Service) -> str:
     return "is being deleted, and nobody has claimed it here: there is nothing to release"
 
 
-def _why_malformed(wish: DesiredLoadBalancer) -> str:
-    more = len(wish.problems) - 1
+def _why_malformed(lb: DesiredLoadBalancer) -> str:
+    more = len(lb.problems) - 1
     rest = f" (and {more} more)" if more else ""
-    match wish.match:
+    match lb.match:
         case Missing():
             done = "nothing is created until it is right"
         case Owned(balancer):
             done = f"nothing but the targets of load balancer {balancer.id} is looked after until it is right"
         case _:
             done = "nothing is taken over until it is right"
-    return f"{wish.problems[0].text}{rest}; {done}"
+    return f"{lb.problems[0].text}{rest}; {done}"
 
 
-def _why_leaving(wish: LoadBalancerRelease, changes: Collection[Change]) -> str:
-    service, match = wish.service, wish.match
+def _why_leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
+    service, match = lb.service, lb.match
     going = "is being deleted" if service.deleted_at else f"is of type {service.type} now"
     if isinstance(match, Undecided):
         return f"{going}, and its load balancer cannot be told: {match.why}"
-    if wish.delete_at is not None and wish.present is not None:
+    if lb.delete_at is not None and lb.present is not None:
         letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
-        until = shown_time(wish.delete_at)
-        return f"{going}; load balancer {wish.present.id} is released first, and deleted after {until}; {letting}"
-    if wish.retained is not None and wish.present is not None:
+        until = shown_time(lb.delete_at)
+        return f"{going}; load balancer {lb.present.id} is released first, and deleted after {until}; {letting}"
+    if lb.retained is not None and lb.present is not None:
         letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
-        return f"{going}; load balancer {wish.present.id} stays, as {wish.why_retained}; {letting}"
-    if wish.present is not None:
+        return f"{going}; load balancer {lb.present.id} stays, as {lb.why_retained}; {letting}"
+    if lb.present is not None:
         deletion = becomes(_of_kind(changes, ChangeKind.LB_DELETE), "the next pass deletes it", "its deletion")
-        return f"{going}, and load balancer {wish.present.id} goes with it; {deletion}"
+        return f"{going}, and load balancer {lb.present.id} goes with it; {deletion}"
     release = becomes(_of_kind(changes, ChangeKind.SERVICE_RELEASE), "the next pass releases it", "its release")
     return f"{going}, and has no load balancer; {release}"
 
@@ -263,25 +263,25 @@ def _of_kind(changes: Collection[Change], kind: str) -> tuple[Change, ...]:
 
 
 def explain_pending(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
 ) -> tuple[Wait, ...]:
     """Everything that the Service waits for, though nothing has failed. ``guards`` are those on ``changes``."""
-    return tuple(_waits(wish, changes, guards))
+    return tuple(_waits(lb, changes, guards))
 
 
 def _waits(
-    wish: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
 ) -> Iterator[Wait]:
     for guard in guards:
         if guard.verdict in (Verdict.WAITING, Verdict.HELD):
             approval = "somebody has to approve it: " if guard.verdict is Verdict.HELD else ""
             yield Wait(guard.rule, approval + (guard.why or ""), guard.due_in_s)
-    match wish:
+    match lb:
         case DesiredLoadBalancer():
-            pending = wish.certificates.pending
+            pending = lb.certificates.pending
             if pending is not None and all(guard.why != pending for guard in guards):
-                yield Wait("certificate", pending, wish.certificates.due_in_s)
-            for port in ports_without_node_port(wish.service):
+                yield Wait("certificate", pending, lb.certificates.due_in_s)
+            for port in ports_without_node_port(lb.service):
                 yield Wait(f"port {port}", "the API server has still to choose its node port")
         case LoadBalancerRelease(service) if service.deleted_at is not None:
             others = [name for name in service.finalizers if name != FINALIZER_BALANCER]

@@ -95,21 +95,21 @@ def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
     Refused beats held beats waiting beats allowed; a withheld change withholds what depends on it.
     """
     plan, snapshot = facts.plan, facts.snapshot
-    rulings: dict[str, GuardDecision] = {}
+    decisions: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
-    for finding in (finding for guard in GUARDS.values() for finding in guard(facts)):
-        if not finding.keys:
+    for result in (result for guard in GUARDS.values() for result in guard(facts)):
+        if not result.keys:
             continue
-        if finding.verdict is Verdict.HELD:
-            hold = _hold(finding, plan, snapshot, approved)
+        if result.verdict is Verdict.HELD:
+            hold = _hold(result, plan, snapshot, approved)
             holds.append(hold)
             if hold.approved:
                 continue
-        decision = GuardDecision(finding.verdict, finding.rule, finding.why, finding.due_in_s)
-        for key in finding.keys:
-            if decision.verdict.weight > rulings.get(key, ALLOWED).verdict.weight:
-                rulings[key] = decision
-    changes = tuple(change.ruled(rulings.get(change.key, ALLOWED)) for change in plan.changes)
+        decision = GuardDecision(result.verdict, result.rule, result.why, result.due_in_s)
+        for key in result.keys:
+            if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
+                decisions[key] = decision
+    changes = tuple(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
     ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(_withhold_moves(changes))))
     return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
 
@@ -174,15 +174,15 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
     return digest(uid, rule, held)
 
 
-def _hold(finding: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
-    digest_of_hold = hold_hash(finding.rule, [plan.by_key[key] for key in finding.keys], snapshot)
+def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
+    digest_of_hold = hold_hash(result.rule, [plan.by_key[key] for key in result.keys], snapshot)
     return Hold(
         digest_of_hold,
-        finding.rule,
-        finding.value,
-        finding.limit,
-        tuple(sorted(finding.keys)),
-        finding.why,
+        result.rule,
+        result.value,
+        result.limit,
+        tuple(sorted(result.keys)),
+        result.why,
         approved=digest_of_hold in approved,
     )
 
@@ -272,10 +272,10 @@ def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change,
 def conditions_of(key: Key, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
     """The desired conditions of the Service with this key, by its judged changes; empty for another key."""
     service = facts.snapshot.service(key)
-    wish = None if service is None else facts.desired.services.get(service.id)
-    if wish is None:
+    lb = None if service is None else facts.desired.services.get(service.id)
+    if lb is None:
         return ()
-    return service_conditions(wish.service, wish.match, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
+    return service_conditions(lb.service, lb.match, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
 
 
 def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:

@@ -36,10 +36,10 @@ _SHOWN = 5
 
 def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
-    for wish, changes in _serving(facts, *_KINDS):
-        if isinstance(wish.match, Foreign | Contested):
+    for lb, changes in _serving(facts, *_KINDS):
+        if isinstance(lb.match, Foreign | Contested):
             keys = tuple(change.key for change in changes)
-            yield GuardResult(GuardName.FOREIGN_OWNER, Verdict.REFUSED, keys, wish.match.why)
+            yield GuardResult(GuardName.FOREIGN_OWNER, Verdict.REFUSED, keys, lb.match.why)
 
 
 def adoption(facts: Facts) -> Iterator[GuardResult]:
@@ -50,13 +50,13 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
     The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
     be told the adoption waits: afterwards nobody would be asked.
     """
-    for wish, changes in _serving(facts, ChangeKind.LB_ADOPT):
-        if not isinstance(wish.match, Adoptable) or wish.match.returns:
+    for lb, changes in _serving(facts, ChangeKind.LB_ADOPT):
+        if not isinstance(lb.match, Adoptable) or lb.match.returns:
             continue
         adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
         keys = tuple(sorted([adopt.key, *(change.key for change in removals)]))
-        balancer = wish.match.balancer
+        balancer = lb.match.balancer
         named = f"load balancer {balancer.id} {balancer.spec.name}"
         owner = owner_of(balancer.spec.labels)
         uid, former = owner.service_uid, shown_former(owner)
@@ -64,20 +64,20 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
         if removals:
             parts = ", ".join(" ".join(change.key.parts) for change in removals)
             why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
-            why += f"; {strange}" if wish.match.is_stranger else ""
-            why += f"; {_awaited(balancer)}" if wish.match.is_awaited else ""
+            why += f"; {strange}" if lb.match.is_stranger else ""
+            why += f"; {_awaited(balancer)}" if lb.match.is_awaited else ""
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, str(len(removals)), "0")
-        elif wish.match.is_stranger:
+        elif lb.match.is_stranger:
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
-        elif wish.match.is_awaited:
-            mine = former_of(wish.service)
+        elif lb.match.is_awaited:
+            mine = former_of(lb.service)
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
-        elif wish.match.is_in_use_by_nobody_known:
+        elif lb.match.is_in_use_by_nobody_known:
             use = _use_of(balancer)
-            whose = f"was released with {former}" if wish.match.is_anothers else "nothing says whose it is"
+            whose = f"was released with {former}" if lb.match.is_anothers else "nothing says whose it is"
             why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, use, "no listener, no target")
-        gap = _hides_removals(wish, balancer, facts.snapshot)
+        gap = _hides_removals(lb, balancer, facts.snapshot)
         if gap is not None:
             why = f"it cannot be told yet what {named} would lose: {gap}"
             yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (adopt.key,), why)
@@ -88,11 +88,11 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
     that wants it back."""
     services = facts.snapshot.services
     unread = min(services.unreadable.values(), default=None) if services is not None else None
-    for parting in facts.desired.partings:
-        keys = tuple(change.key for change in facts.by_owner.get(parting.balancer.key, ()))
-        left_s = (parting.due_at - facts.snapshot.taken_at).total_seconds()
+    for pending in facts.desired.pending_deletions:
+        keys = tuple(change.key for change in facts.by_owner.get(pending.balancer.key, ()))
+        left_s = (pending.due_at - facts.snapshot.taken_at).total_seconds()
         if left_s > 0:
-            why = f"a Service of the same namespace and name gets it back until {shown_time(parting.due_at)}"
+            why = f"a Service of the same namespace and name gets it back until {shown_time(pending.due_at)}"
             yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why, due_in_s=left_s)
         elif unread is not None:
             why = f"a Service that may want it back could not be read: {unread}"
@@ -103,8 +103,12 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
     same namespace and name has come back and did not get it, because the list of load balancers lacked it then."""
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
-    due = [each for each in facts.desired.partings if each.due_at <= facts.snapshot.taken_at] if deletions else []
-    returned = {parting.balancer.key: parting.returned for parting in due}
+    due = (
+        [each for each in facts.desired.pending_deletions if each.due_at <= facts.snapshot.taken_at]
+        if deletions
+        else []
+    )
+    returned = {pending.balancer.key: pending.returned for pending in due}
     for change in deletions:
         service, heir = facts.snapshot.service(change.owner), returned.get(change.owner)
         if service is not None and wants_balancer(service):
@@ -124,23 +128,23 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
     known reason counts no more than if it had happened before. Servers that are gone are never held. Targets that serve
     on the way there, while the load balancer leaves a network, are held, whoever has added them.
     """
-    for wish, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK):
-        present = wish.present
+    for lb, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK):
+        present = lb.present
         if present is None:
             continue
-        yield from _floor_of_a_move(wish, present, changes, facts.snapshot)
+        yield from _floor_of_a_move(lb, present, changes, facts.snapshot)
         reasons = {
-            change.key: removal_reason(change.before, wish.targets.claiming(change.before.server_id), facts.snapshot)
+            change.key: removal_reason(change.before, lb.targets.claiming(change.before.server_id), facts.snapshot)
             for change in changes
             if isinstance(change.before, ServerTarget) and change.verb is Verb.REMOVE
         }
         living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
         unexplained = tuple(key for key in living if not reasons[key].explained)
-        end = _alive(wish.targets.targets, wish, facts.snapshot)
-        had = _alive(present.targets, wish, facts.snapshot) - (len(living) - len(unexplained))
+        end = _alive(lb.targets.targets, lb, facts.snapshot)
+        had = _alive(present.targets, lb, facts.snapshot) - (len(living) - len(unexplained))
         named = f"load balancer {present.id} {present.spec.name}"
         if living and end == 0:
-            nobody = "anybody who is known to serve" if wish.targets.targets else "any target"
+            nobody = "anybody who is known to serve" if lb.targets.targets else "any target"
             why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
             yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, living, why, "0", "1")
         elif unexplained and end * 2 < had:
@@ -149,7 +153,7 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
 
 
 def _floor_of_a_move(
-    wish: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
+    lb: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
 ) -> Iterator[GuardResult]:
     """A load balancer that leaves a network continues to serve meanwhile, unless nothing of it did, and nobody's
     targets are lost by it for good."""
@@ -172,7 +176,7 @@ def _floor_of_a_move(
     lost = [
         change
         for change in changes
-        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.before in wish.targets.targets
+        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.before in lb.targets.targets
     ]
     if lost and not all(is_dead(change.before, snapshot) for change in lost if isinstance(change.before, Target)):
         what = ", ".join(spoken(change.before) for change in lost[:_SHOWN] if isinstance(change.before, Target))
@@ -182,7 +186,7 @@ def _floor_of_a_move(
         )
         keys = tuple(sorted(change.key for change in lost))
         yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, str(len(lost)), "0")
-    returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], wish.targets.roster)
+    returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], lb.targets.node_targets)
     if labels_for(returning) is None:
         why = (
             f"{named} would lose {len(returning)} targets that no Node tells of until they are added again, and they"
@@ -199,11 +203,11 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
     What would take away the way back waits until the last batch answers: the public interface, or the network of
     targets that leave their private addresses.
     """
-    for wish, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY):
-        present = wish.present
-        if present is None or wish.wanted is None or isinstance(wish.wanted.targets, Unmanaged):
+    for lb, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY):
+        present = lb.present
+        if present is None or lb.wanted is None or isinstance(lb.wanted.targets, Unmanaged):
             continue
-        switch = switch_of(present, changes, facts.snapshot, to_private=wish.options.use_private_ip)
+        switch = switch_of(present, changes, facts.snapshot, to_private=lb.options.use_private_ip)
         if switch.phase is Phase.FREE:
             continue
         named = f"load balancer {present.id} {present.spec.name}"
@@ -253,12 +257,12 @@ def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
 
 def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
     """An https port waits for its managed certificate; the rest of the load balancer does not."""
-    for wish, changes in _serving(facts, ChangeKind.LB_LISTENER):
-        if wish.certificates.pending is None or any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
+    for lb, changes in _serving(facts, ChangeKind.LB_LISTENER):
+        if lb.certificates.pending is None or any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
             continue
         for change in changes:
             if change.kind == ChangeKind.LB_LISTENER and not change.is_known:
-                why, due_in_s = wish.certificates.pending, wish.certificates.due_in_s
+                why, due_in_s = lb.certificates.pending, lb.certificates.due_in_s
                 yield GuardResult(
                     GuardName.CERTIFICATE_ISSUANCE, Verdict.WAITING, (change.key,), why, due_in_s=due_in_s
                 )
@@ -268,21 +272,21 @@ def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, t
     """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
     for owner, changes in facts.by_owner.items():
         if any(change.kind in kinds for change in changes):
-            wish = facts.desired.services.get(owner.name)
-            if isinstance(wish, DesiredLoadBalancer):
-                yield wish, changes
+            lb = facts.desired.services.get(owner.name)
+            if isinstance(lb, DesiredLoadBalancer):
+                yield lb, changes
 
 
-def _alive(targets: Collection[Target], wish: DesiredLoadBalancer, snapshot: Snapshot) -> int:
+def _alive(targets: Collection[Target], lb: DesiredLoadBalancer, snapshot: Snapshot) -> int:
     """Number of servers among these targets: each is one by whichever address, and none when it is gone. The servers of
     a selector, and whether an address serves, are not known here."""
     servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
-    return len(servers) - sum(_is_gone(target, wish, snapshot) for target in servers.values())
+    return len(servers) - sum(_is_gone(target, lb, snapshot) for target in servers.values())
 
 
-def _is_gone(target: ServerTarget, wish: DesiredLoadBalancer, snapshot: Snapshot) -> bool:
+def _is_gone(target: ServerTarget, lb: DesiredLoadBalancer, snapshot: Snapshot) -> bool:
     absent = isinstance(snapshot.servers.find(target.server_id), Absent)
-    return absent and not removal_reason(target, wish.targets.claiming(target.server_id), snapshot).server_lives
+    return absent and not removal_reason(target, lb.targets.claiming(target.server_id), snapshot).server_lives
 
 
 def _awaited(balancer: CloudBalancer) -> str:
@@ -300,19 +304,19 @@ def _use_of(balancer: CloudBalancer) -> str:
     return " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
 
 
-def _hides_removals(wish: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
+def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
     """The reason why later readings may take more away from the load balancer than this one; None when they do not."""
-    if wish.wanted is None:
+    if lb.wanted is None:
         return None
-    targets, place, network = wish.wanted.targets, wish.wanted.attachment, snapshot.network
+    targets, place, network = lb.wanted.targets, lb.wanted.attachment, snapshot.network
     servers = {target.server_id: target for target in balancer.targets if isinstance(target, ServerTarget)}
     if (servers and isinstance(targets, Unmanaged)) or (balancer.attachments and isinstance(place, Unmanaged)):
         return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
     settled = {
         member.server_id
         for membership in (Membership.TARGET, Membership.IGNORED)
-        for member in wish.targets.being(membership)
+        for member in lb.targets.being(membership)
     }
-    if not any(servers[key] in wish.targets.targets for key in servers.keys() - settled):
+    if not any(servers[key] in lb.targets.targets for key in servers.keys() - settled):
         return None
-    return next(member.why for member in wish.targets.being(Membership.UNCERTAIN))
+    return next(member.why for member in lb.targets.being(Membership.UNCERTAIN))

@@ -38,5 +38,7 @@ def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Se
     """
     desired = compute_desired(snapshot, settings)
     named = {orphan.balancer.id for orphan in chosen}
-    desired = replace(desired, partings=tuple(each for each in desired.partings if each.balancer.id not in named))
+    desired = replace(
+        desired, pending_deletions=tuple(each for each in desired.pending_deletions if each.balancer.id not in named)
+    )
     return judge(Facts(Plan(tuple(map(orphan_deletion, chosen))), snapshot, settings, desired))

@@ -39,7 +39,7 @@ _FIX = "its domains have to be in primary zones of Hetzner DNS, and delegated to
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateWish:
+class DesiredCertificates:
     """The desired certificates of one Service's https ports."""
 
     ids: tuple[int, ...] | Unmanaged | KnownAfterApply
@@ -54,26 +54,26 @@ class CertificateWish:
     notes: tuple[Note, ...] = ()
 
 
-def desired_certificates(service: Service, options: Options, snapshot: Snapshot) -> CertificateWish:
+def desired_certificates(service: Service, options: Options, snapshot: Snapshot) -> DesiredCertificates:
     """The certificates of the Service's https ports, and what there is to know about them.
 
     What was read only in part says nothing: then the ports keep what they have, and nothing is created.
     """
     if options.protocol is not Protocol.HTTPS:
-        return CertificateWish(UNMANAGED)
+        return DesiredCertificates(UNMANAGED)
     section = snapshot.certificates
     if section is None:
         section = Section.missing("the certificates were not read")
     if options.certificate_type is CertificateType.MANAGED:
         return _managed(service, options, snapshot, section)
     if options.http_certificates is UNMANAGED:
-        return CertificateWish(UNMANAGED)
+        return DesiredCertificates(UNMANAGED)
     return _referred(service, options.http_certificates, section, snapshot.taken_at)
 
 
 def _referred(
     service: Service, references: tuple[int | str, ...], section: Section[int, Certificate], now: datetime
-) -> CertificateWish:
+) -> DesiredCertificates:
     """Certificates that somebody else looks after. Where one is missing all stay as they are: the list is one value."""
     found: dict[int, Certificate] = {}
     missing: list[Note] = []
@@ -87,8 +87,8 @@ def _referred(
             case unknown:
                 text = f"{_REFERENCES}: certificate {_shown(reference)} could not be looked up: {unknown.why}"
                 missing.append(Note(service.key, NoteKind.UNKNOWN, text))
-    wish = _in_use(service, found.values(), now, again="retry it in Hetzner's console")
-    return CertificateWish(UNMANAGED, notes=(*missing, *wish.notes)) if missing else wish
+    lb = _in_use(service, found.values(), now, again="retry it in Hetzner's console")
+    return DesiredCertificates(UNMANAGED, notes=(*missing, *lb.notes)) if missing else lb
 
 
 def _look_up(reference: int | str, section: Section[int, Certificate]) -> Present[Certificate] | Absent | Unknown:
@@ -115,16 +115,16 @@ def _missing(reference: int | str, section: Section[int, Certificate]) -> str:
     return f"{what}{nearest}; upload it, or name one that is there"
 
 
-def _in_use(service: Service, found: Collection[Certificate], now: datetime, again: str) -> CertificateWish:
+def _in_use(service: Service, found: Collection[Certificate], now: datetime, again: str) -> DesiredCertificates:
     """Certificates that are there: their ids, once all of them are issued. ``again`` is what to do when one is not."""
     notes = tuple(
         Note(service.key, NoteKind.CERTIFICATE, text) for certificate in found for text in _trouble(certificate, again)
     )
     waits = [certificate for certificate in found if certificate.is_managed and not _is_issued(certificate)]
     if not waits:
-        return CertificateWish(tuple(sorted(certificate.id for certificate in found)), notes=notes)
+        return DesiredCertificates(tuple(sorted(certificate.id for certificate in found)), notes=notes)
     has_failed = any(certificate.issuance is Issuance.FAILED for certificate in waits)
-    return CertificateWish(
+    return DesiredCertificates(
         KNOWN_AFTER_APPLY,
         pending="; ".join(_pending(certificate, now) for certificate in waits),
         due_in_s=None if has_failed else min(_due_in_s(certificate, now) for certificate in waits),
@@ -166,7 +166,7 @@ def _due_in_s(certificate: Certificate, now: datetime) -> float:
 
 def _managed(
     service: Service, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
-) -> CertificateWish:
+) -> DesiredCertificates:
     """The certificate with the Service's label; else the one to request.
 
     Of several, the one that is exactly what is asked for is taken: so a person can have another one issued beside the
@@ -184,18 +184,18 @@ def _managed(
         chosen = exact[0]
     elif gap is not None:
         text = f"the Service's managed certificate could not be looked up: {gap}"
-        return CertificateWish(UNMANAGED, notes=(*notes, Note(service.key, NoteKind.UNKNOWN, text)))
+        return DesiredCertificates(UNMANAGED, notes=(*notes, Note(service.key, NoteKind.UNKNOWN, text)))
     elif len(ours) > 1:
-        return CertificateWish(UNMANAGED, notes=(*notes, _ambiguous(service, ours)))
+        return DesiredCertificates(UNMANAGED, notes=(*notes, _ambiguous(service, ours)))
     elif ours:
         chosen = ours[0]
         notes = (*notes, _another(service, chosen, name, domains))
     else:
-        wish = _to_create(service, name, options, snapshot, section)
-        return replace(wish, notes=(*notes, *wish.notes))
+        lb = _to_create(service, name, options, snapshot, section)
+        return replace(lb, notes=(*notes, *lb.notes))
     again = "retry it in Hetzner's console, or delete it there, so that a new one is asked for"
-    wish = _in_use(service, (chosen,), snapshot.taken_at, again)
-    return replace(wish, notes=(*notes, *wish.notes))
+    lb = _in_use(service, (chosen,), snapshot.taken_at, again)
+    return replace(lb, notes=(*notes, *lb.notes))
 
 
 def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iterator[Note]:
@@ -251,21 +251,21 @@ def _ambiguous(service: Service, ours: list[Certificate]) -> Note:
 
 def _to_create(
     service: Service, name: str, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
-) -> CertificateWish:
+) -> DesiredCertificates:
     """The certificate to create, unless its name is taken."""
     domains = options.http_managed_certificate_domains
     if domains is UNMANAGED:
-        return CertificateWish(UNMANAGED)  # the annotations' own problem
+        return DesiredCertificates(UNMANAGED)  # the annotations' own problem
     taken = next((certificate for certificate in section if certificate.name == name), None)
     if taken is not None:
         text = (
             f"{_named(taken)} is not this Service's managed certificate, and has the name that one would get; choose"
             f" another in {_NAME}; or, to use this one, remove {_TYPE} and name it in {_REFERENCES}"
         )
-        return CertificateWish(UNMANAGED, notes=(Note(service.key, NoteKind.CERTIFICATE, text),))
+        return DesiredCertificates(UNMANAGED, notes=(Note(service.key, NoteKind.CERTIFICATE, text),))
     staging = {LABEL_STAGING_CA: "true"} if options.http_managed_certificate_acme_staging else {}
     labels = {**labels_of(service, snapshot.cluster_uid), **staging}
-    return CertificateWish(
+    return DesiredCertificates(
         KNOWN_AFTER_APPLY,
         create=ManagedCertificate(name, tuple(sorted(domains)), labels),
         pending=f"the certificate {name!r} is still to be created",

@@ -84,54 +84,54 @@ def _parsed(text: str | None) -> object:
         return text or ""
 
 
-def load_balancer_changes(wish: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
+def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
     """The changes that give a Service the load balancer that it wants, each after what it needs."""
-    wanted = wish.wanted
+    wanted = lb.wanted
     if wanted is None:
         return ()
-    claims = _claim(wish)
+    claims = _claim(lb)
     prepared = tuple(change.key for change in claims)
-    issue = _certificate(wish, wanted, prepared)
-    if wish.present is None:
-        create = _create(wish, wanted, prepared)
+    issue = _certificate(lb, wanted, prepared)
+    if lb.present is None:
+        create = _create(lb, wanted, prepared)
         # A certificate is asked for only where there is a load balancer for it: the CA counts.
         issue = tuple(replace(change, depends_on=(*change.depends_on, create.key)) for change in issue)
-        rest = _parts_to_come(wish, wanted, create, snapshot, tuple(change.key for change in issue))
-        return (*claims, *issue, create, *rest, *_status_to_come(wish, create))
-    present = wish.present
-    adopt = _adopt(wish, present, snapshot, prepared)
-    if isinstance(wish.match, Foreign | Contested):
+        rest = _parts_to_come(lb, wanted, create, snapshot, tuple(change.key for change in issue))
+        return (*claims, *issue, create, *rest, *_status_to_come(lb, create))
+    present = lb.present
+    adopt = _adopt(lb, present, snapshot, prepared)
+    if isinstance(lb.match, Foreign | Contested):
         return (*claims, *adopt) if adopt else ()
     parts = [
         replace(change, depends_on=(*(a.key for a in adopt), *change.depends_on))
-        for change in changed_parts(wish, wanted, present, snapshot, tuple(change.key for change in issue))
+        for change in changed_parts(lb, wanted, present, snapshot, tuple(change.key for change in issue))
     ]
     adopt = tuple(
         replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
     )
-    status = _status(wish, present, tuple(a.key for a in adopt))
-    way = wish.options.use_private_ip
-    return (*claims, *issue, *in_sequence([*adopt, *parts], present, wish.size, to_private=way), *status)
+    status = _status(lb, present, tuple(a.key for a in adopt))
+    way = lb.options.use_private_ip
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size, to_private=way), *status)
 
 
-def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
+def release_changes(lb: LoadBalancerRelease) -> tuple[Change, ...]:
     """The changes after which a Service may go: its load balancer is deleted or released, then the finalizer is
     removed."""
-    if not wish.is_settled:
+    if not lb.is_settled:
         return ()
-    service, present = wish.service, wish.present
+    service, present = lb.service, lb.present
     first: tuple[Change, ...] = ()
     why = "the Service is being deleted" if service.deleted_at else "the Service no longer wants a load balancer"
     named = "" if present is None else f"load balancer {present.id} {present.spec.name}"
-    if present is not None and wish.retained is not None:
-        until = None if wish.delete_at is None else shown_time(wish.delete_at)
+    if present is not None and lb.retained is not None:
+        until = None if lb.delete_at is None else shown_time(lb.delete_at)
         change = Change(
             key=service.balancer_key.part("retain"),
             kind=ChangeKind.LB_RETAIN,
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
-            after=wish.retained,
-            reason=f"{why}, and {wish.why_retained}: its label goes, and another says when it was released"
+            after=lb.retained,
+            reason=f"{why}, and {lb.why_retained}: its label goes, and another says when it was released"
             if until is None
             else f"{why}: its load balancer is released now, and deleted after {until}",
             owner=service.key,
@@ -156,12 +156,12 @@ def release_changes(wish: LoadBalancerRelease) -> tuple[Change, ...]:
     return (*first, release)
 
 
-def deletion_change(parting: PendingDeletion, snapshot: Snapshot) -> Change:
+def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
     """The deletion of a load balancer that no Service wants back, or its release for good where somebody has protected
     it meanwhile. When it is due is decided by a guard (``undo-window``)."""
-    balancer = parting.balancer
+    balancer = pending.balancer
     owner = owner_of(balancer.spec.labels)
-    why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(parting.due_at)} at the latest"
+    why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(pending.due_at)} at the latest"
     if balancer.is_protected:
         return Change(
             key=balancer.key.part("retain"),
@@ -201,8 +201,8 @@ def _lost_addresses(present: CloudBalancer) -> tuple[str, ...]:
     return (f"its public addresses {' and '.join(addresses)} are lost for good",) if addresses else ()
 
 
-def _claim(wish: DesiredLoadBalancer) -> tuple[Change, ...]:
-    service = wish.service
+def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
+    service = lb.service
     if FINALIZER_BALANCER in service.finalizers:
         return ()
     change = Change(
@@ -217,10 +217,10 @@ def _claim(wish: DesiredLoadBalancer) -> tuple[Change, ...]:
     return (change,)
 
 
-def _certificate(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
-    service, certificate = wish.service, wish.certificates.create
+def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
+    service, certificate = lb.service, lb.certificates.create
     used = any(listener.protocol is Protocol.HTTPS for listener in wanted.listeners.values())
-    if certificate is None or wish.problems or not used:
+    if certificate is None or lb.problems or not used:
         return ()
     change = Change(
         key=service.certificate_key,
@@ -235,14 +235,14 @@ def _certificate(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tupl
     return (change,)
 
 
-def _create(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
+def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
     """The creation of the load balancer, with all that is known by now. The request has no field for a private address
     or a subnet, so a load balancer with one is attached, and gets its targets in the network one by one, afterwards."""
-    service = wish.service
+    service = lb.service
     listeners = {port: listener for port, listener in wanted.listeners.items() if not waits_for_certificate(listener)}
     place = wanted.attachment
     chosen = isinstance(place, Attachment) and not (place.ip is UNMANAGED and place.ip_range is UNMANAGED)
-    later = chosen and wish.options.use_private_ip
+    later = chosen and lb.options.use_private_ip
     after = replace(
         wanted,
         listeners=listeners,
@@ -268,52 +268,52 @@ def _create(wish: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str
 
 
 def _parts_to_come(
-    wish: DesiredLoadBalancer, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
+    lb: DesiredLoadBalancer, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
     """The parts of ``wanted`` that the new load balancer will lack: a chosen private address with the targets behind
     it, and the listeners that wait for their certificate. Shown with the creation, and carried out once there is an id.
     """
-    made, size = create.after, wish.size.type
+    made, size = create.after, lb.size.type
     if not isinstance(made, LoadBalancer) or size is None:
         return
     members = () if isinstance(made.targets, Unmanaged) else tuple(sorted(made.targets, key=str))
     places = (made.attachment,) if isinstance(made.attachment, Attachment) else ()
     after = CloudBalancer(0, made, size, snapshot.taken_at, attachments=places, targets=members)
-    for change in changed_parts(wish, wanted, after, snapshot, issue):
+    for change in changed_parts(lb, wanted, after, snapshot, issue):
         yield replace(change, depends_on=(create.key, *change.depends_on))
 
 
 def _adopt(
-    wish: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]
+    lb: DesiredLoadBalancer, present: CloudBalancer, snapshot: Snapshot, prepared: tuple[str, ...]
 ) -> tuple[Change, ...]:
-    if isinstance(wish.match, Owned):
+    if isinstance(lb.match, Owned):
         return ()
     before = replace(owner_of(present.spec.labels), balancer_id=present.id)
-    stays = isinstance(wish.match, Adoptable) and wish.match.outlives_its_service
+    stays = isinstance(lb.match, Adoptable) and lb.match.outlives_its_service
     after = replace(
-        owner_of(labels_of(wish.service, snapshot.cluster_uid)),
+        owner_of(labels_of(lb.service, snapshot.cluster_uid)),
         balancer_id=present.id,
         adopted=(before.adopted or "true") if stays else None,
     )
     if before == after:  # contested, and labeled as the Service's own already
         return ()
     change = Change(
-        key=wish.service.balancer_key,
+        key=lb.service.balancer_key,
         kind=ChangeKind.LB_ADOPT,
         verb=Verb.MODIFY,
         before=before,
         after=after,
-        reason=_why_adopted(wish, present, stays=stays),
-        owner=wish.service.key,
+        reason=_why_adopted(lb, present, stays=stays),
+        owner=lb.service.key,
         cloud_id=present.id,
         depends_on=prepared,
     )
     return (change,)
 
 
-def _why_adopted(wish: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
-    if isinstance(wish.match, Adoptable) and wish.match.returns:
-        return f"load balancer {present.id} was released when a Service {wish.service.id} went, and goes back to it"
+def _why_adopted(lb: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
+    if isinstance(lb.match, Adoptable) and lb.match.returns:
+        return f"load balancer {present.id} was released when a Service {lb.service.id} went, and goes back to it"
     why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
     return f"{why}; it was not made for it, and will outlive it" if stays else why
 
@@ -322,8 +322,8 @@ def _consequence_of(change: Change) -> str:
     return f"{' '.join(change.key.parts)} is removed from it: the Service does not ask for that"
 
 
-def _status_to_come(wish: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
-    service, hostname = wish.service, wish.options.hostname
+def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
+    service, hostname = lb.service, lb.options.hostname
     yield Change(
         key=service.key.part("status"),
         kind=ChangeKind.SERVICE_STATUS,
@@ -342,9 +342,9 @@ _PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"}
 """Options that say what is published: while one of them cannot be read, what is published stays."""
 
 
-def _status(wish: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
-    service = wish.service
-    wanted = UNMANAGED if wish.unclear & _PUBLISHING else desired_ingress(wish.options, present)
+def _status(lb: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
+    service = lb.service
+    wanted = UNMANAGED if lb.unclear & _PUBLISHING else desired_ingress(lb.options, present)
     if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):
         yield Change(
             key=service.key.part("status"),

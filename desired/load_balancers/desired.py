@@ -17,7 +17,7 @@ from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.parsing import missing_for_creation
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment
-from desired.load_balancers.certificates import CertificateWish, desired_certificates
+from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.notes import (
     notes_on_hidden_targets,
@@ -75,7 +75,7 @@ class DesiredLoadBalancer:
     wanted: LoadBalancer | None
     """None when nothing may be planned: too little is known, or what is asked for cannot be made."""
     size: Size
-    certificates: CertificateWish
+    certificates: DesiredCertificates
     targets: DesiredTargets
     problems: tuple[BadAnnotation, ...] = ()
     """Why only the targets of an existing load balancer are kept in sync, or none is created."""
@@ -102,11 +102,11 @@ def desired_load_balancer(
     defaults = settings.balancer_defaults
     options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
-    judgement = check_claim(service.claim, defaults, has_network=settings.network is not None)
+    check = check_claim(service.claim, defaults, has_network=settings.network is not None)
     is_created = present is None and not isinstance(match, Undecided)
     absent = () if is_created else [problem.key for problem in missing_for_creation(options, bad)]
     problems = [
-        *(problem for problem in judgement.problems if problem.key not in absent),
+        *(problem for problem in check.problems if problem.key not in absent),
         *attachment_problems(options, present, snapshot, rivals),
     ]
     certificates = desired_certificates(service, options, snapshot)
@@ -117,9 +117,7 @@ def desired_load_balancer(
     if problems and present is not None:  # its type is not touched, so that it holds what it holds
         size = replace(size, type=present.type)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None)
-    notes = [
-        Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in judgement.remarks
-    ]
+    notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in check.remarks]
     notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
     notes += [*certificates.notes, *notes_on_match(service, match)]
@@ -250,7 +248,7 @@ def _public(options: Options) -> bool | Unmanaged:
     return UNMANAGED if isinstance(disabled, Unmanaged) else not disabled
 
 
-def _certificate_count(certificates: CertificateWish) -> int:
+def _certificate_count(certificates: DesiredCertificates) -> int:
     return len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
 
 
@@ -285,24 +283,24 @@ def desired_load_balancers(
 
     for key, match in matches.items():
         service = snapshot.services.items[key]
-        wish = (
+        lb = (
             desired_load_balancer(
                 service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id)
             )
             if wants_balancer(service)
             else release(service, match, snapshot, settings)
         )
-        desired[key] = wish
-        notes += wish.notes
-    parting = pending_deletions(snapshot, matches)
-    planned = {each.balancer.id for each in parting}
+        desired[key] = lb
+        notes += lb.notes
+    pending = pending_deletions(snapshot, matches)
+    planned = {each.balancer.id for each in pending}
     for orphan in orphans(snapshot, matches):
         balancer = orphan.balancer
         if balancer.id in planned:
             continue
         text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; see reconcile orphans"
         notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
-    return desired, parting, tuple(notes)
+    return desired, pending, tuple(notes)
 
 
 def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:

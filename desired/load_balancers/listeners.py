@@ -16,7 +16,7 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.certificates import CertificateWish
+from desired.load_balancers.certificates import DesiredCertificates
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     HealthCheck,
@@ -230,7 +230,7 @@ def possible_listeners(
     wanted: Mapping[int, Listener],
     present: Mapping[int, Listener],
     limit: int,
-    certificates: CertificateWish,
+    certificates: DesiredCertificates,
 ) -> tuple[Mapping[int, Listener], tuple[Note, ...]]:
     """Port → listener, at most ``limit`` of them, and notes on those that are left out or wait.
 

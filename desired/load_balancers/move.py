@@ -53,9 +53,9 @@ def may_return(
             return stays or (network is not None and any(address in subnet for subnet in network.subnets))
 
 
-def unknown_to_nodes(targets: Collection[Target], roster: TargetCandidates) -> tuple[Target, ...]:
+def unknown_to_nodes(targets: Collection[Target], node_targets: TargetCandidates) -> tuple[Target, ...]:
     """The targets that no later pass would add because of a Node."""
-    of_nodes = set(roster.candidates.values())
+    of_nodes = set(node_targets.candidates.values())
     return tuple(target for target in targets if target not in of_nodes)
 
 

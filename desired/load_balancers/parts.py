@@ -36,19 +36,19 @@ from desired.section import Unmanaged
 
 
 def changed_parts(
-    wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
+    lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
     """A change for every part that differs, in any order; ``issue`` are keys of certificates that are still to come."""
-    networks = tuple(_networks(wish, wanted, present))
-    public = tuple(_public_interface(wish, wanted, present))
-    targets = tuple(_targets(wish, wanted, present, snapshot, (*networks, *public)))
-    targets, progress = _step_by_step(wish, wanted, present, snapshot, targets)
-    moved = tuple(_moved(wish, wanted, present, snapshot, networks, targets))
-    memory = tuple(_memory(wish, wanted, present, networks, moved))
+    networks = tuple(_networks(lb, wanted, present))
+    public = tuple(_public_interface(lb, wanted, present))
+    targets = tuple(_targets(lb, wanted, present, snapshot, (*networks, *public)))
+    targets, progress = _step_by_step(lb, wanted, present, snapshot, targets)
+    moved = tuple(_moved(lb, wanted, present, snapshot, networks, targets))
+    memory = tuple(_memory(lb, wanted, present, networks, moved))
     targets = (*targets, *moved)
-    listeners = tuple(_listeners(wish, wanted, present, issue))
-    yield from _whole(wish, wanted, present)
-    yield from _type(wish, wanted, present, (*listeners, *targets))
+    listeners = tuple(_listeners(lb, wanted, present, issue))
+    yield from _whole(lb, wanted, present)
+    yield from _type(lb, wanted, present, (*listeners, *targets))
     yield from listeners
     yield from targets
     yield from (*memory, *progress)
@@ -64,7 +64,7 @@ def changed_parts(
 
 
 def listener_change(
-    wish: DesiredLoadBalancer, before: Listener | None, after: Listener | None, needed: tuple[str, ...]
+    lb: DesiredLoadBalancer, before: Listener | None, after: Listener | None, needed: tuple[str, ...]
 ) -> Change:
     """The change of one listener, of which one side may be None; it comes after the changes ``needed``."""
     port = after.port if after else before.port if before else 0
@@ -73,7 +73,7 @@ def listener_change(
     else:
         why = f"the Service has port {port}" if before is None else f"differs from what the Service asks of port {port}"
     return _change(
-        wish,
+        lb,
         ("listener", port),
         ChangeKind.LB_LISTENER,
         before,
@@ -90,7 +90,7 @@ def waits_for_certificate(listener: Listener) -> bool:
 
 
 def _change(
-    wish: DesiredLoadBalancer,
+    lb: DesiredLoadBalancer,
     part: tuple[object, ...],
     kind: ChangeKind,
     before: State | None,
@@ -102,28 +102,28 @@ def _change(
 ) -> Change:
     verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
     return Change(
-        key=wish.service.balancer_key.part(*part),
+        key=lb.service.balancer_key.part(*part),
         kind=kind,
         verb=verb if verb in KINDS[kind].verbs else Verb.MODIFY,
         before=before,
         after=after,
         reason=reason,
-        owner=wish.service.key,
-        cloud_id=None if wish.present is None else wish.present.id,
+        owner=lb.service.key,
+        cloud_id=None if lb.present is None else lb.present.id,
         consequences=consequences,
         depends_on=depends_on,
     )
 
 
-def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     spec = present.spec
     if wanted.name != spec.name:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        yield _change(wish, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, "the Service names it otherwise")
+        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, "the Service names it otherwise")
     algorithm, there = wanted.algorithm, spec.algorithm
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
         why = "the Service asks for another algorithm"
-        yield _change(wish, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, why)
+        yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, why)
     for address, pointer, before in (
         (present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
         (present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
@@ -132,7 +132,7 @@ def _whole(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalanc
             continue
         if (pointer or "") != (before or ""):
             why = "the Service asks for another reverse name"
-            yield _change(wish, ("rdns", address), ChangeKind.LB_RDNS, before or None, pointer, why)
+            yield _change(lb, ("rdns", address), ChangeKind.LB_RDNS, before or None, pointer, why)
 
 
 def _goes_before_it_leaves(change: Change) -> bool:
@@ -141,12 +141,12 @@ def _goes_before_it_leaves(change: Change) -> bool:
 
 
 def _type(
-    wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]
+    lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]
 ) -> Iterator[Change]:
     if wanted.type != present.spec.type:
         why = "the Service asks for another type"
-        needed = tuple(_room_for(wish.size.type, present, parts))
-        yield _change(wish, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
+        needed = tuple(_room_for(lb.size.type, present, parts))
+        yield _change(lb, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
 
 
 def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Change, ...]) -> Iterator[Key]:
@@ -162,14 +162,14 @@ def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Ch
             yield from (change.key for change in changes if change.verb is Verb.REMOVE)
 
 
-def _public_interface(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     public, there = wanted.public_interface, present.spec.public_interface
     if isinstance(public, Unmanaged) or isinstance(there, Unmanaged) or public is there:
         return
     if not public and not present.attachments and not isinstance(wanted.attachment, Attachment):
         return  # refused without a network, and which one that is cannot be told now
     yield _change(
-        wish,
+        lb,
         ("public",),
         ChangeKind.LB_PUBLIC_INTERFACE,
         there,
@@ -179,15 +179,15 @@ def _public_interface(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: 
     )
 
 
-def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
-    key, place = wish.service.balancer_key, wanted.attachment
+def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
+    key, place = lb.service.balancer_key, wanted.attachment
     if isinstance(place, Unmanaged):
         return
     others = [there for there in present.attachments if place is None or there.network_id != place.network_id]
     for there in others:
         why = "HCLOUD_NETWORK names another network" if place else "HCLOUD_NETWORK names no network"
         yield _change(
-            wish,
+            lb,
             ("network", there.network_id),
             ChangeKind.LB_NETWORK,
             there,
@@ -200,7 +200,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
     here = next((there for there in present.attachments if there.network_id == place.network_id), None)
     if here is None:
         yield _change(
-            wish,
+            lb,
             ("network", place.network_id),
             ChangeKind.LB_NETWORK,
             None,
@@ -210,7 +210,7 @@ def _networks(wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBal
         )
     elif not isinstance(place.ip, Unmanaged) and place.ip != here.ip:
         yield _change(
-            wish,
+            lb,
             ("network", place.network_id),
             ChangeKind.LB_NETWORK,
             here,
@@ -228,16 +228,16 @@ def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
 
 
 def _listeners(
-    wish: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, issue: tuple[str, ...]
+    lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, issue: tuple[str, ...]
 ) -> Iterator[Change]:
     for port in sorted(wanted.listeners.keys() | present.spec.listeners.keys()):
         before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
         if before != after:
-            yield listener_change(wish, before, after, issue if after and waits_for_certificate(after) else ())
+            yield listener_change(lb, before, after, issue if after and waits_for_certificate(after) else ())
 
 
 def _targets(
-    wish: DesiredLoadBalancer,
+    lb: DesiredLoadBalancer,
     wanted: LoadBalancer,
     present: CloudBalancer,
     snapshot: Snapshot,
@@ -257,16 +257,16 @@ def _targets(
         if set(there) == set(after_all):
             continue
         if not after_all:
-            yield _removal(wish, there[0], snapshot)
+            yield _removal(lb, there[0], snapshot)
         else:
             (after,) = after_all
             before = next((target for target in there if target != after), None)
-            member = next((each for each in reversed(wish.targets.claiming(server_id)) if each.target == after), None)
+            member = next((each for each in reversed(lb.targets.claiming(server_id)) if each.target == after), None)
             name = f"Node {member.node}" if member else f"server {server_id}"
             how = "by its private address" if after.use_private_ip else "by its public address"
             joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
             yield _change(
-                wish,
+                lb,
                 ("target", after.name),
                 ChangeKind.LB_TARGET,
                 before,
@@ -277,7 +277,7 @@ def _targets(
 
 
 def _step_by_step(
-    wish: DesiredLoadBalancer,
+    lb: DesiredLoadBalancer,
     wanted: LoadBalancer,
     present: CloudBalancer,
     snapshot: Snapshot,
@@ -288,7 +288,7 @@ def _step_by_step(
     """
     if isinstance(wanted.targets, Unmanaged):
         return targets, ()
-    switch = switch_of(present, targets, snapshot, to_private=wish.options.use_private_ip)
+    switch = switch_of(present, targets, snapshot, to_private=lb.options.use_private_ip)
     ends = switch.phase in (Phase.FREE, Phase.FAILED) or (switch.phase is Phase.LOOKING and not switch.waiting)
     name, there = present.spec.name, present.spec.labels.get(LABEL_SWITCH)
     before = {} if there is None else {LABEL_SWITCH: there}
@@ -296,7 +296,7 @@ def _step_by_step(
     label: tuple[Change, ...] = ()
     if before != after:
         why = "no switch of targets is under way any more" if ends else "says how far the switch of the targets is"
-        label = (_change(wish, SWITCH, ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, after), why),)
+        label = (_change(lb, SWITCH, ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, after), why),)
     needed = tuple(change.key for change in label)
     moves = () if switch.phase in (Phase.LOOKING, Phase.FAILS) else (*switch.batch, *switch.waiting)
     waits = {change.key for change in moves}  # the preparation of a change that waits would wait with it
@@ -307,7 +307,7 @@ def _step_by_step(
     planned = {change.key for change in targets}
     back = (
         _change(
-            wish,
+            lb,
             ("target", target.name),
             ChangeKind.LB_TARGET,
             target,
@@ -322,7 +322,7 @@ def _step_by_step(
 
 
 def _moved(
-    wish: DesiredLoadBalancer,
+    lb: DesiredLoadBalancer,
     wanted: LoadBalancer,
     present: CloudBalancer,
     snapshot: Snapshot,
@@ -341,15 +341,15 @@ def _moved(
     stay = [t for t in present.targets if is_private(t)] if leaves else []
     owed = [t for t in remembered(present.spec.labels) if t not in present.targets]
     for target in dict.fromkeys((*stay, *owed)):
-        if wish.service.balancer_key.part("target", target.name) in planned:
+        if lb.service.balancer_key.part("target", target.name) in planned:
             continue
         if may_return(target, place, present, snapshot):
             why = f"{spoken(target)} is added again: it goes with the place in the network"
-            yield _change(wish, ("target", target.name), ChangeKind.LB_TARGET, None, target, why, depends_on=attached)
+            yield _change(lb, ("target", target.name), ChangeKind.LB_TARGET, None, target, why, depends_on=attached)
         elif target in stay:
             why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
             yield _change(
-                wish,
+                lb,
                 ("target", target.name),
                 ChangeKind.LB_TARGET,
                 target,
@@ -360,7 +360,7 @@ def _moved(
 
 
 def _memory(
-    wish: DesiredLoadBalancer,
+    lb: DesiredLoadBalancer,
     wanted: LoadBalancer,
     present: CloudBalancer,
     networks: Sequence[Change],
@@ -370,7 +370,7 @@ def _memory(
     is back. If it does not fit into labels, the move is held (``target-floor``)."""
     if any(change.before is not None for change in networks):
         returning = [c.after for c in moved if isinstance(c.after, Target)]
-        labels = labels_for(unknown_to_nodes(returning, wish.targets.roster)) or {}
+        labels = labels_for(unknown_to_nodes(returning, lb.targets.node_targets)) or {}
         why = "says which targets are added again after the move, should that end on the way"
     elif isinstance(wanted.attachment, Attachment) and not moved:
         labels, why = {}, "everything is back that was to be added again after a move"
@@ -380,7 +380,7 @@ def _memory(
     if labels != before:
         name = present.spec.name
         yield _change(
-            wish, ("labels", "returning"), ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, labels), why
+            lb, ("labels", "returning"), ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, labels), why
         )
 
 
@@ -397,10 +397,10 @@ def _stays_in_network(change: Change) -> bool:
     return isinstance(before, Attachment) and isinstance(after, Attachment) and before.network_id == after.network_id
 
 
-def _removal(wish: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot) -> Change:
-    removal = removal_reason(target, wish.targets.claiming(target.server_id), snapshot)
+def _removal(lb: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot) -> Change:
+    removal = removal_reason(target, lb.targets.claiming(target.server_id), snapshot)
     return _change(
-        wish,
+        lb,
         ("target", target.name),
         ChangeKind.LB_TARGET,
         target,

@@ -255,7 +255,7 @@ class DesiredTargets:
 
     targets: frozenset[Target]
     """Everything that should be there, what is not ours included."""
-    roster: TargetCandidates
+    node_targets: TargetCandidates
     """As given: those for which there is no room are candidates in it."""
     foreign: tuple[Target, ...] = ()
     """Targets that are left alone: label selectors, and addresses while no Robot server is read."""
@@ -267,18 +267,21 @@ class DesiredTargets:
     @cached_property
     def members(self) -> tuple[NodeTarget, ...]:
         """All Nodes in the order of names. Made for every Node: what asks for some asks below."""
-        return tuple(map(self._judged, self.roster.members)) if self.left_out else self.roster.members
+        return tuple(map(self._judged, self.node_targets.members)) if self.left_out else self.node_targets.members
 
     def claiming(self, server_id: int) -> tuple[NodeTarget, ...]:
         """The Nodes that claim this server."""
-        return tuple(map(self._judged, self.roster.by_server.get(server_id, ())))
+        return tuple(map(self._judged, self.node_targets.by_server.get(server_id, ())))
 
     def being(self, membership: Membership) -> Sequence[NodeTarget]:
         """The Nodes with this membership, in the order of names, as they are in the candidates: those without room are
         candidates there."""
         if membership not in (Membership.TARGET, Membership.OVER_LIMIT):
-            return self.roster.by_membership.get(membership, ())
-        candidates, over = self.roster.by_membership.get(Membership.TARGET, ()), membership is Membership.OVER_LIMIT
+            return self.node_targets.by_membership.get(membership, ())
+        candidates, over = (
+            self.node_targets.by_membership.get(Membership.TARGET, ()),
+            membership is Membership.OVER_LIMIT,
+        )
         if not self.left_out:
             return () if over else candidates
         return [member for member in candidates if (member.server_id in self.left_out) is over]
@@ -299,30 +302,32 @@ class DesiredTargets:
         return member
 
 
-def count_targets(roster: TargetCandidates, present: CloudBalancer | None) -> int:
+def count_targets(node_targets: TargetCandidates, present: CloudBalancer | None) -> int:
     """Number of targets that a load balancer would have if there were room for all of them."""
-    foreign, kept = _stay(roster, present)
-    return len(foreign) + len(kept) + len(roster.candidates)
+    foreign, kept = _stay(node_targets, present)
+    return len(foreign) + len(kept) + len(node_targets.candidates)
 
 
-def desired_targets(roster: TargetCandidates, present: CloudBalancer | None, max_targets: int | None) -> DesiredTargets:
+def desired_targets(
+    node_targets: TargetCandidates, present: CloudBalancer | None, max_targets: int | None
+) -> DesiredTargets:
     """The targets of a load balancer whose type takes ``max_targets``, None for all that there are; ``present`` is None
     when it is to be created.
 
     What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their
     names. Nodes that claim one server are one target, by exactly one of its addresses.
     """
-    foreign, kept = _stay(roster, present)
-    candidates = roster.candidates
+    foreign, kept = _stay(node_targets, present)
+    candidates = node_targets.candidates
     room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
     if len(candidates) <= room:
-        return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), roster, foreign)
+        return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), node_targets, foreign)
     serving = {target.server_id for target in _servers(present)}
     first = (key for key in candidates if key in serving)
     chosen = set(islice(chain(first, (key for key in candidates if key not in serving)), room))
     return DesiredTargets(
         frozenset((*foreign, *kept, *(candidates[key] for key in chosen))),
-        roster,
+        node_targets,
         foreign,
         frozenset(candidates.keys() - chosen),
         f"the type takes {max_targets} targets, all taken",
@@ -330,13 +335,13 @@ def desired_targets(roster: TargetCandidates, present: CloudBalancer | None, max
 
 
 def _stay(
-    roster: TargetCandidates, present: CloudBalancer | None
+    node_targets: TargetCandidates, present: CloudBalancer | None
 ) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
     """Existing targets that stay whatever the Nodes are: foreign ones, and servers that are left alone."""
     there = () if present is None else set(present.targets)
     foreign = sorted((target for target in there if not isinstance(target, ServerTarget)), key=str)
-    kept = (key for key in _servers(present) if key.server_id not in roster.candidates)
-    return tuple(foreign), frozenset(target for target in kept if roster.leaves_alone(target.server_id))
+    kept = (key for key in _servers(present) if key.server_id not in node_targets.candidates)
+    return tuple(foreign), frozenset(target for target in kept if node_targets.leaves_alone(target.server_id))
 
 
 def _servers(present: CloudBalancer | None) -> Iterator[ServerTarget]:

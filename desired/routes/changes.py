@@ -19,9 +19,9 @@ def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
         return
     network_id = desired.network.id
     for claim in desired.claims:
-        if claim.standing is RouteStatus.MISSING:
+        if claim.status is RouteStatus.MISSING:
             yield _create(claim, network_id)
-        elif claim.standing is RouteStatus.MISLED:
+        elif claim.status is RouteStatus.MISLED:
             yield _replace(claim, network_id)
     for decided in desired.decided.values():
         if decided.action in GOING:

@@ -86,7 +86,7 @@ class RouteClaim:
 
     endpoint: NodeEndpoint
     destination: IPv4Network
-    standing: RouteStatus
+    status: RouteStatus
     why: str
     """One sentence for people. It names no Node."""
     present: IPv4Address | None = None
@@ -158,8 +158,8 @@ def _claim(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteConte
     found = context.actions.get(destination)
     present = found.route.gateway if found else None
 
-    def stands(standing: RouteStatus, why: str, after: tuple[IPv4Network, ...] = ()) -> RouteClaim:
-        return RouteClaim(endpoint, destination, standing, why, present, after=after)
+    def stands(status: RouteStatus, why: str, after: tuple[IPv4Network, ...] = ()) -> RouteClaim:
+        return RouteClaim(endpoint, destination, status, why, present, after=after)
 
     if endpoint.reach in (Reach.WAITING, Reach.GONE):
         return stands(RouteStatus.WAITING, endpoint.why)
@@ -221,8 +221,8 @@ def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContex
     route = found.route
     holder = found.holder or context.holders.of(route.gateway)
 
-    def stands(standing: RouteStatus, why: str) -> RouteClaim:
-        return RouteClaim(endpoint, route.destination, standing, why, route.gateway, holder)
+    def stands(status: RouteStatus, why: str) -> RouteClaim:
+        return RouteClaim(endpoint, route.destination, status, why, route.gateway, holder)
 
     if context.cluster_cidr is None:
         return stands(
@@ -277,11 +277,11 @@ def _within_limit(
             taken = (endpoints.popleft(),)
         else:
             why = f"the network has {MOST_ROUTES} of {MOST_ROUTES} routes, and takes no more"
-            return replace(claim, standing=RouteStatus.OVER_LIMIT, why=why, after=())
+            return replace(claim, status=RouteStatus.OVER_LIMIT, why=why, after=())
         gone = (destination for destination in (*surplus, *taken) if destination is not None)
         return replace(claim, after=(*claim.after, *gone))
 
-    return tuple(placed(claim) if claim.standing is RouteStatus.MISSING else claim for claim in claims)
+    return tuple(placed(claim) if claim.status is RouteStatus.MISSING else claim for claim in claims)
 
 
 def _rivals(endpoints: Iterable[NodeEndpoint]) -> Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]:

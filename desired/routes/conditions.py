@@ -57,16 +57,16 @@ def _desired(
     takes.
     """
     keys = {claim.destination: route_key(network_id, claim.destination) for claim in claims}
-    missing = [claim.destination for claim in claims if claim.standing is not RouteStatus.SERVED]
+    missing = [claim.destination for claim in claims if claim.status is not RouteStatus.SERVED]
     refused = [destination for destination in missing if keys[destination] in failed]
-    wrong = next((claim.why for claim in claims if claim.standing in FAILING), None)
+    wrong = next((claim.why for claim in claims if claim.status in FAILING), None)
     if wrong is None and refused:
         wrong = f"the route to {refused[0]} was refused"
     if wrong is None and malformed_of(endpoint.node):
         wrong = f"pod CIDR {malformed_of(endpoint.node)[0]!r} is no range"
     if wrong is not None:
         return DesiredCondition(UNROUTED, wrong)
-    if any(claim.standing in UNDECIDED for claim in claims):
+    if any(claim.status in UNDECIDED for claim in claims):
         return None
     if claims:
         after = tuple(sorted(keys[destination] for destination in missing))

@@ -57,7 +57,7 @@ def notes_on_routes(
     if dual:
         text = f"{_named(dual)} IPv6 pod CIDRs: there are no routes for these, as private networks have IPv4 alone"
         yield Note(key, NoteKind.UNSUPPORTED, text)
-    wanted = sum(claim.standing in (RouteStatus.MISSING, RouteStatus.OVER_LIMIT) for claim in claims)
+    wanted = sum(claim.status in (RouteStatus.MISSING, RouteStatus.OVER_LIMIT) for claim in claims)
     leaves = len({destination for claim in claims for destination in claim.after})
     used = present_routes(snapshot).total
     if used + wanted - leaves >= _NEARLY_FULL:
@@ -67,8 +67,8 @@ def notes_on_routes(
 
 def _on_nodes(endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim]) -> Iterator[Note]:
     for claim in claims:
-        if claim.standing in _KINDS:
-            yield Note(claim.endpoint.node.key, _KINDS[claim.standing], _told(claim))
+        if claim.status in _KINDS:
+            yield Note(claim.endpoint.node.key, _KINDS[claim.status], _told(claim))
     for endpoint in endpoints:
         if endpoint.is_ours:
             for text in malformed_of(endpoint.node):
@@ -80,9 +80,9 @@ def _on_nodes(endpoints: Collection[NodeEndpoint], claims: Collection[RouteClaim
 
 
 def _told(claim: RouteClaim) -> str:
-    if claim.standing is RouteStatus.UNKNOWN:
+    if claim.status is RouteStatus.UNKNOWN:
         return f"the route to pod CIDR {claim.destination} stays as it is: {claim.why}"
-    if claim.standing is not RouteStatus.OUTSIDE and str(claim.destination) not in claim.why:
+    if claim.status is not RouteStatus.OUTSIDE and str(claim.destination) not in claim.why:
         return f"no route to pod CIDR {claim.destination}: {claim.why}"
     return claim.why
 

@@ -40,7 +40,7 @@ class _Identity(msgspec.Struct):
 _IDENTITY = decoder(_Identity)
 
 
-def eyes_of(world: World) -> Readers:
+def readers_of(world: World) -> Readers:
     """Readers of ``world`` for a pass."""
     project = FiledProject(world)
     return Readers(FiledCluster(world), project, Confirmer(project))

@@ -27,7 +27,7 @@ from desired.section import Present
 from reconciler import __version__
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
-from reconciler.capture.offline import eyes_of
+from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import Captured, Cluster, MissingPart, Objects, Project, World
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
@@ -105,7 +105,7 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
     """Add what follows from what was read: the members of the network, and the servers that are only found by their
     ids."""
     settings = Settings(network=network, waits=_AT_ONCE)
-    snapshot = observe_world(eyes_of(world), settings).snapshot
+    snapshot = observe_world(readers_of(world), settings).snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if wanted is not None:
         path = f"/networks/{wanted.id}/members"
@@ -113,7 +113,7 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         captured.lists[path] = members.objects
         if members.gap is not None:
             captured.gaps[path] = members.gap
-        snapshot = observe_world(eyes_of(world), settings).snapshot
+        snapshot = observe_world(readers_of(world), settings).snapshot
     asked = dict.fromkeys((*servers_to_confirm(snapshot, settings), *missing_servers(snapshot)))
     for server_id in islice(asked, MOST_AT_ONCE):
         path = f"/servers/{server_id}"

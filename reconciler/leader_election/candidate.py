@@ -85,7 +85,7 @@ def utc_now() -> datetime:
 
 
 class LeaseCandidate:
-    """Takes, renews and gives back the Lease. Its calls come from one thread at a time; ``tenure`` may be read in any.
+    """Takes, renews and gives back the Lease. Its calls come from one thread at a time; ``held`` may be read in any.
 
     A write goes along with the version that was read, so that of two processes that try at once one fails.
     """
@@ -99,9 +99,9 @@ class LeaseCandidate:
         wall_clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.identity = identity
-        self.sighting: ObservedLease | None = None
+        self.observed: ObservedLease | None = None
         """What was last seen of the Lease; None before it was."""
-        self.tenure: HeldLease | None = None
+        self.held: HeldLease | None = None
         """None when this process does not hold the Lease as far as it knows. Whether it may still write is a matter of
         the clock as well."""
         self._leases = leases
@@ -117,9 +117,9 @@ class LeaseCandidate:
     @property
     def free_at(self) -> float:
         """The time on the own clock from which on the Lease may be taken, as it was last seen."""
-        if self.sighting is None:
+        if self.observed is None:
             return -math.inf
-        return self.sighting.free_at(self.identity, self._timings.lease_duration_s)
+        return self.observed.free_at(self.identity, self._timings.lease_duration_s)
 
     def take(self) -> bool:
         """Read the Lease and take it when it is free; returns whether it was taken.
@@ -129,59 +129,59 @@ class LeaseCandidate:
         lease = self._look()
         if self._clock() < self.free_at:
             return False
-        self.tenure = self._write(lease, self._first_claim(lease))
+        self.held = self._write(lease, self._first_claim(lease))
         return True
 
     def renew(self) -> None:
         """Renew the Lease, which this process has to hold. Raises Lost when it does no longer, and an ApiError when
         that is not known."""
-        tenure = self._held()
-        claim = replace(tenure.claim, renewed=micro_time(self._wall_clock()))
-        self.tenure = replace(tenure, lease=None)  # until the answer is there
-        if tenure.lease is not None:
+        held = self._held()
+        claim = replace(held.claim, renewed=micro_time(self._wall_clock()))
+        self.held = replace(held, lease=None)  # until the answer is there
+        if held.lease is not None:
             try:
-                self.tenure = self._write(tenure.lease, claim)
+                self.held = self._write(held.lease, claim)
             except Conflict:  # another one took it, or a renewal was carried out of which the answer was lost
                 pass
             else:
                 return
         # With a time of its own: what was carried out and is written once more would be a renewal that nobody sees.
-        self.tenure = self._write(self._ours(), replace(claim, renewed=micro_time(self._wall_clock())))
+        self.held = self._write(self._ours(), replace(claim, renewed=micro_time(self._wall_clock())))
 
     def release(self) -> None:
         """Give the Lease back, so that another process need not wait for its end. Raises Lost and ApiErrors."""
-        tenure = self._held()
-        self.tenure = None
+        held = self._held()
+        self.held = None
         now = micro_time(self._wall_clock())
-        claim = replace(tenure.claim, holder=NOBODY, duration_s=_RELEASED_S, acquired=now, renewed=now)
-        self._leases.update(tenure.lease or self._ours(), claim)
+        claim = replace(held.claim, holder=NOBODY, duration_s=_RELEASED_S, acquired=now, renewed=now)
+        self._leases.update(held.lease or self._ours(), claim)
 
     def give_up(self) -> None:
         """Stop holding the Lease, though it may still name this process."""
-        self.tenure = None
+        self.held = None
 
     def _held(self) -> HeldLease:
-        if self.tenure is None:
+        if self.held is None:
             raise Lost(f"the Lease {self.name} is not held")
-        return self.tenure
+        return self.held
 
     def _look(self) -> Lease | None:
         lease = self._leases.read()
-        self.sighting = seen(self.sighting, None if lease is None else lease.claim, self._clock())
+        self.observed = seen(self.observed, None if lease is None else lease.claim, self._clock())
         return lease
 
     def _ours(self) -> Lease:
         """The Lease as the API server has it, if it is still ours. Raises Lost."""
         lease = self._look()
         if lease is None or lease.claim.holder != self.identity:
-            self.tenure = None
+            self.held = None
             raise Lost(f"the Lease {self.name} is {'gone' if lease is None else f'held by {lease.claim.shown}'}")
         return lease
 
     def _write(self, lease: Lease | None, claim: LeaseClaim) -> HeldLease:
         began = self._clock()
         written = self._leases.create(claim) if lease is None else self._leases.update(lease, claim)
-        self.sighting = ObservedLease(written.claim, began)
+        self.observed = ObservedLease(written.claim, began)
         return HeldLease(claim, began, written)
 
     def _first_claim(self, lease: Lease | None) -> LeaseClaim:
@@ -209,13 +209,13 @@ class SingleRun:
     """How long a Lease lasts that does not say so."""
     first: ObservedLease | None = None
 
-    def verdict(self, sighting: ObservedLease | None, error: Exception | None, waited_s: float) -> Outcome | None:
+    def verdict(self, observed: ObservedLease | None, error: Exception | None, waited_s: float) -> Outcome | None:
         """The outcome of a try that did not get the Lease; None: try again.
 
         NOT_LEADER when another process was seen to renew the Lease, or to take it; FAILED when no waiting helps, or
         none did for as long as the Lease lasts and 5 s more.
         """
-        foreign = sighting if sighting is not None and sighting.is_of_another(self.identity) else None
+        foreign = observed if observed is not None and observed.is_of_another(self.identity) else None
         self.first = self.first or foreign
         if foreign is not None and foreign != self.first:
             why = f"the Lease {self.lease} was renewed meanwhile by {foreign.claim.shown}"

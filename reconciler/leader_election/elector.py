@@ -68,7 +68,7 @@ class Elector:
         self.identity = identity or new_identity()
         self.last_look = Look()
         """Set in the thread that waits, and so never by a renewal."""
-        self._contender = LeaseCandidate(leases, timings, self.identity, clock, wall_clock)
+        self._candidate = LeaseCandidate(leases, timings, self.identity, clock, wall_clock)
         self._timings = timings
         self._clock = clock
         self._draw = draw
@@ -87,7 +87,7 @@ class Elector:
     def may_write(self) -> None:
         """Return when this process leads. Raises NotLeader when it does not, or is no longer sure to."""
         if not self.is_leader():
-            raise NotLeader(f"nothing is written: this process does not hold the Lease {self._contender.name} now")
+            raise NotLeader(f"nothing is written: this process does not hold the Lease {self._candidate.name} now")
 
     def when_lost(self, call: Callable[[], object]) -> None:
         """Have this called, from the renewing thread, each time that the lead is lost."""
@@ -101,11 +101,11 @@ class Elector:
         """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
         as another process was seen to renew it meanwhile, or to take it; FAILED when no waiting helps, or none helped
         for 5 s longer than the Lease lasts."""
-        run = SingleRun(self._contender.name, self.identity, self._timings.lease_duration_s)
+        run = SingleRun(self._candidate.name, self.identity, self._timings.lease_duration_s)
         began = self._clock()
 
         def verdict(error: Exception | None) -> Outcome | None:
-            return run.verdict(self._contender.sighting, error, self._clock() - began)
+            return run.verdict(self._candidate.observed, error, self._clock() - began)
 
         return self._campaign(stop, verdict)
 
@@ -133,26 +133,26 @@ class Elector:
                 if outcome is not None:
                     return outcome
                 if error is None:  # another one has the Lease, which may run out or be given back before
-                    pause_s = min(LOOK_SHARE * pause_s, self._contender.free_at - began)
+                    pause_s = min(LOOK_SHARE * pause_s, self._candidate.free_at - began)
             stop.wait(max(0.0, began + pause_s - self._clock()))
         return Outcome(LeadershipStatus.STOPPED, "stopped while it waited for the lead")
 
     def _try(self) -> Exception | None:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
         try:
-            if self._contender.take():
+            if self._candidate.take():
                 self.last_look = Look()
                 self._say(logging.INFO, self._leading)
                 self._keeping = self._beside(self._keep)
-            elif self._contender.sighting is not None:
+            elif self._candidate.observed is not None:
                 self.last_look = Look(is_of_another=True)
-                claim = self._contender.sighting.claim
+                claim = self._candidate.observed.claim
                 lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
                 self._say(
-                    logging.INFO, f"standing by: the Lease {self._contender.name} is held by {claim.shown}{lasts}"
+                    logging.INFO, f"standing by: the Lease {self._candidate.name} is held by {claim.shown}{lasts}"
                 )
         except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
-            self.last_look = Look(trouble=f"the Lease {self._contender.name} could not be had: {error}")
+            self.last_look = Look(trouble=f"the Lease {self._candidate.name} could not be had: {error}")
             self._say(logging.WARNING, self.last_look.trouble)
             return error
         return None
@@ -168,23 +168,23 @@ class Elector:
             if (now := self._clock()) < deadline:
                 due = now + self._timings.period_s(self._draw())
                 why = self._renew() or why
-        self._contender.give_up()
+        self._candidate.give_up()
         self._keeping = None
         self._say(logging.WARNING, f"no longer leading: {why}")
         for call in self._listeners:
             call()
 
     def _leads_until(self) -> float:
-        tenure = self._contender.tenure
-        return -math.inf if tenure is None else tenure.renewed_at + self._timings.renew_deadline_s
+        held = self._candidate.held
+        return -math.inf if held is None else held.renewed_at + self._timings.renew_deadline_s
 
     def _renew(self) -> str:
         """Renew the Lease. What went wrong, "" when nothing did."""
         try:
-            self._contender.renew()
+            self._candidate.renew()
         except Exception as error:  # noqa: BLE001 - a bug must not keep the owner from hearing that the lead is lost
             if not isinstance(error, Lost):
-                self._say(logging.WARNING, f"the Lease {self._contender.name} could not be renewed: {error}")
+                self._say(logging.WARNING, f"the Lease {self._candidate.name} could not be renewed: {error}")
             return str(error)
         self._say(logging.INFO, self._leading)
         return ""
@@ -192,15 +192,15 @@ class Elector:
     def _give_back(self) -> None:
         if self._releases:
             try:
-                self._contender.release()
-                _log.info("the Lease %s was given back", self._contender.name)
+                self._candidate.release()
+                _log.info("the Lease %s was given back", self._candidate.name)
             except Exception as error:  # noqa: BLE001 - at the end nothing depends on it
-                _log.warning("the Lease %s was not given back, and runs out: %s", self._contender.name, error)
-        self._contender.give_up()
+                _log.warning("the Lease %s was not given back, and runs out: %s", self._candidate.name, error)
+        self._candidate.give_up()
 
     @property
     def _leading(self) -> str:
-        return f"leading: the Lease {self._contender.name} is held as {self.identity}"
+        return f"leading: the Lease {self._candidate.name} is held as {self.identity}"
 
     def _say(self, level: int, text: str) -> None:
         """Log what differs from what was logged last: continuing trouble is reported once."""

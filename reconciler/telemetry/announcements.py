@@ -44,16 +44,16 @@ def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -
     """
     if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
         return
-    serving = [wish for _, wish in sorted(desired.services.items()) if isinstance(wish, DesiredLoadBalancer)]
+    serving = [lb for _, lb in sorted(desired.services.items()) if isinstance(lb, DesiredLoadBalancer)]
     services: dict[tuple[str, Membership, str], list[str]] = {}
-    for wish, membership in product(serving, _TARGET_REASONS):
-        for why, members in wish.targets.by_why(membership).items():
+    for lb, membership in product(serving, _TARGET_REASONS):
+        for why, members in lb.targets.by_why(membership).items():
             worth = (member.node for member in members if _is_worth_a_word(member, snapshot))
             for name in islice(worth, _MOST_NODES):
-                services.setdefault((name, membership, why), []).append(wish.service.id)
+                services.setdefault((name, membership, why), []).append(lb.service.id)
             if membership is Membership.UNUSABLE and next(worth, None) is not None:
                 text = f"{len(members)} Nodes are no target: {why}"
-                yield Event(subject_of(wish.service), EventType.WARNING, _TARGET_REASONS[membership], text)
+                yield Event(subject_of(lb.service), EventType.WARNING, _TARGET_REASONS[membership], text)
     for (name, membership, why), names in sorted(services.items()):
         node = snapshot.nodes.items[name]
         text = f"no target of the load balancer of {_shown(names)}: {why}"

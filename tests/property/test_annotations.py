@@ -45,8 +45,8 @@ def test_a_claim_is_never_better_than_its_annotations(
 ) -> None:
     """All problems of annotations are among those of the claim, and their order in the Service makes no difference."""
     found = parse_options(annotations, defaults)
-    judgement = check_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
+    check = check_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
     backwards = Claim(dict(reversed(annotations.items())), (ClaimedPort(80),))
 
-    assert isinstance(found, Options) or set(found) <= set(judgement.problems)
-    assert check_claim(backwards, defaults, has_network=has_network) == judgement
+    assert isinstance(found, Options) or set(found) <= set(check.problems)
+    assert check_claim(backwards, defaults, has_network=has_network) == check

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from actuators.http.hetzner import HetznerReader
 from desired.annotations.options import Defaults
 from desired.model.settings import Settings
-from reconciler.capture.offline import eyes_of
+from reconciler.capture.offline import readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
@@ -59,7 +59,7 @@ def captured(sim: DirectSimulation, settings: Settings, file: Path) -> Readers:
     """What a pass reads with that has nothing but the file."""
     online = readers(sim)
     file.write_bytes(write_world(capture_world(online.kubernetes, online.hetzner, settings.network, NAMESPACE)))
-    return eyes_of(read_world(str(file)))
+    return readers_of(read_world(str(file)))
 
 
 def told(readers: Readers, settings: Settings, names: Collection[str]) -> Sequence[Mapping[str, Any]]:

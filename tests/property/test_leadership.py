@@ -129,12 +129,12 @@ class World:
         """One try of a process: to take the Lease, or to renew it, as its loop and its thread do."""
         elector = self.replicas[number].elector
         with self._busy_with(number):
-            if elector._contender.tenure is None:
+            if elector._candidate.held is None:
                 elector._try()
             elif elector.is_leader():
                 elector._renew()
             else:
-                elector._contender.give_up()
+                elector._candidate.give_up()
 
     @contextmanager
     def _busy_with(self, number: int) -> Iterator[None]:

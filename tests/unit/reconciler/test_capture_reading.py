@@ -15,7 +15,7 @@ from desired.annotations.table import PREFIX
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import IMAGE, Snapshot
-from reconciler.capture.offline import FiledCluster, FiledProject, eyes_of
+from reconciler.capture.offline import FiledCluster, FiledProject, readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
@@ -77,7 +77,7 @@ def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snap
     project = _Project(sim.hetzner_reader(), changes)
     file.write_bytes(write_world(capture_world(cluster, project, SETTINGS.network, NAMESPACE)))
     online = observe_world(Readers(cluster, project, Confirmer(project)), SETTINGS, NAMESPACE)
-    offline = observe_world(eyes_of(read_world(str(file))), SETTINGS, NAMESPACE)
+    offline = observe_world(readers_of(read_world(str(file))), SETTINGS, NAMESPACE)
     assert {part: (type(error), str(error)) for part, error in offline.failures.items()} == {
         part: (type(error), str(error)) for part, error in online.failures.items()
     }
@@ -227,7 +227,7 @@ def test_what_a_file_lacks(sim: Simulation, ask: Callable[[World], object], what
 def test_nobody_is_asked(sim: Simulation) -> None:
     """A file has no address, no allowance, and nothing to count."""
     world = World(captured=Captured(sim.clock.now()), kubernetes=Cluster(), hetzner=Project())
-    readers = eyes_of(world)
+    readers = readers_of(world)
     readers.hetzner.get("/servers?page=1")
     readers.kubernetes.get("/api/v1/nodes?limit=500")
 

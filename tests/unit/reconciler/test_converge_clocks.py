@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from desired.plan.change import NoteKind
-from reconciler.capture.offline import eyes_of
+from reconciler.capture.offline import readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.result import Report
 from tests.support.objects import server, settled_node
@@ -112,7 +112,7 @@ def test_a_plan_from_a_file_has_one_clock(run: Run) -> None:
     """Whoever reads a captured world reads it at any time."""
     run.sim.spoil_kubernetes("clock", **ALWAYS)
     file = capture_world(run.readers.kubernetes, run.readers.hetzner, None, "kube-system")
-    run.readers = eyes_of(file)
+    run.readers = readers_of(file)
 
     assert on_clocks(run.plan()) == []
 

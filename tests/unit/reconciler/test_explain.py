@@ -224,7 +224,7 @@ def test_bad_usage(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -
 def test_a_bug_is_one_error(explain: ExplainCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug of ours is a line that says what it was and what to do."""
 
-    def stumble(_looking: object, _name: str) -> None:
+    def stumble(_plan_context: object, _name: str) -> None:
         raise KeyError("web-1")
 
     monkeypatch.setattr(command, "explain_once", stumble)

@@ -16,10 +16,10 @@ HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates
 
 def said_of(claim: Claim) -> tuple[list[str], list[str]]:
     """Texts of problems and remarks."""
-    judgement = check_claim(claim, Defaults(), has_network=False)
-    assert all(bad.text.startswith(bad.key) for bad in judgement.problems)
-    assert all(remark.text.startswith(remark.key) for remark in judgement.remarks)
-    return [bad.text for bad in judgement.problems], [remark.text for remark in judgement.remarks]
+    check = check_claim(claim, Defaults(), has_network=False)
+    assert all(bad.text.startswith(bad.key) for bad in check.problems)
+    assert all(remark.text.startswith(remark.key) for remark in check.remarks)
+    return [bad.text for bad in check.problems], [remark.text for remark in check.remarks]
 
 
 def test_nothing_to_say() -> None:
@@ -31,18 +31,18 @@ def test_nothing_to_say() -> None:
 def test_everything_at_once() -> None:
     """Values, contradictions, what is missing, ports and remarks come together."""
     annotations = {f"{P}health-check-port": "0", f"{P}http-sticky-sessions": "true", f"{P}use-private-ip": "true"}
-    judgement = check_claim(
+    check = check_claim(
         Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Defaults(), has_network=False
     )
 
-    assert [bad.key.removeprefix(P) for bad in judgement.problems] == [
+    assert [bad.key.removeprefix(P) for bad in check.problems] == [
         "health-check-port",
         "http-sticky-sessions",
         "location",
         "use-private-ip",
         "spec.ports[0].nodePort",
     ]
-    assert [remark.key.removeprefix(P) for remark in judgement.remarks] == ["hostnam"]
+    assert [remark.key.removeprefix(P) for remark in check.remarks] == ["hostnam"]
 
 
 def test_with_a_network() -> None:

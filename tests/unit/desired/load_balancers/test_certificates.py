@@ -9,7 +9,7 @@ import pytest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.options import Options
-from desired.load_balancers.certificates import CertificateWish, desired_certificates
+from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
@@ -49,20 +49,20 @@ def managed(certificate_id: int = 5, name: str = DEFAULT_NAME, **overrides: Any)
     return a_certificate(certificate_id, name, **issued | overrides)
 
 
-def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> CertificateWish:
+def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> DesiredCertificates:
     """What the Service gets in a project with these certificates, or in this world."""
     world = certificates if isinstance(certificates, Snapshot) else a_world(certificates=certificates)
     return desired_certificates(SERVICE, options, world)
 
 
-def kept(*notes: tuple[NoteKind, str]) -> CertificateWish:
+def kept(*notes: tuple[NoteKind, str]) -> DesiredCertificates:
     """The ports keep what they have, and this is said."""
-    return CertificateWish(
+    return DesiredCertificates(
         UNMANAGED, notes=tuple(Note(key_of("service/default/web"), kind, text) for kind, text in notes)
     )
 
 
-def noted(found: CertificateWish) -> list[str]:
+def noted(found: DesiredCertificates) -> list[str]:
     """The texts of its notes on certificates."""
     assert all((note.key, note.kind) == ("service/default/web", NoteKind.CERTIFICATE) for note in found.notes)
     return [note.text for note in found.notes]
@@ -93,20 +93,20 @@ OTHERS_BROKEN: Mapping[str, Any] = {**BROKEN, "unreadable_names": {9: "b", 8: "a
 )
 def test_only_https_has_certificates(options: Options, protocol: Protocol) -> None:
     """With another protocol nothing is looked up, created or said."""
-    assert wish(replace(options, protocol=protocol), [SHOP]) == CertificateWish(UNMANAGED)
+    assert wish(replace(options, protocol=protocol), [SHOP]) == DesiredCertificates(UNMANAGED)
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         pytest.param(UPLOADED, kept(), id="none-named"),
-        pytest.param(referring_to(5), CertificateWish((5,)), id="by-id"),
-        pytest.param(referring_to("shop"), CertificateWish((5,)), id="by-name"),
-        pytest.param(referring_to("blog", "shop"), CertificateWish((5, 7)), id="sorted-by-id"),
-        pytest.param(referring_to(5, "shop"), CertificateWish((5,)), id="one-twice"),
+        pytest.param(referring_to(5), DesiredCertificates((5,)), id="by-id"),
+        pytest.param(referring_to("shop"), DesiredCertificates((5,)), id="by-name"),
+        pytest.param(referring_to("blog", "shop"), DesiredCertificates((5, 7)), id="sorted-by-id"),
+        pytest.param(referring_to(5, "shop"), DesiredCertificates((5,)), id="one-twice"),
     ],
 )
-def test_uploaded_certificates(options: Options, expected: CertificateWish) -> None:
+def test_uploaded_certificates(options: Options, expected: DesiredCertificates) -> None:
     """Section 9: ids and exact names, each certificate once."""
     assert wish(options, [SHOP, BLOG]) == expected
 
@@ -178,7 +178,7 @@ def test_certificates_in_doubt(options: Options, world: Snapshot, why: str) -> N
 @pytest.mark.parametrize("reference", [5, "shop"])
 def test_what_was_read_is_there(reference: int | str, world: Snapshot) -> None:
     """Section 9: a gap in the list takes nothing away from what was read."""
-    assert wish(referring_to(reference), world) == CertificateWish((5,))
+    assert wish(referring_to(reference), world) == DesiredCertificates((5,))
 
 
 def test_a_name_that_no_unreadable_certificate_has() -> None:
@@ -195,15 +195,15 @@ def test_missing_and_in_doubt_at_once() -> None:
     found = wish(referring_to("shop", "mail", 8), listed(failed, **OTHERS_BROKEN))
 
     assert [note.kind for note in found.notes] == [NoteKind.CERTIFICATE, NoteKind.UNKNOWN, NoteKind.CERTIFICATE]
-    assert replace(found, notes=()) == CertificateWish(UNMANAGED)
+    assert replace(found, notes=()) == DesiredCertificates(UNMANAGED)
 
 
 def test_a_managed_certificate_by_name() -> None:
     """Section 9: whoever had it issued, one that is issued is used as any other; one that is not is waited for."""
     issued, pending = managed(7, "blog", labels={}), managed(5, "shop", labels={}, issuance=Issuance.PENDING)
 
-    assert wish(referring_to("blog"), [issued]) == CertificateWish((7,))
-    assert wish(referring_to("blog", 5), [issued, pending]) == CertificateWish(
+    assert wish(referring_to("blog"), [issued]) == DesiredCertificates((7,))
+    assert wish(referring_to("blog", 5), [issued, pending]) == DesiredCertificates(
         KNOWN_AFTER_APPLY,
         pending="Hetzner is still getting certificate 5 'shop' issued, since 12:00 UTC",
         due_in_s=10,
@@ -214,7 +214,7 @@ def test_a_failed_certificate_by_name() -> None:
     """Section 9: nothing is due by itself, and nobody would ask for another one."""
     failed = managed(5, "shop", labels={}, issuance=Issuance.FAILED, error=REFUSED)
 
-    assert wish(referring_to(5), [failed]) == CertificateWish(
+    assert wish(referring_to(5), [failed]) == DesiredCertificates(
         KNOWN_AFTER_APPLY,
         pending=f"certificate 5 'shop' was not issued: {REFUSED}",
         notes=(
@@ -272,7 +272,7 @@ def test_the_certificate_to_ask_for(options: Options, expected: ManagedCertifica
     """Once, with the labels that find it again, when the list is whole and has none."""
     strangers = [SHOP, managed(8, "another", labels={LABEL_SERVICE_UID: "another"})]
 
-    assert wish(options, strangers) == CertificateWish(
+    assert wish(options, strangers) == DesiredCertificates(
         KNOWN_AFTER_APPLY, create=expected, pending=f"the certificate {expected.name!r} is still to be created"
     )
 
@@ -330,21 +330,21 @@ def test_a_managed_certificate_in_doubt(world: Snapshot, why: str) -> None:
 )
 def test_the_managed_certificate_that_is_there(found: Certificate, others: Mapping[str, Any]) -> None:
     """By its label; a name is there once only, so no other can be meant."""
-    assert wish(MANAGED, listed(found, BLOG, **others)) == CertificateWish((5,))
+    assert wish(MANAGED, listed(found, BLOG, **others)) == DesiredCertificates((5,))
 
 
 def test_domains_that_cannot_be_read_are_no_difference() -> None:
     """The annotation has its own problem, and the certificate stays."""
     unread = replace(MANAGED, http_managed_certificate_domains=UNMANAGED)
 
-    assert wish(unread, [managed()]) == CertificateWish((5,))
+    assert wish(unread, [managed()]) == DesiredCertificates((5,))
 
 
 def test_the_label_of_a_cluster_of_unknown_identity() -> None:
     """Who cannot say who he is calls nobody a stranger."""
     world = replace(a_world(certificates=[managed()]), cluster_uid=Unknown("403"))
 
-    assert wish(MANAGED, world) == CertificateWish((5,))
+    assert wish(MANAGED, world) == DesiredCertificates((5,))
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age: timedelta, sin
     """Never inside a pass; looked at again after a quarter of the time it has taken."""
     certificate = managed(issuance=issuance, created_at=NOW - age)
 
-    assert wish(MANAGED, [certificate]) == CertificateWish(
+    assert wish(MANAGED, [certificate]) == DesiredCertificates(
         KNOWN_AFTER_APPLY,
         pending=f"Hetzner is still getting certificate 5 {DEFAULT_NAME!r} issued, since {since} UTC",
         due_in_s=due_in_s,
@@ -411,7 +411,7 @@ def test_a_failed_issuance(error: str | None, why: str, fix: str) -> None:
 
     failed = f"certificate 5 {DEFAULT_NAME!r} was not issued: {why}"
     assert noted(found) == [f"{failed}; {fix}; then {RETRY_OR_DELETE}; {STRICT}"]
-    assert replace(found, notes=()) == CertificateWish(KNOWN_AFTER_APPLY, pending=failed)
+    assert replace(found, notes=()) == DesiredCertificates(KNOWN_AFTER_APPLY, pending=failed)
 
 
 def test_a_failed_renewal() -> None:
@@ -484,8 +484,8 @@ def test_the_one_of_several_that_is_asked_for() -> None:
     """After a new name HCCM leaves two with the label; the one that is asked for is clear."""
     old = managed(4, "old")
 
-    assert wish(MANAGED, [old, managed(5)]) == CertificateWish((5,))
-    assert wish(MANAGED, listed(old, managed(5), **GAP)) == CertificateWish((5,))
+    assert wish(MANAGED, [old, managed(5)]) == DesiredCertificates((5,))
+    assert wish(MANAGED, listed(old, managed(5), **GAP)) == DesiredCertificates((5,))
 
 
 def test_several_of_which_none_is_asked_for() -> None:
@@ -544,7 +544,7 @@ def test_labels_that_mean_nothing(odd: Certificate, kind: NoteKind, text: str) -
     """Such a certificate is neither used nor in the way; a word is said of it."""
     note = Note(key_of("service/default/web"), kind, text)
 
-    assert wish(MANAGED, [odd, managed()]) == CertificateWish((5,), notes=(note,))
+    assert wish(MANAGED, [odd, managed()]) == DesiredCertificates((5,), notes=(note,))
     created = wish(MANAGED, [odd])
     assert created.create is not None
     assert created.notes == (note,)

@@ -45,7 +45,7 @@ def only_claim(snapshot: Snapshot, settings: Settings = ROUTING) -> RouteClaim:
 
 def standings(snapshot: Snapshot, settings: Settings = ROUTING) -> dict[str, RouteStatus]:
     """Node → standing, of Nodes with one pod CIDR each."""
-    return {name: claim.standing for (name, _), claim in claimed(snapshot, settings).items()}
+    return {name: claim.status for (name, _), claim in claimed(snapshot, settings).items()}
 
 
 SERVED = "the route leads to {}, an address of server 1"
@@ -114,10 +114,10 @@ SERVED = "the route leads to {}, an address of server 1"
         ),
     ],
 )
-def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: RouteStatus, why: str) -> None:
+def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: RouteStatus, why: str) -> None:
     """The server of the providerID is compared with the gateway: names have no say, so that nothing flaps."""
     claim = only_claim(a_routed_world(routes=[route] if route else [], **{"members": []} | parts))
-    assert (claim.standing, claim.why) == (standing, why)
+    assert (claim.status, claim.why) == (status, why)
     assert claim.present == (route.gateway if route and str(route.destination) == pods_of() else None)
     assert str(claim.gateway) == gateway_of()
     assert claim.after == ()
@@ -216,11 +216,11 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], standing: 
         ),
     ],
 )
-def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], standing: RouteStatus, why: str) -> None:
+def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], status: RouteStatus, why: str) -> None:
     """What is not known yet is no failure, and nothing is changed for it."""
     claim = only_claim(a_routed_world(**{"members": [], "routes": [route] if route else [], **parts}))
-    assert (claim.standing, claim.why) == (standing, why)
-    assert claim.standing in UNDECIDED
+    assert (claim.status, claim.why) == (status, why)
+    assert claim.status in UNDECIDED
 
 
 BALANCERS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
@@ -323,13 +323,13 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
     ],
 )
 def test_what_cannot_be_routed(
-    node: Node, route: Route | None, parts: dict[str, Any], standing: RouteStatus, why: str
+    node: Node, route: Route | None, parts: dict[str, Any], status: RouteStatus, why: str
 ) -> None:
     """Until a person mends it there is no route, none is tried, and what is in the way is left alone."""
     world = a_routed_world(routes=[route] if route else [], **{"nodes": [node], "members": []} | parts)
     claim = only_claim(world, SPARED)
-    assert (claim.standing, claim.why) == (standing, why)
-    assert claim.standing in FAILING
+    assert (claim.status, claim.why) == (status, why)
+    assert claim.status in FAILING
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_a_node_that_overlaps_with_itself() -> None:
     """Of two ranges, one inside the other, the network takes one route: the one that is there stays."""
     node = a_pod_node(1, pods_of(1), "10.244.1.0/25")
     claims = claimed(a_routed_world([node], routes=[a_route(1)]))
-    assert [claim.standing for claim in claims.values()] == [RouteStatus.SERVED, RouteStatus.UNROUTABLE]
+    assert [claim.status for claim in claims.values()] == [RouteStatus.SERVED, RouteStatus.UNROUTABLE]
     assert claims["web-1", "10.244.1.0/25"].why == (
         "pod CIDR 10.244.1.0/25 overlaps with 10.244.1.0/24 of Node web-1: one of the two has to change"
     )
@@ -482,7 +482,7 @@ def test_nodes_without_a_claim(overrides: dict[str, Any]) -> None:
         pytest.param(a_route("10.244.0.0/20", NOWHERE), RouteStatus.UNROUTABLE, id="something-in-the-way"),
     ],
 )
-def test_without_a_cluster_cidr(route: Route | None, standing: RouteStatus) -> None:
+def test_without_a_cluster_cidr(route: Route | None, status: RouteStatus) -> None:
     """Without one routes are created, and none is changed, replaced or waited for."""
     world = a_routed_world(servers=[a_pod_server(), a_pod_server(2)], routes=[route] if route else [], members=[])
-    assert only_claim(world, CREATING).standing is standing
+    assert only_claim(world, CREATING).status is status

@@ -46,7 +46,7 @@ def test_all_in_one() -> None:
 
     assert found.network == a_pod_network()
     assert [endpoint.node.name for endpoint in found.endpoints] == ["web-1", "web-2"]
-    assert [claim.standing for claim in found.claims] == [RouteStatus.SERVED, RouteStatus.MISSING]
+    assert [claim.status for claim in found.claims] == [RouteStatus.SERVED, RouteStatus.MISSING]
     assert {key: decided.action for key, decided in found.by_key.items()} == {
         "route/4/10.244.1.0/24": RouteAction.CLAIMED,
         "route/4/10.244.9.0/24": RouteAction.DEAD,
@@ -85,7 +85,7 @@ def test_switched_off() -> None:
 def test_another_network() -> None:
     """Addresses in other networks are no gateways in this one."""
     world = a_routed_world(BOTH, routes=[], network=a_pod_network(network_id=7))
-    assert {claim.standing for claim in routing(world).claims} == {RouteStatus.UNROUTABLE}
+    assert {claim.status for claim in routing(world).claims} == {RouteStatus.UNROUTABLE}
     assert {note[1] for note in noted(world)} == {NoteKind.UNROUTABLE}
 
 

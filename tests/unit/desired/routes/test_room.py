@@ -37,7 +37,7 @@ def a_crowded_world(nodes: Iterable[Node], *routes: list[Route]) -> Snapshot:
 def after_of(snapshot: Snapshot) -> dict[str, list[str]]:
     """Node → destinations of the routes that its own waits for; "full" for one that is over the limit."""
     return {
-        name: ["full"] if claim.standing is RouteStatus.OVER_LIMIT else [str(gone) for gone in claim.after]
+        name: ["full"] if claim.status is RouteStatus.OVER_LIMIT else [str(gone) for gone in claim.after]
         for (name, _), claim in claimed(snapshot).items()
         if name != "web-9"
     }
@@ -119,11 +119,11 @@ def test_over_the_limit() -> None:
     """The number is part of what is said."""
     claim = claimed(a_crowded_world(TWO, foreign(98)))["web-2", pods_of(2)]
     assert claim.why == f"the network has {MOST_ROUTES} of {MOST_ROUTES} routes, and takes no more"
-    assert claim.standing in FAILING
+    assert claim.status in FAILING
 
 
 def test_a_swap_needs_no_room() -> None:
     """A gateway is changed in a full network as in any other."""
     world = a_crowded_world([a_pod_node(1)], foreign(98), [a_route(1, NOWHERE)])
-    standings = {name: claim.standing for (name, _), claim in claimed(world).items()}
+    standings = {name: claim.status for (name, _), claim in claimed(world).items()}
     assert standings == {"web-1": RouteStatus.MISLED, "web-9": RouteStatus.SERVED}
