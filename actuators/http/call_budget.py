@@ -124,8 +124,8 @@ class SharedAllowance:
             raise OverBudget(_WHY_SHARED, retry_after_s=lacking * 3600.0 / limit)
 
 
-_WHY_SHARED = "not sent: little of Hetzner's hourly allowance is left, and that is left to others"
+_WHY_SHARED = "the request was not sent: what is left of Hetzner's hourly allowance is kept for other clients"
 _WHY = (
-    "not sent: so many calls have failed or been needed that the rest of Hetzner's hourly allowance is left to others,"
-    " and what is left here is for reading"
+    "the request was not sent: this controller has used its share of Hetzner's hourly allowance; it goes on as that"
+    " refills, or ask Hetzner for a higher limit"
 )

@@ -31,8 +31,7 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
 def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Settings) -> Plan:
     """The deletions of these orphans, with the decisions of all guards.
 
-    Who names a load balancer does not wait for the end of its undo window: that is no obstacle here. Everything else
-    is, as in a pass: the project has to be this cluster's (``project-anchor``), the lists complete
+    A person who names a load balancer ends its undo window. Everything else is as in a pass: the project has to be this cluster's (``project-anchor``), the lists complete
     (``incomplete-snapshot``), kubelets have to report (``silent-cluster``), clocks to agree (``clock-skew``), and no
     other cloud controller may run (``other-controller``).
     """

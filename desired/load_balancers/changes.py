@@ -161,7 +161,7 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
     it meanwhile. When it is due is decided by a guard (``undo-window``)."""
     balancer = pending.balancer
     owner = owner_of(balancer.spec.labels)
-    why = f"{shown_former(owner)} has gone, and wants it back until {shown_time(pending.due_at)} at the latest"
+    why = f"{shown_former(owner)} is gone, and its undo window ends at {shown_time(pending.due_at)}"
     if balancer.is_protected:
         return Change(
             key=balancer.key.part("retain"),

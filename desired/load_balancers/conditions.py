@@ -63,12 +63,16 @@ def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> 
 
 def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) -> ServiceCondition:
     done = tuple(change for change in changes if _is_done(change))
-    if any(change.kind in (ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN) for change in done):
-        return _condition(CONDITION_READY, "NotCreated", "the load balancer is released")
+    ends = {change.kind for change in done} & {ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN}
+    if ends:
+        how = "is being deleted" if ChangeKind.LB_DELETE in ends else "is released"
+        return _condition(CONDITION_READY, "NotCreated", f"the load balancer {how}")
     balancer = _balancer(match, done)
     if balancer is None:
-        if isinstance(match, Undecided):
-            return _unchanged(service, CONDITION_READY, "it is not known whether there is a load balancer")
+        if isinstance(match, Undecided) or (isinstance(match, Contested) and not match.is_known):
+            is_ambiguous = isinstance(match, Undecided) and match.is_ambiguous
+            why = match.why if is_ambiguous else "it is not known whether there is a load balancer"
+            return _unchanged(service, CONDITION_READY, why)
         return _condition(CONDITION_READY, "NotCreated", "there is no load balancer")
     published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
     if not published:

@@ -116,7 +116,7 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
         for why, members in targets.by_why(membership).items():
             yield Note(service.key, kind, f"{_shown([member.node for member in members])} {word}: {why}")
     if not targets.targets:
-        text = "no Node may get traffic"
+        text = "no Node may get traffic: reconcile explain service says why of each"
         yield Note(service.key, NoteKind.NO_TARGETS, text)
     for target in targets.foreign if present else ():
         yield Note(service.key, NoteKind.FOREIGN, f"{target.name} is left as it is")

@@ -177,6 +177,8 @@ class Contested:
     why: str
     is_owned: bool = False
     """Whether ``balancer`` has the Service's label."""
+    is_known: bool = True
+    """Whether it is known which load balancer the Service would have, or that it would have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +326,7 @@ def _contested(found: BalancerMatch, name: str | None, rivals: Several) -> Balan
     balancer = found.balancer if isinstance(found, Owned | Adoptable | Foreign) else None
     ask = f"Service {rivals} asks" if rivals.count == 1 else f"Services {rivals} ask"
     why = f"{ask} for a load balancer named {name!r} as well: give each a name of its own"
-    return Contested(balancer, why, is_owned=isinstance(found, Owned))
+    return Contested(balancer, why, is_owned=isinstance(found, Owned), is_known=not isinstance(found, Undecided))
 
 
 def _name(service: Service, defaults: Defaults) -> str | None:

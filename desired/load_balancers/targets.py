@@ -199,8 +199,8 @@ def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Presen
 
 @dataclass(frozen=True)
 class TargetCandidates:
-    """All Nodes as targets, looked up in every way that is needed. Services that ask for the same share one: there may
-    be thousands of Nodes."""
+    """The membership of every Node, with indexes by server and by membership. Services that ask for the same share one:
+    there may be thousands of Nodes."""
 
     members: tuple[NodeTarget, ...]
     """In the order of names."""
@@ -232,8 +232,8 @@ class TargetCandidates:
         return {membership: tuple(members) for membership, members in found.items()}
 
     def leaves_alone(self, server_id: int) -> bool:
-        """Whether what there is of a server stays as it is: its Node is left alone, or may be one whose server is not
-        known."""
+        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or no Node claims it and
+        the server of some Node is not known."""
         claims = self.by_server.get(server_id, ())
         if not claims:
             return self._any_may_be
@@ -256,7 +256,8 @@ class DesiredTargets:
     targets: frozenset[Target]
     """Everything that should be there, what is not ours included."""
     node_targets: TargetCandidates
-    """As given: those for which there is no room are candidates in it."""
+    """The input. A Node for which there is no room has the membership ``target`` here, and ``over-limit`` in
+    ``members``."""
     foreign: tuple[Target, ...] = ()
     """Targets that are left alone: label selectors, and addresses while no Robot server is read."""
     left_out: frozenset[int] = frozenset()

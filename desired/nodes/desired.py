@@ -4,7 +4,7 @@ gone.
 | Node | Its server | Desired state |
 |---|---|---|
 | has the uninitialized taint | found by providerID or name | providerID, labels, addresses; the taint is removed last |
-| is initialized | found by its providerID | labels, addresses and shutdown taint as the server says |
+| is initialized | found by its providerID | labels, addresses and shutdown taint follow it; set zones stay |
 | is initialized | absent | deleted, once the absence is proven |
 | any | ambiguous, foreign, unknown | left alone, with a note |
 """
@@ -257,8 +257,9 @@ def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool
 
 def note_on_unclaimed(node: Node) -> Note:
     """A note on a Node that belongs to no cloud."""
-    why = "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external"
-    return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
+    why = "has neither a providerID nor the uninitialized taint, so it is left alone"
+    remedy = "to have it managed, start its kubelet with --cloud-provider=external and let the Node register again"
+    return Note(node.key, NoteKind.FOREIGN, f"{why}; {remedy}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,10 @@ def initial_labels(server: Server, current: Mapping[str, str], settings: Setting
 def kept_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
     """The owned labels of a Node on ``server`` that was initialized and has ``current`` labels now.
 
-    The instance type follows the server. A zone or region that somebody set stays; the stable key decides for its
-    deprecated twin, unless it is missing: then the twin does, which HCCM took for the truth. What is missing on both
-    comes from the server; where that has no value, nothing is added.
+    The instance type follows the server. A zone or region that somebody set stays. The deprecated key
+    gets the value of the stable one; where only the deprecated key is there, the stable one gets its value, as HCCM
+    treats that as authoritative. What is missing on both comes from the server; where that has no value, nothing is
+    added.
     """
     labels: dict[str, str] = {}
     kept: list[str] = []

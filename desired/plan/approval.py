@@ -44,7 +44,7 @@ class Approval:
         if self.approved_at - now > TOLERANCE:
             return f"is of the future, {self.approved_at:%Y-%m-%d %H:%M} UTC"
         if clocks_differ:
-            return "does not count while the clocks differ, as its age is not known; --approve of one --once run does"
+            return "does not count while the clocks differ, as its age is not known; use reconcile --once --approve"
         return None
 
     def used(self, now: datetime) -> "Approval":

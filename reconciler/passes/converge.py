@@ -35,7 +35,8 @@ from reconciler.telemetry.conditions import conditions_due
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
 _NEEDED = ("servers", "network")
-"""Parts of an observation that everything depends on: without the others only their own rules do not act."""
+"""Parts of an observation that every decision needs. Where another part is missing, only what is decided from that
+waits."""
 _PROOF = "members"
 """A part that is read only to prove that something may be removed: without it that stays, and nothing is wrong."""
 _OF_CLUSTER = "services"

@@ -102,8 +102,8 @@ class History:
         return len(self._trails)
 
     def setbacks(self) -> Setbacks:
-        """What is held against changes in the pass that begins now. Of a key that is planned with another value nothing
-        is meant.
+        """What is held against changes in the pass that begins now. They apply only to a change
+        of the same key that leads to the same value.
 
         A change that was undone twice is suspended although it may never be undone again: if it is planned, that is the
         third time. A pass that comes a little early, as its interval is drawn, is not too early for what was refused.

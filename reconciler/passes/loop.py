@@ -87,8 +87,8 @@ class Wake:
 
     def pause(self, seconds: float) -> None:
         """Wait for so long, and no longer than until the run ends or a pass is called for; a call does not shorten what
-        is left of the gap after the last one. ``seconds`` are the caller's to choose: what of them keeps the gap is
-        for ``Pace`` to say."""
+        is left of the gap after the last one. ``Pace`` chooses ``seconds``, and decides whether they respect the
+        gap."""
         ends_at = self._clock() + seconds
         while not self._stop.is_set():
             now = self._clock()
@@ -124,11 +124,14 @@ class Pace:
         """Seconds until the next pass. ``unlucky`` counts the passes in a row, this one included, that went wrong;
         ``gap_left_s`` is what is left of the gap after the start of this one.
 
-        The interval, less up to a tenth; earlier when something that waits falls due, but then not before the gap is
-        over, so that all that falls due by then is done in one pass: whoever waits for seconds or minutes can wait for
-        the others. Regardless of the gap when something that failed is worth another try, at once when a long series
-        gave way, or after trouble: 1 s, doubled with each unlucky pass up to a minute, or what an API asked for. Never
-        less than half a second, unless the interval is.
+        The shortest of these, and at least half a second, unless the interval is shorter:
+
+        - the interval, shortened by up to a tenth;
+        - the next time at which a waiting change is due, but not before the gap is over, so that all that is due by
+          then is done in one pass;
+        - the next try of a change that failed, whatever the gap;
+        - nothing, when a long series was preempted;
+        - after trouble the longer of 1 s, doubled with each unlucky pass up to a minute, and what an API asked for.
         """
         interval_s = self.interval_s * (1 - JITTER * self.draw())
         waits = [interval_s, *([] if self.retry_in_s is None else [self.retry_in_s])]

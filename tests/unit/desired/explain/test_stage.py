@@ -276,8 +276,8 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNCLAIMED,
-        "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external;"
-        " left alone",
+        "has neither a providerID nor the uninitialized taint, so it is left alone; to have it managed, start its"
+        " kubelet with --cloud-provider=external and let the Node register again",
         id="unclaimed",
     ),
 ]

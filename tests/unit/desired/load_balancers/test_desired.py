@@ -314,7 +314,10 @@ def test_no_nodes() -> None:
     """A load balancer is created, or stays, though nobody gets its traffic; that is worth a word."""
     for service, balancers, order in ((new(), [], ["lb.create"]), (asking(), [a_balancer()], ["target/server:1"])):
         plan = plan_of(service, *balancers, nodes=[], servers=[a_server()])
-        assert (said(plan), in_turn(plan)) == (["no Node may get traffic"], order)
+        assert (said(plan), in_turn(plan)) == (
+            ["no Node may get traffic: reconcile explain service says why of each"],
+            order,
+        )
 
 
 LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"

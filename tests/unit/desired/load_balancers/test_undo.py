@@ -156,7 +156,7 @@ def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: boo
     assert (change.decision.verdict, change.decision.rule) == verdict
     assert not is_protected or (isinstance(change.after, Owner) and change.after.former == "default.web")
     assert change.decision.due_in_s == (600 if verdict[0] is Verdict.WAITING else None)
-    assert "Service default/web has gone" in change.reason
+    assert "Service default/web is gone" in change.reason
 
 
 NOT_DELETED = [

@@ -109,8 +109,9 @@ def test_notes_on_unmanaged(miss: Miss, whole: bool, expected: tuple[NoteKind, s
 
 def test_note_on_unclaimed() -> None:
     """A Node that never asked for a cloud is foreign, and the note says how it would ask."""
-    why = "has neither a providerID nor the uninitialised taint: its kubelet runs without --cloud-provider=external"
-    assert note_on_unclaimed(a_node()) == Note(key_of(KEY), NoteKind.FOREIGN, f"{why}; left alone")
+    why = "has neither a providerID nor the uninitialized taint, so it is left alone"
+    remedy = "to have it managed, start its kubelet with --cloud-provider=external and let the Node register again"
+    assert note_on_unclaimed(a_node()) == Note(key_of(KEY), NoteKind.FOREIGN, f"{why}; {remedy}")
 
 
 def unusable(annotation: str) -> str:
@@ -198,8 +199,8 @@ def unusable(annotation: str) -> str:
         pytest.param(
             a_snapshot([a_lost_node(provider_id=None)], [a_server()]),
             NoteKind.FOREIGN,
-            "has neither a providerID nor the uninitialised taint:"
-            " its kubelet runs without --cloud-provider=external; left alone",
+            "has neither a providerID nor the uninitialized taint, so it is left alone; to have it managed, start its"
+            " kubelet with --cloud-provider=external and let the Node register again",
             id="unclaimed-and-not-ready-is-not-deleted",
         ),
         pytest.param(

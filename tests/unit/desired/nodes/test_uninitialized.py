@@ -44,7 +44,7 @@ VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
     ],
 )
 def test_is_joining(taints: tuple[Taint, ...], expected: bool) -> None:
-    """The key of the uninitialised taint alone tells a joining Node, with any value and effect."""
+    """The key of the uninitialized taint alone tells a joining Node, with any value and effect."""
     assert is_uninitialized(a_node(taints=taints)) is expected
 
 
@@ -136,7 +136,7 @@ def test_current_identity() -> None:
 def test_joining_node(
     node: Node, settings: Settings, provider_id: str, labels: dict[str, str], taints: tuple[Taint, ...]
 ) -> None:
-    """Initialization gives providerID, labels and addresses together, and takes the uninitialised taints away."""
+    """Initialization gives providerID, labels and addresses together, and takes the uninitialized taints away."""
     server = a_server(labels={"team": "red"})
     joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
     assert joining == UninitializedNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")

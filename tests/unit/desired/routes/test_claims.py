@@ -52,7 +52,7 @@ SERVED = "the route leads to {}, an address of server 1"
 
 
 @pytest.mark.parametrize(
-    ("route", "parts", "standing", "why"),
+    ("route", "parts", "status", "why"),
     [
         pytest.param(a_route(), {}, RouteStatus.SERVED, SERVED.format("10.0.0.2"), id="by-its-server"),
         pytest.param(
@@ -124,7 +124,7 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: Ro
 
 
 @pytest.mark.parametrize(
-    ("route", "parts", "standing", "why"),
+    ("route", "parts", "status", "why"),
     [
         pytest.param(
             a_route(1, 2),
@@ -228,7 +228,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
 
 
 @pytest.mark.parametrize(
-    ("node", "route", "parts", "standing", "why"),
+    ("node", "route", "parts", "status", "why"),
     [
         pytest.param(
             a_pod_node(),
@@ -473,7 +473,7 @@ def test_nodes_without_a_claim(overrides: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("route", "standing"),
+    ("route", "status"),
     [
         pytest.param(a_route(1, 1), RouteStatus.SERVED, id="as-it-should-be"),
         pytest.param(None, RouteStatus.MISSING, id="none"),
