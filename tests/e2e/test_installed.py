@@ -13,6 +13,8 @@ import pytest
 from tests.support.apiserver import ROOT
 from tests.support.stage import clean_environment
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

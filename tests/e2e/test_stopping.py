@@ -186,7 +186,8 @@ def test_sigterm_while_an_action_goes_on(a_stage: Callable[..., Stage]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_it_at_once(one_node: Stage, number: signal.Signals) -> None:
-    """Whatever hangs, and with the exit status of a process that a signal ended."""
+    """Whatever hangs, and with the exit status of a process that a signal ended, which is also said as shells do: that
+    depends on which of two threads hears it first."""
     is_under_way = _a_write_hangs(one_node)
 
     def sent_again() -> bool:
@@ -198,4 +199,4 @@ def test_a_second_signal_ends_it_at_once(one_node: Stage, number: signal.Signals
         began = time.monotonic()
         wait_for(sent_again, "the end")
         assert time.monotonic() - began < AT_ONCE_S
-        assert controller.ended() == -number
+        assert controller.ended() in {-number, 128 + number}

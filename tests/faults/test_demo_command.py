@@ -9,6 +9,8 @@ import pytest
 from tests.faults.sandbox_process import COMMAND, NOBODY, environment
 from tests.support.stage import DEADLINE_S
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:

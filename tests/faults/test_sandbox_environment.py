@@ -11,6 +11,8 @@ from reconciler.sandbox.running import Sandbox, SandboxOptions
 from tests.faults.sandbox_process import COMMAND, environment, running
 from tests.support.stage import DEADLINE_S
 
+pytestmark = pytest.mark.processes
+
 
 def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
     """Nothing has to be added: the Nodes' private addresses are known, so that none is to go away, and new ones get

@@ -11,6 +11,7 @@ from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import seed, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,8 @@ def law(test: Test) -> Test:
 
 def law_of_passes(test: Test) -> Test:
     """The same for one that runs passes on simulators."""
-    return _tried(test, WORLDS)
+    tried: Test = pytest.mark.passes(_tried(test, WORLDS))
+    return tried
 
 
 def _tried(test: Test, examples: int) -> Test:

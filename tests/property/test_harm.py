@@ -32,6 +32,8 @@ from tests.support.harm_stage import (
 )
 from tests.support.harm_truth import balancer_of, is_wanted, server_of
 
+pytestmark = pytest.mark.passes
+
 HARMED = int(os.environ.get("HARM_WORLDS") or WORLDS)
 Step = tuple[Any, ...]
 """What happens, or ``run``, with its parameters."""

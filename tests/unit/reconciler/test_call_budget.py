@@ -17,6 +17,8 @@ from tests.support.objects import server, settled_node
 from tests.support.sampling import sample
 from tests.support.simulated_loop import SimulatedLoop, Trouble
 
+pytestmark = pytest.mark.passes
+
 ALLOWANCE = 360
 """An hour. A small one is used up with fewer passes; what is asserted are shares of it."""
 SERVICES = 10
