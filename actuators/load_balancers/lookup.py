@@ -135,11 +135,17 @@ def service_of(change: Change, snapshot: Snapshot) -> Service:
 
 
 def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
-    """The load balancer that the change names, as it was observed. Raises KeyError for a change that was planned from
-    another snapshot."""
+    """The load balancer that the change names, as it was observed.
+
+    Raises KeyError for a change that was planned from another snapshot, and for one of a load balancer that another
+    cluster's label was on: no plan has such a change, and not every write reads the load balancer before.
+    """
     if change.cloud_id is None or snapshot.load_balancers is None:
         raise KeyError(f"load balancer of {change.key}")
-    return snapshot.load_balancers.items[change.cloud_id]
+    found = snapshot.load_balancers.items[change.cloud_id]
+    if is_of_another_cluster(owner_of(found.spec.labels), snapshot):
+        raise KeyError(f"{name_of(found)} has the label of another cluster")
+    return found
 
 
 def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:

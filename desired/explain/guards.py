@@ -21,6 +21,7 @@ from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
 from desired.plan.change import Change, GuardName, Hold, Verdict
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
 
@@ -151,7 +152,7 @@ def explain_guards_on_deletion(
     servers = replace(snapshot.servers, items=others, unreadable=unreadable)
     supposed = replace(snapshot, nodes=nodes, servers=servers)
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
-    facts = Facts(plan, supposed, settings, compute_desired(supposed, settings))
+    facts = Facts(plan, supposed, settings, compute_desired(supposed, settings), NO_SETBACKS)
     return explain_guards(silent.key, facts, concerns=Concern.DELETION)
 
 

@@ -50,6 +50,7 @@ from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, labe
 from desired.nodes.matching import Matcher, is_ignored
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.plan.kinds import ChangeKind
+from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import CloudID, parse_provider_id
@@ -100,6 +101,7 @@ def explain_node(
     supposed: tuple[GuardFact, ...] = ()
     if server_id is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
         supposed = explain_guards_on_deletion(node, server_id, snapshot, settings)
+    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS)
     return NodeExplanation(
         stage=stage,
         why=why_in(stage, node, match, changes, [note for note in part.notes if note.key == node.key], settings),
@@ -110,7 +112,10 @@ def explain_node(
         taints=explain_taints(node, wanted, stage, settings),
         conditions=explain_conditions(node, settings.waits, deletable=server_id is not None, network=network),
         changes=changes,
-        guards=(*explain_guards(node.key, Facts(plan, snapshot, settings, desired), part.holds), *supposed),
+        guards=(
+            *explain_guards(node.key, facts, part.holds),
+            *supposed,
+        ),
         announced=planned_disruption(node, snapshot, settings.waits.given_up_after),
         anchor=explain_anchor(snapshot, settings),
         losses=explain_losses(snapshot, settings),

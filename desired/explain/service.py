@@ -51,6 +51,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
+from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 
 
@@ -127,7 +128,7 @@ def explain_service(
 ) -> ServiceExplanation:
     """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made
     from ``desired``."""
-    facts = Facts(plan, snapshot, settings, desired)
+    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS)
     lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     roots = service.keys

@@ -9,7 +9,7 @@ from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Note, Plan, Verdict
-from desired.plan.setbacks import NO_SETBACKS, Setbacks
+from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 
 
@@ -35,7 +35,7 @@ class Facts:
     settings: Settings
     desired: DesiredState
     """What the plan was made from."""
-    setbacks: Setbacks = NO_SETBACKS
+    setbacks: Setbacks
 
     @cached_property
     def anchor(self) -> Anchor:

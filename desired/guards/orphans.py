@@ -10,6 +10,7 @@ from desired.load_balancers.orphans import Orphan
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan
+from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired
 from desired.section import Unknown
 
@@ -31,13 +32,18 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
 def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Settings) -> Plan:
     """The deletions of these orphans, with the decisions of all guards.
 
-    A person who names a load balancer ends its undo window. Everything else is as in a pass: the project has to be this cluster's (``project-anchor``), the lists complete
-    (``incomplete-snapshot``), kubelets have to report (``silent-cluster``), clocks to agree (``clock-skew``), and no
-    other cloud controller may run (``other-controller``).
+    A person who names a load balancer ends its undo window. Everything else is as in a pass: the project has to be this
+    cluster's (``project-anchor``), the lists complete (``incomplete-snapshot``), kubelets have to report
+    (``silent-cluster``), clocks to agree (``clock-skew``), no other cloud controller may run (``other-controller``),
+    and no Service have come back that would lose the addresses (``ip-loss``).
     """
     desired = compute_desired(snapshot, settings)
-    named = {orphan.balancer.id for orphan in chosen}
-    desired = replace(
-        desired, pending_deletions=tuple(each for each in desired.pending_deletions if each.balancer.id not in named)
+    named, now = {orphan.balancer.id for orphan in chosen}, snapshot.taken_at
+    pending = tuple(
+        replace(each, due_at=min(each.due_at, now)) if each.balancer.id in named else each
+        for each in desired.pending_deletions
     )
-    return judge(Facts(Plan(tuple(map(orphan_deletion, chosen))), snapshot, settings, desired))
+    desired = replace(desired, pending_deletions=pending)
+    return judge(
+        Facts(Plan(tuple(map(orphan_deletion, chosen)), desired.notes), snapshot, settings, desired, NO_SETBACKS)
+    )

@@ -174,10 +174,10 @@ def _managed(
     """
     asked, domains = options.http_managed_certificate_name, options.http_managed_certificate_domains
     name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # HCCM's name
-    labelled = [certificate for certificate in section if certificate.labels.get(LABEL_SERVICE_UID) == service.uid]
-    odd = {certificate.id: note for certificate in labelled for note in _odd(service, certificate, snapshot)}
+    labeled = [certificate for certificate in section if certificate.labels.get(LABEL_SERVICE_UID) == service.uid]
+    odd = {certificate.id: note for certificate in labeled for note in _odd(service, certificate, snapshot)}
     notes = tuple(odd.values())
-    ours = [certificate for certificate in labelled if certificate.id not in odd]
+    ours = [certificate for certificate in labeled if certificate.id not in odd]
     exact = [certificate for certificate in ours if not _differences(certificate, name, domains)]
     gap = _gap(section)
     if len(exact) == 1:

@@ -149,11 +149,18 @@ def release_changes(lb: LoadBalancerRelease) -> tuple[Change, ...]:
         verb=Verb.REMOVE,
         before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
         after=None,
-        reason="its load balancer is released" if first else f"{why}, and it has no load balancer",
+        reason=_why_released(first, why),
         owner=service.key,
         depends_on=tuple(change.key for change in first),
     )
     return (*first, release)
+
+
+def _why_released(first: tuple[Change, ...], why: str) -> str:
+    """The reason for the end of the claim on a Service, after these changes of its load balancer."""
+    if not first:
+        return f"{why}, and it has no load balancer"
+    return f"its load balancer is {'deleted' if first[0].kind is ChangeKind.LB_DELETE else 'released'}"
 
 
 def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:

@@ -254,8 +254,8 @@ def _match(
     balancers = snapshot.load_balancers
     if balancers is None:
         return Undecided("the load balancers were not read")
-    labelled = by_uid.get(service.uid, [])
-    ours = [balancer for balancer in labelled if _of_this_cluster(balancer, snapshot)]
+    labeled = by_uid.get(service.uid, [])
+    ours = [balancer for balancer in labeled if _of_this_cluster(balancer, snapshot)]
     if len(ours) > 1 and isinstance(snapshot.cluster_uid, Unknown):
         return Undecided(f"several load balancers have the label of this Service: {snapshot.cluster_uid.why}")
     if len(ours) > 1:
@@ -269,8 +269,8 @@ def _match(
         return Undecided(gap)
     if name is None:
         return Missing()
-    if labelled:
-        return Foreign(labelled[0], _other_cluster(labelled[0]))
+    if labeled:
+        return Foreign(labeled[0], _other_cluster(labeled[0]))
     named = _by_name(service, name, balancers, snapshot, heirs)
     back = left.get(former_of(service)) if left else None
     # A Service that names another one wants that: the one that was released is deleted in its time.

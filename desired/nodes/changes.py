@@ -41,7 +41,7 @@ def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Ch
         verb=Verb.ADD,
         before=current_identity(node, settings),
         after=wanted.identity,
-        reason=f"joins as server {wanted.server.id}, recognised by its {wanted.matched_by}",
+        reason=f"joins as server {wanted.server.id}, recognized by its {wanted.matched_by}",
         owner=node.key,
         consequences=wanted.consequences,
     )

@@ -19,7 +19,7 @@ from desired.load_balancers.orphans import orphans as orphans_in
 from desired.load_balancers.ownership import match_balancers
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, NoteKind, Plan, Verdict
 from desired.section import Present
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import stop_on_signals
@@ -86,9 +86,9 @@ def _listed_and_deleted(
     snapshot = _observe(readers, settings, config.lease_namespace)
     found = orphans_in(snapshot, match_balancers(snapshot, settings))
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
-    asked = tuple(orphan for orphan in chosen if orphan.kept is None and (ids or orphan.delete_at is None))
-    plan = judge_deletions(asked, snapshot, settings)
+    plan = judge_deletions(chosen, snapshot, settings)
     obstacle = _obstacle(plan)
+    asked = {each.balancer.id for each in chosen if each.kept is None and (ids or each.delete_at is None)}
     uid = snapshot.cluster_uid
     report = OrphanReport(
         taken_at=snapshot.taken_at,
@@ -105,16 +105,23 @@ def _listed_and_deleted(
         return replace(report, errors=(*report.errors, *refusal))
     writers = Writers(reader, HetznerWriter(cloud), Actions(reader, stop))
     kept = {orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if ids and orphan.kept is not None}
-    return replace(report, outcomes={**kept, **_delete(plan, snapshot, chosen, writers, stop)})
+    return replace(report, outcomes={**kept, **_delete(plan, asked, snapshot, chosen, writers, stop)})
 
 
 def _obstacle(plan: Plan) -> str | None:
-    """The reason why none of the deletions is allowed; None when one is, or none was asked for."""
-    if plan.allowed or not plan.changes:
+    """The reason why none of the deletions would be allowed now; None when one would. Where there is no orphan it is
+    what the plan says of the project: there may be orphans in the right one."""
+    if plan.allowed:
         return None
-    decision = plan.changes[0].decision
-    held = "; deletions of orphans take no approval, so mend the cause first"
-    return decision.why + (held if decision.verdict is Verdict.HELD else "")
+    if not plan.changes:
+        return next((note.text for note in plan.notes if note.kind is NoteKind.ANCHOR), None)
+    return _withheld(plan.changes[0])
+
+
+def _withheld(change: Change) -> str:
+    """The reason why this deletion is withheld."""
+    held = ". No approval counts for deletions of orphans: mend the cause first"
+    return change.decision.why + (held if change.decision.verdict is Verdict.HELD else "")
 
 
 def _observe(readers: Readers, settings: Settings, namespace: str) -> Snapshot:
@@ -146,24 +153,30 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
 
 
 def _delete(
-    plan: Plan, snapshot: Snapshot, chosen: Sequence[Orphan], writers: Writers, stop: threading.Event
+    plan: Plan,
+    asked: Collection[int],
+    snapshot: Snapshot,
+    chosen: Sequence[Orphan],
+    writers: Writers,
+    stop: threading.Event,
 ) -> Mapping[int, Outcome]:
-    """Id → how the deletion ended, one after another; those that a guard withholds are skipped with its reason."""
+    """Id → how the deletion ended, one after another; those that a guard withholds are skipped with its reason. What
+    was not ``asked`` for stays."""
     if is_terminal(sys.stderr):
-        going = {change.cloud_id for change in plan.allowed}
+        going = {change.cloud_id for change in plan.allowed if change.cloud_id in asked}
         for orphan in chosen:
             if orphan.balancer.id in going:
                 say(f"deleting {shown_orphan(orphan)}")
     return {
         change.cloud_id: _delete_one(change, snapshot, writers, stop)
         for change in plan.changes
-        if change.cloud_id is not None
+        if change.cloud_id is not None and change.cloud_id in asked
     }
 
 
 def _delete_one(change: Change, snapshot: Snapshot, writers: Writers, stop: threading.Event) -> Outcome:
     if change.decision.verdict is not Verdict.ALLOWED:
-        return Skipped(change.decision.why)
+        return Skipped(_withheld(change))
     if stop.is_set():
         return Skipped(STOPPED)
     try:

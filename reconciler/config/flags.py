@@ -213,7 +213,7 @@ _ROWS = (
         "--delete",
         parse_bool,
         False,
-        "delete the orphans, but for protected ones and, unless their ids are given, those released on purpose",
+        "delete the orphans, but for protected ones and, unless their ids are given, those in their undo window",
         commands=frozenset({Command.ORPHANS}),
         is_typed=True,
     ),

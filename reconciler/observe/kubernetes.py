@@ -9,6 +9,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound, Throttled, Transient
 from actuators.http.kubernetes import KubernetesReader, segment
+from desired.model.key import Key, ObjectKind
 from desired.model.remembered import KEY, NOTHING, Remembered, parse_remembered
 from desired.model.snapshot import Workload
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
@@ -102,7 +103,7 @@ class _DeploymentName(NamespacedName, gc=False):
 
     @property
     def key(self) -> str:
-        return f"deployment/{self.namespace}/{self.name}"
+        return Key(ObjectKind.DEPLOYMENT, f"{self.namespace}/{self.name}")
 
 
 class _DaemonSetName(NamespacedName, gc=False):
@@ -110,7 +111,7 @@ class _DaemonSetName(NamespacedName, gc=False):
 
     @property
     def key(self) -> str:
-        return f"daemonset/{self.namespace}/{self.name}"
+        return Key(ObjectKind.DAEMON_SET, f"{self.namespace}/{self.name}")
 
 
 class _Deployment(msgspec.Struct, gc=False):

@@ -64,7 +64,7 @@ def plan_once(plan_context: PlanContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Report(errors=(str(error),), cost=_cost(plan_context.readers))
-    return _report(plan_context, observation, _judge(plan_context, observation.snapshot).plan)
+    return _report(plan_context, observation, _judge(plan_context, observation.snapshot, NO_SETBACKS).plan)
 
 
 def explain_once(plan_context: PlanContext, key: Key) -> Explained:
@@ -75,7 +75,7 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), cost=_cost(plan_context.readers)))
-    judged = _judge(plan_context, observation.snapshot)
+    judged = _judge(plan_context, observation.snapshot, NO_SETBACKS)
     report = _report(plan_context, observation, judged.plan)
     found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
     if isinstance(found, str):
@@ -146,7 +146,7 @@ def _tell(
     apply_context.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
     if apply_context.conditions is not None and not apply_context.stop.is_set():
         apply_context.conditions.write(
-            tuple(conditions_due(Facts(plan, last, plan_context.settings, judged.desired), tried))
+            tuple(conditions_due(Facts(plan, last, plan_context.settings, judged.desired, judged.setbacks), tried))
         )
 
 
@@ -201,7 +201,7 @@ def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
 
 
-def _judge(plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks = NO_SETBACKS) -> JudgedPlan:
+def _judge(plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks) -> JudgedPlan:
     """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
     desired = compute_desired(snapshot, plan_context.settings, setbacks)
     plan = diff(snapshot, desired, plan_context.settings)

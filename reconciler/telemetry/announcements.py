@@ -18,7 +18,7 @@ from desired.model.snapshot import Snapshot
 from desired.nodes.desired import is_uninitialized
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
-from desired.plan.setbacks import NO_SETBACKS, Setbacks
+from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.section import Absent
 from reconciler.result import Line, approve_command
@@ -40,7 +40,7 @@ def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -
     already.)
 
     Not for a joining Node or one whose server is gone, which have events of their own. ``desired`` is what the plan was
-    made from; None: it is computed anew.
+    made from.
     """
     if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
         return
@@ -234,7 +234,7 @@ def warnings(
     plan: Plan,
     snapshot: Snapshot,
     desired: DesiredState,
-    setbacks: Setbacks = NO_SETBACKS,
+    setbacks: Setbacks,
     approve_flags: str = "",
     tried: Iterable[Line] = (),
 ) -> Iterator[Event]:

@@ -209,7 +209,7 @@ def test_two_servers_of_one_name_make_a_node_ambiguous_and_no_other(stage: Stage
 
 
 def test_a_list_that_shrinks_while_it_is_paged_is_read_again(stage: Stage, cluster: SimulatedCluster) -> None:
-    """120 servers, one deleted between two pages: the list is read once more, and all joining Nodes are recognised."""
+    """120 servers, one deleted between two pages: the list is read once more, and all joining Nodes are recognized."""
     names = [f"n-{i}" for i in range(1, 121)]
     stage.servers(*(server(i, name) for i, name in enumerate(names, 1)))
     cluster.holds(*map(joining_node, names[1:]))
@@ -222,7 +222,7 @@ def test_a_list_that_shrinks_while_it_is_paged_is_read_again(stage: Stage, clust
 
 
 def test_a_list_that_never_adds_up_is_incomplete(joining: Stage, hetzner: FaultProxy) -> None:
-    """A page that does not arrive: no Node is recognised by its name, since another of that name may be on it."""
+    """A page that does not arrive: no Node is recognized by its name, since another of that name may be on it."""
     names = [f"n-{i}" for i in range(1, 121)]
     joining.servers(*(server(i, name) for i, name in enumerate(names, 1)))
     hetzner.set_faults([{"kind": "status", "code": 503, "path": "/v1/servers", "query": "page=2", "count": None}])

@@ -531,6 +531,16 @@ def test_what_was_not_observed(simulate: Callable[..., Simulation]) -> None:
     assert stage.sent() == []
 
 
+def test_another_clusters_is_never_meant(simulate: Callable[..., Simulation]) -> None:
+    """No plan names one; a change that did would not be carried out."""
+    stage = a_stage(simulate, a_balancer(cluster_uid="another"))
+
+    with pytest.raises(KeyError, match="the label of another cluster"):
+        stage.carry_out(deletion())
+
+    assert stage.sent() == []
+
+
 def test_another_clusters_beside_ours(simulate: Callable[..., Simulation]) -> None:
     """Of two that have the Service's label, the one of this cluster is meant (a cluster that was restored twice)."""
     stage = a_stage(simulate, a_balancer(), a_balancer(43, cluster_uid="another", spec={"name": "other"}))

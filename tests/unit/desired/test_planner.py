@@ -77,22 +77,22 @@ def modify(part: str, kind: str, before: State, after: State, reason: str, *cons
 @pytest.mark.parametrize(
     ("node", "reason", "consequences"),
     [
-        pytest.param(a_joining_node(), "joins as server 1, recognised by its name", (), id="by-name"),
+        pytest.param(a_joining_node(), "joins as server 1, recognized by its name", (), id="by-name"),
         pytest.param(
             a_joining_node("db-1", provider_id="hcloud://1"),
-            "joins as server 1, recognised by its providerID",
+            "joins as server 1, recognized by its providerID",
             (),
             id="by-provider-id",
         ),
         pytest.param(
             a_joining_node(addresses=(VPN,), labels={"team": "red"}),
-            "joins as server 1, recognised by its name",
+            "joins as server 1, recognized by its name",
             LOST,
             id="before-is-what-the-kubelet-wrote",
         ),
         pytest.param(
             a_joining_node("renamed", provider_id="hcloud://1", addresses=(VPN,), ready=Readiness.TRUE),
-            "joins as server 1, recognised by its providerID",
+            "joins as server 1, recognized by its providerID",
             LOST,
             id="settled-and-tainted-again",
         ),
@@ -409,5 +409,5 @@ def test_a_node_goes_after_its_targets_everywhere() -> None:
 def test_taint_set_again() -> None:
     """A settled Node that is tainted again is initialized again and keeps its providerID."""
     node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=(VPN,), labels={})
-    expected = initialise(node, "joins as server 1, recognised by its providerID", LOST)
+    expected = initialise(node, "joins as server 1, recognized by its providerID", LOST)
     assert plan_of(node) == Plan((expected,))

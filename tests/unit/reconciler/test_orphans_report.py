@@ -263,7 +263,7 @@ def test_outcomes(outcome: Outcome, line: str) -> None:
 
 
 def test_one_without_an_address() -> None:
-    """A load balancer whose public interface never had an address is recognised by its name."""
+    """A load balancer whose public interface never had an address is recognized by its name."""
     orphan = replace(GONE, balancer=replace(GONE.balancer, ipv4=None))
 
     assert "lb11 in fsn1, no public address" in written(replace(LIST, orphans=(orphan,)))

@@ -1,4 +1,4 @@
-"""Which load balancer is a Service's, by what it was recognised, and whom its labels name."""
+"""Which load balancer is a Service's, by what it was recognized, and whom its labels name."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def named(**labels: str | None) -> Any:
         ),
     ],
 )
-def test_what_it_is_recognised_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str | None) -> None:
+def test_what_it_is_recognized_by(snapshot: Snapshot, asked: str | None, by: str | None, why: str | None) -> None:
     """The label counts before the name, and where there is no load balancer it is said why."""
     balancer = found(snapshot)
 

@@ -14,7 +14,7 @@ from desired.model.snapshot import Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER
 from desired.plan.change import Verdict
 from desired.section import Section, Unknown
-from tests.balancers import LOCATED, a_balancer, a_world
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_workload, incomplete
 
 HOURS_AGO = NOW - timedelta(hours=2)
@@ -155,6 +155,15 @@ def test_guards_of_a_pass_that_orphans_once_escaped(world: Snapshot, rule: str) 
     """What withholds every removal of a pass withholds this one: there were rules of its own once."""
     (change,) = judge_deletions([Orphan(ORPHAN, "nobody wants it")], world, LOCATED).changes
     assert change.decision.rule == rule
+
+
+def test_a_load_balancer_whose_service_came_back_is_not_deleted_by_mistake() -> None:
+    """The Service did not get it back, because a list lacked it: its addresses would be lost, as in a pass."""
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
+    waiting = a_balancer(service_uid=None, spec={"labels": labels})
+    world = a_world([a_served_service()], [waiting, a_balancer(43)])
+    (change,) = judge_deletions([Orphan(waiting, "it waits")], world, LOCATED).changes
+    assert change.decision.rule == "ip-loss"
 
 
 def test_who_names_it_does_not_wait_for_its_undo_window() -> None:

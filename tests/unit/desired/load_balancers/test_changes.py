@@ -526,7 +526,7 @@ def test_leaving(going: dict[str, Any], why: str) -> None:
     """First the load balancer, then the Service is released, whatever its annotations say."""
     claim = a_claim(annotations=annotated(hostname="not a name", uses_proxyprotocol="perhaps", type=""))
     for service in (a_served_service(**going), a_served_service(**going, claim=claim)):
-        expected = (deletion(why, a_balancer(), LOST), release("its load balancer is released", BALANCER))
+        expected = (deletion(why, a_balancer(), LOST), release("its load balancer is deleted", BALANCER))
         assert plan_of(service, a_balancer()).changes == expected
 
 

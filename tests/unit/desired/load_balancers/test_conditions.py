@@ -9,7 +9,7 @@ import pytest
 
 from desired.annotations.warnings import Lack
 from desired.load_balancers.conditions import is_worth_a_write, service_conditions
-from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.ownership import Contested, match_balancers
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     CloudBalancer,
@@ -162,7 +162,11 @@ BARE = a_balancer(targets=())
         ),
         pytest.param(SERVED, (NAMED,), (ADOPT,), NOT_CREATED, id="adoption-of-something-else"),
         pytest.param(
-            SERVED, (a_balancer(),), (DELETE,), ("False", "NotCreated", "the load balancer is released"), id="deleted"
+            SERVED,
+            (a_balancer(),),
+            (DELETE,),
+            ("False", "NotCreated", "the load balancer is being deleted"),
+            id="deleted",
         ),
         pytest.param(
             SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is released"), id="retained"
@@ -250,6 +254,31 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
             assert ready == present[0]
         else:
             assert (ready.status, ready.reason) == ("Unknown", "Unknown")
+
+
+@pytest.mark.parametrize(
+    ("balancers", "expected"),
+    [
+        pytest.param(None, "Unknown", id="not-read"),
+        pytest.param(incomplete(Section()), "Unknown", id="part-of-a-list"),
+        pytest.param(Section({42: a_balancer(), 43: a_balancer(43)}), "Unknown", id="two"),
+        pytest.param(Section({42: a_balancer()}), "AddressPublished", id="its-own"),
+        pytest.param(Section(), "NotCreated", id="absent"),
+    ],
+)
+def test_ready_while_another_service_asks_for_the_name(
+    balancers: Section[int, CloudBalancer] | None, expected: str
+) -> None:
+    """What is not known of a contested load balancer is not said to be missing either."""
+    shared = annotated(name="shared")
+    services = [replace(SERVED, claim=a_claim(annotations=shared)), a_service("api", claim=a_claim(annotations=shared))]
+    world = a_world(services, load_balancers=balancers)
+    match = match_balancers(world, LOCATED)[SERVED.id]
+
+    ready, _ = service_conditions(services[0], match, world, (), ())
+
+    assert isinstance(match, Contested)
+    assert ready.reason == expected
 
 
 def test_ready_while_the_cluster_has_no_identity() -> None:
@@ -369,7 +398,8 @@ def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tu
 def test_which_of_two_is_the_services_is_not_known() -> None:
     """Two load balancers have its label: none of them is said to be ready."""
     found = conditions(balancers=(a_balancer(), a_balancer(43)))
-    assert found[READY] == ("Unknown", "Unknown", "it is not known whether there is a load balancer")
+    assert found[READY][:2] == ("Unknown", "Unknown")
+    assert found[READY][2].startswith("load balancers 42, 43 all have the label of this Service")
 
 
 def test_since() -> None:

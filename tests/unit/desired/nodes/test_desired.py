@@ -39,7 +39,7 @@ SETTLED = InitializedNode(WEB_1, SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False
 
 
 def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> UninitializedNode:
-    """A joining Node that is recognised as ``server``, which has the addresses of server 1."""
+    """A joining Node that is recognized as ``server``, which has the addresses of server 1."""
     return UninitializedNode(NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by)
 
 
