@@ -52,6 +52,31 @@ def test_what_it_says_and_how_it_ends(folder: Path) -> None:
     assert "did you mean RECONCILER_INTERVAL?" in stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--once",),
+        ("explain", "node", "web-1"),
+        ("orphans",),
+        ("approve", "sha256:0123456789abcdef"),
+        ("capture",),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_each_command_starts_by_itself(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forked run has everything loaded already; here each command imports what it needs, and says what is missing."""
+    monkeypatch.setattr(warm_start, "_IS_COLD", True)
+
+    process = _start(tmp_path, *arguments)
+    _, stderr = process.communicate(timeout=DEADLINE_S)
+
+    assert process.returncode == 1
+    assert "HCLOUD_TOKEN" in stderr or "kubeconfig" in stderr
+    assert "Traceback" not in stderr
+
+
 def test_a_signal_that_it_heeds_and_one_that_it_cannot(folder: Path) -> None:
     """The exit code is what the process says, or minus the number of what killed it."""
     heeding, killed = _sandbox(folder), _sandbox(folder)
