@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from queue import SimpleQueue
 
 from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
-from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import narrow_scope_of, scope_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -79,8 +79,8 @@ def apply(
         while waiting.is_active():
             for change in (by_key[key] for key in waiting.get_ready()):
                 ending = Skipped(STOPPED) if stop.is_set() else _missing(change, outcomes)
-                if ending is None and change.row.gives_way:
-                    ending = GAVE_WAY if has_begun and yields(change, not pressing) else None
+                if ending is None and change.row.is_preemptible:
+                    ending = PREEMPTED if has_begun and yields(change, not pressing) else None
                     has_begun = True
                 if ending is not None:
                     end(change, _ended_with(ending))

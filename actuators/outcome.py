@@ -39,7 +39,7 @@ class Pending:
     retry_after_s: float = 0.0
 
 
-GAVE_WAY = Pending("gives way to what is more urgent, and goes on after it")
+PREEMPTED = Pending("gives way to what is more urgent, and goes on after it")
 """The outcome of a preemptible change that gave way to a more urgent one. Nothing is wrong with it."""
 
 

@@ -346,27 +346,27 @@ def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fa
     """Every condition of the Node in its order, and Ready in any case. ``deletable`` tells whether a Node like this one
     is ever deleted, which depends on Ready. ``network`` is the condition that routes decide on; None when they do not.
     """
-    hanging = _what_hangs_on_ready(node, waits) if deletable else "nothing that is done here depends on it"
+    depending = _what_depends_on_ready(node, waits) if deletable else "nothing that is done here depends on it"
     told = {network.subject: network} if network else {}
     facts = tuple(
-        told.pop(found.type) if found.type in told else _condition(found, node, hanging) for found in node.conditions
+        told.pop(found.type) if found.type in told else _condition(found, node, depending) for found in node.conditions
     )
     facts = (*facts, *told.values())
     if node.ready is Readiness.MISSING:
-        why = f"not written yet, which counts as not Ready since the Node's creation; {hanging}"
+        why = f"not written yet, which counts as not Ready since the Node's creation; {depending}"
         return (Fact("Ready", None, None, Rule.READY, why), *facts)
     return facts
 
 
-def _condition(condition: Condition, node: Node, hanging: str) -> Fact:
+def _condition(condition: Condition, node: Node, depending: str) -> Fact:
     rule, source = Rule.FOREIGN, NOT_OURS
     if condition.type == "Ready":
         heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
-        rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}; {hanging}"
+        rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}; {depending}"
     return Fact(condition.type, condition.status, condition.status, rule, source)
 
 
-def _what_hangs_on_ready(node: Node, waits: Waits) -> str:
+def _what_depends_on_ready(node: Node, waits: Waits) -> str:
     if node.ready is Readiness.TRUE:
         return "the Node is not deleted while it says so"
     gone, given_up = waits.not_ready_for.total_seconds(), waits.given_up_after.total_seconds() / 60

@@ -195,12 +195,12 @@ _BY_AGE = frozenset({ChangeKind.NODE_DELETE})
 def clock_skew(facts: Facts) -> Iterator[GuardResult]:
     """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
     if facts.snapshot.clocks.differ:
-        keys = tuple(change.key for change in facts.plan.changes if hangs_on_age(change))
+        keys = tuple(change.key for change in facts.plan.changes if depends_on_age(change))
         why = explain_clocks(facts.snapshot.clocks) or ""
         yield GuardResult(GuardName.CLOCK_SKEW, Verdict.WAITING, keys, why, due_in_s=LOOK_AGAIN_S)
 
 
-def hangs_on_age(change: Change) -> bool:
+def depends_on_age(change: Change) -> bool:
     """Whether a wrong clock alone could let this change pass, or is what it writes down."""
     ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
     begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None

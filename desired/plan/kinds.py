@@ -82,7 +82,7 @@ class Kind:
     """Sections of the snapshot that the decision depends on, for the guard ``incomplete-snapshot``."""
     locks_network: bool = False
     """Whether it may lock a private network, which load balancers and routes share."""
-    gives_way: bool = False
+    is_preemptible: bool = False
     """Whether changes of this kind are preemptible: a long series of them stops for something more urgent, and
     continues afterwards."""
 
@@ -141,7 +141,9 @@ def _lb(
 
 def _route(name: ChangeKind, verbs: frozenset[Verb], *actions: str) -> Kind:
     sections, calls = ("nodes", "servers", "routes"), _net_action(*actions)
-    return Kind(name, ObjectKind.ROUTE, verbs, calls, Controller.ROUTE, sections, locks_network=True, gives_way=True)
+    return Kind(
+        name, ObjectKind.ROUTE, verbs, calls, Controller.ROUTE, sections, locks_network=True, is_preemptible=True
+    )
 
 
 _ROWS = (

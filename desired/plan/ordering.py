@@ -94,7 +94,7 @@ def not_preemptible(changes: Sequence[Change]) -> frozenset[str]:
 
     Raises ValueError when changes wait for each other in a circle.
     """
-    patient: set[str] = {change.key for change in changes if change.row.gives_way}
+    patient: set[str] = {change.key for change in changes if change.row.is_preemptible}
     for key, before in predecessors(changes).items():
         if not patient.isdisjoint(before):
             patient.add(key)

@@ -190,13 +190,13 @@ def as_tried(
         for change in plan.changes
         if change.decision.rule == GuardName.QUOTA and change.key not in known and (bars := bars_of(change, setbacks))
     )
-    put_off = (
+    backed_off = (
         Line(change, Failed(found.error, found.retry_after_s))
         for change in plan.changes
         if change.decision.rule == GuardName.BACK_OFF and change.key not in known
         if (found := suspension_of(change, snapshot, setbacks)) is not None
     )
-    return Plan(changes, plan.notes, plan.holds), (*tried, *put_off, *barred)
+    return Plan(changes, plan.notes, plan.holds), (*tried, *backed_off, *barred)
 
 
 def _as_refused(line: Line, refused: Mapping[str, str]) -> Line:

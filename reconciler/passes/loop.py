@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from actuators.outcome import GAVE_WAY, Applied, Failed, Pending
+from actuators.outcome import PREEMPTED, Applied, Failed, Pending
 from desired.plan.change import Change, GuardName, Note
 from reconciler.result import Report, Result
 from reconciler.telemetry.pass_logger import Measured
@@ -143,7 +143,7 @@ class Pace:
         if unlucky:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
-        elif any(line.outcome == GAVE_WAY for line in report.lines):
+        elif any(line.outcome == PREEMPTED for line in report.lines):
             waits.append(0.0)
         return max(min(interval_s, _SHORTEST_S), min(waits))
 
@@ -209,7 +209,7 @@ def went_wrong(report: Report) -> bool:
     return (
         bool(report.errors)
         or report.result is Result.INCOMPLETE
-        or any(line.outcome != GAVE_WAY for line in report.outcomes(Pending))
+        or any(line.outcome != PREEMPTED for line in report.outcomes(Pending))
     )
 
 

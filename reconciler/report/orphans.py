@@ -72,7 +72,7 @@ class OrphanReport:
         return OrphansResult.ORPHANS if self.left else OrphansResult.NONE
 
 
-def was_let_go(orphan: Orphan) -> bool:
+def was_released(orphan: Orphan) -> bool:
     """Whether somebody wanted it to stay, with its addresses."""
     return owner_of(orphan.balancer.spec.labels).released is not None
 
@@ -113,8 +113,8 @@ def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
     deletable = [orphan for orphan in report.orphans if orphan.kept is None and orphan.delete_at is None]
     if deletable:
         yield TextLine(f"To delete what may go: {f'reconcile orphans --delete {report.flags}'.rstrip()}")
-    gone = " ".join(str(orphan.balancer.id) for orphan in deletable if not was_let_go(orphan))
-    if gone and any(map(was_let_go, deletable)):
+    gone = " ".join(str(orphan.balancer.id) for orphan in deletable if not was_released(orphan))
+    if gone and any(map(was_released, deletable)):
         command = f"reconcile orphans --delete {gone} {report.flags}".rstrip()
         yield TextLine(f"To keep what was released on purpose: {command}")
 
@@ -137,7 +137,7 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
             yield TextLine(f"      stays: {orphan.kept}", Tone.WARNING)
         case _ if orphan.delete_at is not None:
             yield TextLine(f"      goes by itself: to delete it now: reconcile orphans --delete {orphan.balancer.id}")
-        case _ if was_let_go(orphan):
+        case _ if was_released(orphan):
             yield TextLine(
                 "      was released on purpose: --delete takes it, and its addresses, all the same", Tone.WARNING
             )

@@ -172,12 +172,12 @@ class EventSink:
         is under way any more: one that is delays nothing, but the API server may still carry it out."""
         late = wait(self._under_way, timeout=_BEGINNING_SHARE * timeout_s).not_done
         begun = {future for future in late if not future.cancel()}
-        hanging = wait(begun, timeout=(1 - _BEGINNING_SHARE) * timeout_s).not_done
-        dropped = len(late - begun) + len(hanging)
+        depending = wait(begun, timeout=(1 - _BEGINNING_SHARE) * timeout_s).not_done
+        dropped = len(late - begun) + len(depending)
         if dropped:
             why = "the API server takes them too slowly"
-            _log.warning("events dropped %s", pairs(count=dropped, under_way=len(hanging), why=why))
-        return not hanging
+            _log.warning("events dropped %s", pairs(count=dropped, under_way=len(depending), why=why))
+        return not depending
 
     def _has_room(self) -> bool:
         """Whether another event may wait. Old events are forgotten only when there is no room, so that a thousand

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from actuators.outcome import GAVE_WAY
+from actuators.outcome import PREEMPTED
 from tests.support.apiserver import ApiServer
 from tests.support.replicas import (
     DURATION_S,
@@ -44,7 +44,7 @@ def _slow(seconds: float, count: int | None = None) -> dict[str, Any]:
 
 LOOP = ("--interval", "30s", "--request-timeout", "2s", "--output", "json")
 ONCE = ("--once", "--output", "json")
-LEFT = ("nothing is written: this process does not hold the Lease", GAVE_WAY.why)
+LEFT = ("nothing is written: this process does not hold the Lease", PREEMPTED.why)
 Two = tuple[Replica, Replica]
 
 

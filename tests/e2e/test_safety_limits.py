@@ -86,7 +86,7 @@ def test_runs_under_cron_leave_a_quarter_of_the_allowance(a_stage: Callable[...,
     ran = stage.reconcile("--once", "--output", "json")
 
     assert 0 < len(balancers(stage)) < 40
-    assert "left to others" in ran.stdout
+    assert "kept for other clients" in ran.stdout
     assert len(stage.asked_hetzner()) < 40
 
 

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from actuators.apply import Actuator, apply
-from actuators.outcome import GAVE_WAY, Applied, Outcome, Skipped
+from actuators.outcome import PREEMPTED, Applied, Outcome, Skipped
 from desired.model.route import ROUTED
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -56,7 +56,7 @@ def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_afte
     outcomes = carry_out(writers, *ROUTES, yields=lambda _change, _alone: len(writers.done) >= called_after)
 
     assert writers.done == [route.key for route in ROUTES[:applied]]
-    assert [outcomes[route.key] for route in ROUTES] == [Applied()] * applied + [GAVE_WAY] * (6 - applied)
+    assert [outcomes[route.key] for route in ROUTES] == [Applied()] * applied + [PREEMPTED] * (6 - applied)
 
 
 def test_what_comes_after_a_route_that_gave_way_is_not_tried() -> None:
@@ -93,5 +93,5 @@ def test_a_series_is_told_when_only_what_waits_for_it_is_left() -> None:
     writers.before_each = act
     outcomes = carry_out(writers, *ROUTES, CONDITION, joining, yields=lambda _change, alone: alone)
 
-    assert [outcomes[route.key] for route in ROUTES] == [Applied()] * 3 + [GAVE_WAY] * 3
+    assert [outcomes[route.key] for route in ROUTES] == [Applied()] * 3 + [PREEMPTED] * 3
     assert outcomes[joining.key] == Applied()

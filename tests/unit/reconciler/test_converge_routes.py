@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actuators.outcome import GAVE_WAY, Applied, Failed
+from actuators.outcome import PREEMPTED, Applied, Failed
 from reconciler.result import Result, exit_code
 from tests.routes import gateway_of, pods_of
 from tests.support.balanced_passes import outcomes, published, written
@@ -98,7 +98,7 @@ def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None
     assert first.result is Result.PARTIAL
     assert (len(routes_of(run)), len(routed_nodes(run)), len(initialized(run))) == (made, made, 12)
     of_routes = [line.outcome for line in first.lines if line.change.key.startswith("route/")]
-    assert sorted(of_routes, key=str) == [Applied()] * made + [GAVE_WAY] * (12 - made)
+    assert sorted(of_routes, key=str) == [Applied()] * made + [PREEMPTED] * (12 - made)
 
     run.is_called = lambda: False
     second = run.converge()

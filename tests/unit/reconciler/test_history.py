@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from actuators.outcome import GAVE_WAY, STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import mark_of, scope_of, suspension_of
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import ChangeKind, Verb
@@ -52,7 +52,7 @@ class Loop:
         pytest.param(Failed("time-out", retry_after_s=1.0), True, id="answer lost"),
         pytest.param(Applied(), False, id="applied"),
         pytest.param(NOT_SEEN, False, id="applied and not seen"),
-        pytest.param(GAVE_WAY, False, id="gave way"),
+        pytest.param(PREEMPTED, False, id="gave way"),
         pytest.param(Pending("busy", 10.0), False, id="busy"),
         pytest.param(Pending("overtaken"), False, id="overtaken"),
         pytest.param(Skipped(STOPPED), False, id="not tried"),

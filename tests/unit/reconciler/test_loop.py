@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from actuators.outcome import GAVE_WAY, Applied, Failed, Pending, Skipped
+from actuators.outcome import PREEMPTED, Applied, Failed, Pending, Skipped
 from desired.plan.change import GuardDecision, GuardName, Note, NoteKind, Verdict
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
@@ -24,7 +24,7 @@ APPLIED = replace(QUIET, lines=(Line(a_change(), Applied()),))
 FAILED = replace(QUIET, lines=(Line(a_change(), Failed("no")),))
 PENDING = replace(QUIET, lines=(Line(a_change(), Pending("conflict")),))
 THROTTLED = replace(QUIET, lines=(Line(a_change(), Pending("429", retry_after_s=12.0)),))
-GIVING_WAY = replace(QUIET, lines=(Line(a_change(), GAVE_WAY),))
+GIVING_WAY = replace(QUIET, lines=(Line(a_change(), PREEMPTED),))
 ERROR = Report(errors=("no connection",))
 
 

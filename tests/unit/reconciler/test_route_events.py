@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuators.outcome import GAVE_WAY, Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import PREEMPTED, Applied, Failed, Outcome, Pending, Skipped
 from desired.model.route import Route
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
@@ -129,7 +129,7 @@ def test_another_project() -> None:
         ),
         pytest.param(Applied(), None, id="done"),
         pytest.param(Pending("locked", 1.0), None, id="another change of the network"),
-        pytest.param(GAVE_WAY, None, id="gave way"),
+        pytest.param(PREEMPTED, None, id="gave way"),
         pytest.param(Skipped("stopped"), None, id="not tried"),
     ],
 )

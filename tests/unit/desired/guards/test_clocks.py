@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.nodes import cloud_losses, eases_in_s
-from desired.guards.preconditions import clock_notes, hangs_on_age
+from desired.guards.preconditions import clock_notes, depends_on_age
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -134,9 +134,9 @@ def test_nobody_knows_when_the_hold_eases() -> None:
 def test_what_hangs_on_an_age(kind: str) -> None:
     """Nothing but deletions: additions go on whatever the time is."""
     if kind == "node.delete":
-        assert hangs_on_age(a_change(kind=kind))
+        assert depends_on_age(a_change(kind=kind))
     elif kind.startswith("node."):
-        assert not hangs_on_age(a_change(kind=kind))
+        assert not depends_on_age(a_change(kind=kind))
 
 
 def test_a_note_is_there_although_nothing_waits() -> None:

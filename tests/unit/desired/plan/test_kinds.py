@@ -106,4 +106,8 @@ def test_controllers(controller: Controller, names: set[str]) -> None:
 
 def test_kinds_that_give_way() -> None:
     """Only routes come in series so long that what is more urgent cannot wait for their end."""
-    assert {name for name, kind in KINDS.items() if kind.gives_way} == {"route.create", "route.replace", "route.delete"}
+    assert {name for name, kind in KINDS.items() if kind.is_preemptible} == {
+        "route.create",
+        "route.replace",
+        "route.delete",
+    }
