@@ -1,5 +1,6 @@
 """Documents and source files cite what is in the repository: links, anchors, files, and no rule of a book elsewhere."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,13 @@ SOURCES = sorted(
     for path in (ROOT / top).rglob("*")
     if path.suffix in {".py", ".sh", ".yaml", ".tpl", ".toml"}
 )
+PACKAGES = sorted(
+    path.parent for top in ("desired", "actuators", "reconciler") for path in (ROOT / top).rglob("__init__.py")
+)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _NAMED = re.compile(r"`((?:desired|actuators|reconciler|tests|scripts|deploy|docs)/[\w./-]+)`")
+_BARE = re.compile(r"`([\w-]+\.py)`")
+_BASENAMES = {path.name for path in SOURCES}
 _ELSEWHERE = re.compile(
     r"\bdesign (?:section )?\d|\b(?:nodes-and-routes|python-stack|hetzner-api|user-wants|style-anchors|real-cluster)\b"
     r"|\bdesign\.md\b|\((?!KEP-)[A-Z]{1,4}-\d+(?:[,;] [A-Z]{1,4}-\d+)*\)"
@@ -40,7 +46,26 @@ def test_links_and_files_are_there(page: Path) -> None:
         if not found.exists() or (anchor and found.suffix == ".md" and anchor not in _anchors(found)):
             missing.append(target)
     missing += [name for name in _NAMED.findall(text) if not (ROOT / name).exists()]
+    missing += [name for name in _BARE.findall(text) if name not in _BASENAMES]
     assert missing == []
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_packages_say_in_which_order_to_read_what_is_there(package: Path) -> None:
+    """Each module that the docstring of a package names exists, in it or under the name that it has elsewhere."""
+    words = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    orders = re.findall(r"\b(?:Read|Begin with) .*?\.(?:\s|$)", words, re.DOTALL)
+    named = set(re.findall(r"``([a-z_]+(?:\.[a-z_]+)*)``", " ".join(orders)))
+    known = {path.stem for path in package.iterdir()} | {"GUARDS"}
+    defined = (package / "__init__.py").read_text()
+    missing = {
+        name
+        for name in named
+        if name.rpartition(".")[2] not in known
+        and f"def {name}(" not in defined
+        and not (ROOT / f"{name.replace('.', '/')}.py").exists()
+    }
+    assert missing == set()
 
 
 def test_nothing_is_cited_from_elsewhere() -> None:
