@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.model.settings import Settings
-from desired.names import CONFIG_MAP, LEASE
+from desired.names import LEASE
 from reconciler.permissions import Permission, needed
 from tests.support.apiserver import ApiServer
 from tests.support.chart import (
@@ -36,8 +36,9 @@ WATCHED = {"monitoring": {"podMonitor": {"enabled": True}, "prometheusRule": {"e
 def install(api_server: ApiServer) -> Iterator[Callable[[dict[str, Any]], str]]:
     """Installs the chart with these values and returns what helm says, or upgrades what is installed."""
     access = ("--namespace", NAMESPACE, "--kubeconfig", str(api_server.kubeconfig()))
-    # Of approvals before; helm takes over nothing unasked.
-    api_server.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
+    for each in rendered():  # what other tests left: helm takes over nothing unasked
+        if each["kind"] in (*ROLES, "ClusterRoleBinding", "RoleBinding", "ConfigMap", "ServiceAccount"):
+            api_server.request("DELETE", f"{collection(each)}/{each['metadata']['name']}")
     yield lambda values: helm("upgrade", "--install", RELEASE, str(CHART), *access, values=values)
     helm("uninstall", RELEASE, "--ignore-not-found", *access)
 
