@@ -7,12 +7,17 @@ import pytest
 
 from tests.support.apiserver import ApiServer, find_binaries, start_api_server
 
+_SIMULATIONS = {"simulate", "sim", "simulation"}
+"""Fixtures of simulators, by any of which a test runs against them."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put every test that uses a real API server into its lane."""
+    """Mark what uses a real API server, and what uses simulators, which ``scripts/test --fast`` leaves out."""
     for item in items:
         if _needs_binaries(item):
             item.add_marker(pytest.mark.apiserver)
+        if not _SIMULATIONS.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.passes)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
