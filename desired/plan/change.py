@@ -162,8 +162,8 @@ class Change:
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED
     cloud_id: int | None = None
-    """Id of the load balancer or network that the change is about; None while it does not exist, and for what is
-    Kubernetes' alone."""
+    """Id of the load balancer or network that it is about, or whose addresses it publishes; None while that does
+    not exist, and for a change that concerns none."""
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:

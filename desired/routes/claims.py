@@ -158,8 +158,8 @@ def _claim(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteConte
     found = context.actions.get(destination)
     present = found.route.gateway if found else None
 
-    def stands(status: RouteStatus, why: str, after: tuple[IPv4Network, ...] = ()) -> RouteClaim:
-        return RouteClaim(endpoint, destination, status, why, present, after=after)
+    def stands(status: RouteStatus, why: str) -> RouteClaim:
+        return RouteClaim(endpoint, destination, status, why, present)
 
     if endpoint.reach in (Reach.WAITING, Reach.GONE):
         return stands(RouteStatus.WAITING, endpoint.why)
