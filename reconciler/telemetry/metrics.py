@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
 
 from prometheus_client import (
     CollectorRegistry,
@@ -154,9 +155,10 @@ class Metrics:
         """The observer of a connection to Hetzner."""
         return self._to_hetzner
 
-    def of_kubernetes(self, host: str) -> Observe:
-        """The observer of a connection to the API server at ``host``."""
-        return observer_of_kubernetes(*self._to_kubernetes, host)
+    def of_kubernetes(self, url: str) -> Observe:
+        """The observer of a connection to the API server at this URL. Its host and port are the label, without the
+        scheme, as client-go has it."""
+        return observer_of_kubernetes(*self._to_kubernetes, urlsplit(url).netloc or url)
 
     def follow(self, leads: Callable[[], bool]) -> None:
         """Ask this from now on, at each scrape and from its thread, whether this process leads."""

@@ -280,7 +280,7 @@ def test_a_whole_pass(joining: Run) -> None:
     metrics = make_metrics()
     cloud = joining.readers.hetzner._connection
     cluster = joining.readers.kubernetes._connection
-    cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api")
+    cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api:6443/base")
     measured = Meter().measure(joining.converge, "node/web-1 joined")
 
     metrics.passed(measured, INTERVAL_S)
@@ -291,7 +291,7 @@ def test_a_whole_pass(joining: Run) -> None:
     assert value(metrics, "node_init_delay_seconds_count") == 2
     assert value(metrics, "hcloud_api_requests_total", code="200", method="get", api_endpoint="/servers")
     assert value(metrics, "kubernetes_requests_total", code="200", method="GET", endpoint="/api/v1/nodes")
-    assert value(metrics, "rest_client_requests_total", code="200", method="GET", host="https://api")
+    assert value(metrics, "rest_client_requests_total", code="200", method="GET", host="api:6443")
     assert value(metrics, "hcloud_api_in_flight_requests") == 0
     assert value(metrics, "cloud_ratelimit_limit") == 3600
     for requests, name in ((measured.hetzner_requests, "hcloud_api_requests_total"),):
