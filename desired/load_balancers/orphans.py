@@ -45,6 +45,16 @@ class Orphan:
         return None
 
     @property
+    def was_released(self) -> bool:
+        """Whether somebody wanted it to stay, with its addresses."""
+        return owner_of(self.balancer.spec.labels).released is not None
+
+    @property
+    def needs_its_id(self) -> bool:
+        """Whether it is deleted on demand only where its id is given: it was kept on purpose, or goes by itself."""
+        return self.was_released or self.delete_at is not None
+
+    @property
     def monthly_price(self) -> Decimal | None:
         """Gross, in the project's currency, of its type at its location; None when the API did not say."""
         spec, prices = self.balancer.spec, self.balancer.type.monthly_prices

@@ -88,7 +88,7 @@ def _listed_and_deleted(
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
     plan = judge_deletions(chosen, snapshot, settings)
     obstacle = _obstacle(plan)
-    asked = {each.balancer.id for each in chosen if each.kept is None and (ids or each.delete_at is None)}
+    asked = {each.balancer.id for each in chosen if each.kept is None and (ids or not each.needs_its_id)}
     uid = snapshot.cluster_uid
     report = OrphanReport(
         taken_at=snapshot.taken_at,

@@ -213,7 +213,8 @@ _ROWS = (
         "--delete",
         parse_bool,
         False,
-        "delete the orphans, but for protected ones and, unless their ids are given, those in their undo window",
+        "delete the orphans, but for protected ones and, unless their ids are given, those released on purpose or in"
+        " their undo window",
         commands=frozenset({Command.ORPHANS}),
         is_typed=True,
     ),

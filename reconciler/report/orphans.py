@@ -72,11 +72,6 @@ class OrphanReport:
         return OrphansResult.ORPHANS if self.left else OrphansResult.NONE
 
 
-def was_released(orphan: Orphan) -> bool:
-    """Whether somebody wanted it to stay, with its addresses."""
-    return owner_of(orphan.balancer.spec.labels).released is not None
-
-
 def render_orphans(report: OrphanReport) -> Iterator[TextLine]:
     """The lines: what there is, what became of it, what to type next, what went wrong."""
     for line in _lines(report):
@@ -110,13 +105,14 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
 
 
 def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:
-    deletable = [orphan for orphan in report.orphans if orphan.kept is None and orphan.delete_at is None]
-    if deletable:
-        yield TextLine(f"To delete what may go: {f'reconcile orphans --delete {report.flags}'.rstrip()}")
-    gone = " ".join(str(orphan.balancer.id) for orphan in deletable if not was_released(orphan))
-    if gone and any(map(was_released, deletable)):
-        command = f"reconcile orphans --delete {gone} {report.flags}".rstrip()
-        yield TextLine(f"To keep what was released on purpose: {command}")
+    if any(orphan.kept is None and not orphan.needs_its_id for orphan in report.orphans):
+        yield TextLine(f"To delete what may go: {_deletion(report)}")
+
+
+def _deletion(report: OrphanReport, number: int | None = None) -> str:
+    """The command that deletes one, or with None all that need no id, where this list came from."""
+    words = ("reconcile orphans --delete", "" if number is None else str(number), report.flags)
+    return " ".join(filter(None, words))
 
 
 def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
@@ -136,11 +132,10 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
         case _ if orphan.kept is not None:
             yield TextLine(f"      stays: {orphan.kept}", Tone.WARNING)
         case _ if orphan.delete_at is not None:
-            yield TextLine(f"      goes by itself: to delete it now: reconcile orphans --delete {orphan.balancer.id}")
-        case _ if was_released(orphan):
-            yield TextLine(
-                "      was released on purpose: --delete takes it, and its addresses, all the same", Tone.WARNING
-            )
+            yield TextLine(f"      goes by itself: to delete it now: {_deletion(report, orphan.balancer.id)}")
+        case _ if orphan.was_released:
+            command = _deletion(report, orphan.balancer.id)
+            yield TextLine(f"      was released on purpose: to delete it, and its addresses: {command}")
 
 
 def _summary(report: OrphanReport) -> TextLine:

@@ -266,16 +266,16 @@ def test_two_load_balancers_of_one_service(orphans: Orphans, world: Simulation) 
 
 
 def test_deletion(orphans: Orphans, world: Simulation) -> None:
-    """Everything that may go is gone, what was released on purpose included; what is protected stays; nobody else's is
-    touched."""
+    """What was left behind is gone; what was released on purpose or is protected stays; nobody else's is touched."""
     said = orphans("--delete")
 
     assert (said.code, said.stderr) == (0, "")
-    assert "3 load balancers left over: 2 deleted, 0 not deleted, 1 still there." in said.stdout
-    assert balancers(world) == EVERYTHING - {42, 43}
+    assert "3 load balancers left over: 1 deleted, 0 not deleted, 2 still there." in said.stdout
+    assert "was released on purpose: to delete it, and its addresses: reconcile orphans --delete 43" in said.stdout
+    assert balancers(world) == EVERYTHING - {42}
     assert {entry.method for entry in world.sent_to_kubernetes()} == {"GET"}
     writes = [(entry.method, entry.path) for entry in world.sent_to_hetzner() if entry.method != "GET"]
-    assert writes == [("DELETE", "/v1/load_balancers/42"), ("DELETE", "/v1/load_balancers/43")]
+    assert writes == [("DELETE", "/v1/load_balancers/42")]
 
 
 @pytest.mark.parametrize("text", ["1", "true", "false", ""])
@@ -297,8 +297,8 @@ def test_deletion_in_json(orphans: Orphans) -> None:
 
     document = said.document
     outcomes = {found["id"]: found["outcome"] for found in document["orphans"]}
-    assert outcomes == {42: {"state": "deleted", "why": None}, 43: {"state": "deleted", "why": None}, 44: None}
-    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "7.14")
+    assert outcomes == {42: {"state": "deleted", "why": None}, 43: None, 44: None}
+    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "14.28")
 
 
 def test_a_second_deletion_has_nothing_to_do(orphans: Orphans, world: Simulation) -> None:
@@ -311,7 +311,7 @@ def test_a_second_deletion_has_nothing_to_do(orphans: Orphans, world: Simulation
 
 
 def test_only_some_are_deleted(orphans: Orphans, world: Simulation) -> None:
-    """With ids only these go."""
+    """With ids only these go, what was released on purpose as well."""
     assert orphans("--delete", "43").code == 0
     assert balancers(world) == EVERYTHING - {43}
 
@@ -369,7 +369,7 @@ def test_a_service_that_lives_and_wants_none(orphans: Orphans, world: Simulation
 
     assert "Service default/old" in listed(orphans)[42]["kept"]
     assert orphans("--delete").code == 0
-    assert balancers(world) == EVERYTHING - {43}
+    assert balancers(world) == EVERYTHING
 
 
 @pytest.mark.parametrize("words", [["x"], ["--delete", "4.2"], ["-1"], ["--delete=maybe"], ["--once"]])
@@ -436,7 +436,7 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
 
     set_cluster(world, nodes=lost, remembered=format_remembered(Remembered(None, (42,)), CLUSTER_UID))
     assert orphans("--delete").code == 0
-    assert balancers(world) == EVERYTHING - {42, 43}
+    assert balancers(world) == EVERYTHING - {42}
 
 
 def test_servers_that_cannot_be_read(orphans: Orphans, world: Simulation) -> None:

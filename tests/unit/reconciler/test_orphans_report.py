@@ -168,16 +168,15 @@ def test_json() -> None:
         pytest.param(replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month.", id="one"),
         pytest.param(replace(LIST, currency=None), "3 load balancers left over, 27.18 a month.", id="no currency"),
         pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
-        pytest.param(LIST, "To keep what was released on purpose: reconcile orphans --delete 42", id="and of that"),
-        pytest.param(
-            replace(LIST, flags="--kubeconfig f"),
-            "To keep what was released on purpose: reconcile orphans --delete 42 --kubeconfig f",
-            id="and of that for another cluster",
-        ),
         pytest.param(
             LIST,
-            "      was released on purpose: --delete takes it, and its addresses, all the same",
+            "      was released on purpose: to delete it, and its addresses: reconcile orphans --delete 43",
             id="released on purpose",
+        ),
+        pytest.param(
+            replace(LIST, flags="-o text"),
+            "      was released on purpose: to delete it, and its addresses: reconcile orphans --delete 43 -o text",
+            id="released on purpose, in another cluster",
         ),
         pytest.param(
             replace(LIST, flags="--kubeconfig f"),
@@ -201,8 +200,8 @@ def test_lines(report: OrphanReport, line: str) -> None:
     ("report", "word"),
     [
         pytest.param(KEPT, "To delete", id="nothing may go"),
-        pytest.param(KEPT, "all the same", id="protected, released or not"),
-        pytest.param(replace(LIST, orphans=(LET_GO,)), "To keep", id="nothing else may go"),
+        pytest.param(KEPT, "on purpose", id="protected, released or not"),
+        pytest.param(replace(LIST, orphans=(LET_GO,)), "what may go", id="nothing else may go"),
         pytest.param(replace(LIST, orphans=(GONE,)), "on purpose", id="nothing was released"),
         pytest.param(replace(LIST, obstacle="why not"), "To delete", id="an obstacle"),
         pytest.param(DELETED, "To delete", id="after a deletion"),
