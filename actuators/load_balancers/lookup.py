@@ -11,7 +11,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound, one_line
 from actuators.http.hetzner import HetznerReader
-from desired.load_balancers.ownership import Ownership, may_come_back, owner_of, ownership
+from desired.load_balancers.ownership import Ownership, is_of_another_cluster, may_come_back, owner_of, ownership
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -137,20 +137,21 @@ def service_of(change: Change, snapshot: Snapshot) -> Service:
 def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     """The load balancer that the change names, as it was observed.
 
-    Raises KeyError for a change that was planned from another snapshot, and for one of a load balancer that another
-    cluster's label was on: no plan has such a change, and not every write reads the load balancer before.
+    Raises KeyError for a change that was planned from another snapshot, and for one of a load balancer that was another
+    cluster's: no plan has such a change, and not every write reads the load balancer before.
     """
     if change.cloud_id is None or snapshot.load_balancers is None:
         raise KeyError(f"load balancer of {change.key}")
     found = snapshot.load_balancers.items[change.cloud_id]
-    if is_of_another_cluster(owner_of(found.spec.labels), snapshot):
+    if is_not_ours(owner_of(found.spec.labels), snapshot):
         raise KeyError(f"{name_of(found)} has the label of another cluster")
     return found
 
 
-def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether the labels name a cluster, and it is not known to be this one."""
-    return ownership(owner.cluster_uid, snapshot) not in (Ownership.OURS, Ownership.UNCLAIMED)
+def is_not_ours(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether the labels name a cluster that is not known to be this one, and has not released it for good."""
+    is_unknown = ownership(owner.cluster_uid, snapshot) is Ownership.UNKNOWN
+    return is_unknown or is_of_another_cluster(owner, snapshot)
 
 
 def path_of(balancer: CloudBalancer, action: str = "") -> str:
@@ -208,7 +209,7 @@ def look_for(reader: HetznerReader, change: Change, snapshot: Snapshot) -> Look:
 def require_own(now: BalancerNow, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:
     """Raises Conflict when the load balancer is not that of the Service that the change serves."""
     service = service_of(change, snapshot)
-    if now.owner.service_uid != service.uid or is_of_another_cluster(now.owner, snapshot):
+    if now.owner.service_uid != service.uid or is_not_ours(now.owner, snapshot):
         raise Conflict(f"{name_of(balancer)} does not have the labels of Service {service.id} any more")
 
 
@@ -231,7 +232,7 @@ def require_none_labelled(reader: HetznerReader, service: Service, snapshot: Sna
     """Ask by label whether the Service has a load balancer though the observed list has none: a single answer may lack
     what exists. Raises Conflict when there is one, and an ApiError when it cannot be told."""
     for found in _labelled(reader, LABEL_SERVICE_UID, service.uid):
-        if not is_of_another_cluster(owner_of(found.labels), snapshot):
+        if not is_not_ours(owner_of(found.labels), snapshot):
             raise _unlisted(found)
 
 

@@ -13,6 +13,7 @@ from actuators.load_balancers.lookup import (
     balancer_now,
     balancer_of,
     gone,
+    is_not_ours,
     name_of,
     path_of,
     remaining,
@@ -45,6 +46,8 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         case _:
             raise unexpected_change(change)
     now = _unchanged(writers, balancer, before)
+    if is_not_ours(now.owner, snapshot):
+        raise Conflict(f"{name_of(balancer)} has the label of another cluster by now")
     if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
         raise Conflict(f"{name_of(balancer)} is in use by now")
     returns = goes_back_to(service_of(change, snapshot), now.owner, snapshot)

@@ -130,7 +130,7 @@ def explain_balancer(
     if lb is None:
         return FoundBalancer(None, why=left)
     asked = _asked_name(lb)
-    balancer = found_balancer(lb, snapshot)
+    balancer = found_balancer(lb)
     other = lb.match.balancer if isinstance(lb.match, Foreign | Contested) and balancer is None else None
     seen = balancer or other
     if seen is None:
@@ -146,20 +146,12 @@ def explain_balancer(
     )
 
 
-def found_balancer(lb: DesiredLoadBalancer | LoadBalancerRelease | None, snapshot: Snapshot) -> CloudBalancer | None:
-    """The load balancer that serves the Service, or is about to; one that several Services ask for only when its labels
-    name this one."""
+def found_balancer(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> CloudBalancer | None:
+    """The load balancer that serves the Service, or is about to; None where there is none, or none that may."""
     match lb.match if lb else None:
         case Owned(balancer) | Adoptable(balancer):
             return balancer
-        case Contested(CloudBalancer() as balancer) if lb and _is_labelled(balancer, lb.service, snapshot):
-            return balancer
     return None
-
-
-def _is_labelled(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
-    owner = owner_of(balancer.spec.labels)
-    return owner.service_uid == service.uid and ownership(owner.cluster_uid, snapshot) is not Ownership.OTHER_CLUSTER
 
 
 def _asked_name(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:

@@ -134,7 +134,7 @@ def explain_service(
     roots = service.keys
     part = restrict(plan, roots, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
-    balancer = found_balancer(lb, snapshot)
+    balancer = found_balancer(lb)
     guards = explain_guards(service.key, facts, part.holds)
     remarks = explain_remarks(lb, settings)
     conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()

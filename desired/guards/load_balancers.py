@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator
 from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
-from desired.load_balancers.ownership import Adoptable, Contested, Foreign, former_of, owner_of
+from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Ownership, former_of, owner_of, ownership
 from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.switch import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
 from desired.load_balancers.targets import Membership, removal_reason
@@ -59,7 +59,8 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
         balancer = lb.match.balancer
         named = f"load balancer {balancer.id} {balancer.spec.name}"
         owner = owner_of(balancer.spec.labels)
-        uid, former = owner.service_uid, shown_former(owner)
+        was_elsewhere = ownership(owner.cluster_uid, facts.snapshot) is Ownership.OTHER_CLUSTER
+        uid, former = owner.service_uid, shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
         strange = f"{named} was a Service's, of the UID {uid}, and nothing says that it was one of this cluster"
         if removals:
             parts = ", ".join(" ".join(change.key.parts) for change in removals)

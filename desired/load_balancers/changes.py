@@ -302,8 +302,6 @@ def _adopt(
         balancer_id=present.id,
         adopted=(before.adopted or "true") if stays else None,
     )
-    if before == after:  # contested, and labeled as the Service's own already
-        return ()
     change = Change(
         key=lb.service.balancer_key,
         kind=ChangeKind.LB_ADOPT,

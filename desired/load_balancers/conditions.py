@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from desired.annotations.warnings import Lack
-from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Owned, Undecided
+from desired.load_balancers.ownership import Adoptable, BalancerMatch, Owned, Undecided
 from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -69,9 +69,8 @@ def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) 
         return _condition(CONDITION_READY, "NotCreated", f"the load balancer {how}")
     balancer = _balancer(match, done)
     if balancer is None:
-        if isinstance(match, Undecided) or (isinstance(match, Contested) and not match.is_known):
-            is_ambiguous = isinstance(match, Undecided) and match.is_ambiguous
-            why = match.why if is_ambiguous else "it is not known whether there is a load balancer"
+        if isinstance(match, Undecided):
+            why = match.why if match.is_ambiguous else "it is not known whether there is a load balancer"
             return _unchanged(service, CONDITION_READY, why)
         return _condition(CONDITION_READY, "NotCreated", "there is no load balancer")
     published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
@@ -144,9 +143,9 @@ def _is_about(key: Key, service: Service) -> bool:
 def _balancer(match: BalancerMatch, done: tuple[Change, ...]) -> CloudBalancer | None:
     """The Service's load balancer once ``done`` is; None when it has none, or which one is not known."""
     match match:
-        case Owned(balancer) | Contested(balancer=CloudBalancer() as balancer, is_owned=True):
+        case Owned(balancer):
             return balancer
-        case Adoptable(balancer) | Contested(balancer=CloudBalancer() as balancer):
+        case Adoptable(balancer):
             return balancer if any(change.kind == ChangeKind.LB_ADOPT for change in done) else None
     return None
 

@@ -177,6 +177,7 @@ def _to_change(
     listeners, notes = possible_listeners(service, complete, spec.listeners, size.max_services, serving.certificates)
     targets = _targets(serving.targets, options, snapshot)
     taken = tuple(notes_on_name(service, options, present, snapshot))
+    stays = bool(taken) or (isinstance(serving.match, Owned) and serving.match.why_not_renamed is not None)
     needed = tuple(notes_on_public_interface(service, options, present, targets))
     algorithm, public = options.algorithm_type, UNMANAGED if needed else _public(options)
     if reset:
@@ -185,7 +186,7 @@ def _to_change(
     ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
     hidden = tuple(notes_on_hidden_targets(service, options, public=ends_as))
     return LoadBalancer(
-        name=spec.name if isinstance(options.name, Unmanaged) or taken else options.name,
+        name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
         labels={**spec.labels, **labels_of(service, snapshot.cluster_uid)},
         type=size.name,
         location=spec.location,

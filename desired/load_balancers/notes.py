@@ -28,12 +28,14 @@ from desired.section import Unmanaged
 
 def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
     match match:
-        case Foreign(why=why):
-            yield Note(service.key, NoteKind.FOREIGN, why)
+        case Foreign(why=why, remedy=remedy):
+            yield Note(service.key, NoteKind.FOREIGN, f"{why}; {remedy}" if remedy else why)
         case Contested(why=why):
             yield Note(service.key, NoteKind.AMBIGUOUS, why)
         case Undecided(why, is_ambiguous):
             yield Note(service.key, NoteKind.AMBIGUOUS if is_ambiguous else NoteKind.UNKNOWN, why)
+        case Owned(why_not_renamed=str() as why):
+            yield Note(service.key, NoteKind.AMBIGUOUS, why)
         case Owned() | Adoptable() | Missing():
             return
 

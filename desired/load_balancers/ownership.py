@@ -8,7 +8,7 @@
 | Adoptable | it has the name that the Service asks for, and no existing owner; or waits for the Service's return |
 | Missing | a complete list has none for the Service |
 | Foreign | it is somebody else's; cannot be approved |
-| Contested | several Services ask for one name |
+| Contested | it has none, and several Services ask for one name |
 | Undecided | too little is known, or several have the Service's label |
 """
 
@@ -18,7 +18,9 @@ from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
 
+from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults, Options
+from desired.annotations.table import BY_FIELD
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
@@ -89,6 +91,12 @@ def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
     return Ownership.OURS if cluster_uid == snapshot.cluster_uid.value else Ownership.OTHER_CLUSTER
 
 
+def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
+    """Whether these labels name another cluster that still has a claim: one that has released it for good has none."""
+    is_released = owner.released is not None and owner.service_uid is None
+    return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not is_released
+
+
 def without_memory(labels: Mapping[str, str]) -> Mapping[str, str]:
     """The labels without those about a switch of targets and about targets that come back after a move: they mean
     nothing to the next owner."""
@@ -122,6 +130,8 @@ class Owned:
     """It has the Service's label, and nobody else's."""
 
     balancer: CloudBalancer
+    why_not_renamed: str | None = None
+    """Why it does not get the name that the Service asks for; None when it has that, or nobody else asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +146,7 @@ class Adoptable:
     """Whether no Service is known to have owned it: no label names one, and its name is not the default one of the
     Service that asks for it, which nothing else would have."""
     is_anothers: bool = False
-    """Whether it was released with a Service of another namespace or name, as its label says."""
+    """Whether it was released with a Service of another namespace, name or cluster, as its labels say."""
     is_awaited: bool = False
     """Whether that one gets it back if it returns."""
     returns: bool = False
@@ -166,19 +176,18 @@ class Foreign:
 
     balancer: CloudBalancer
     why: str
+    remedy: str = ""
+    """How it could be released where it belongs; "" where nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contested:
-    """Several Services ask for one name: none of them gets it, nor keeps it in sync, until that is settled."""
+    """The Service has no load balancer, and others ask for one of the same name: none of them gets one until that is
+    settled. Who has its own keeps it, and who asks for no more than its default name gets that."""
 
     balancer: CloudBalancer | None
-    """The one that has the name or the Service's label; None when there is none."""
+    """The one that has the name, and no existing owner; None when there is none."""
     why: str
-    is_owned: bool = False
-    """Whether ``balancer`` has the Service's label."""
-    is_known: bool = True
-    """Whether it is known which load balancer the Service would have, or that it would have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +235,7 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
     wanting = {service.id: service for service in services if wants_balancer(service)}
     names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
     asking = _asking(names)
+    by_right = _asking({key: name for key, name in names.items() if name == default_name(wanting[key].uid)})
     by_uid = _by_service(balancers or ())
     left = left_behind(snapshot)
     heirs = {former_of(service): service for service in wanting.values() if service.uid not in by_uid} if left else {}
@@ -234,8 +244,10 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
         if service.id in wanting:
             name = names[service.id]
             found = _match(service, name, by_uid, snapshot, left, heirs)
-            rivals = None if name is None else asking[name].besides(service.id)
-            matches[service.id] = _contested(found, name, rivals) if rivals else found
+            # Whoever names the default name of another Service does not take it from that one.
+            pool = by_right if name == default_name(service.uid) else asking
+            rivals = None if name is None else pool[name].besides(service.id)
+            matches[service.id] = _contested(found, name, rivals) if name and rivals else found
         elif needs_cleanup(service):
             matches[service.id] = _match(service, None, by_uid, snapshot)
     return matches
@@ -255,7 +267,8 @@ def _match(
     if balancers is None:
         return Undecided("the load balancers were not read")
     labeled = by_uid.get(service.uid, [])
-    ours = [balancer for balancer in labeled if _of_this_cluster(balancer, snapshot)]
+    # While our own identity is unknown nothing is written anyway.
+    ours = [balancer for balancer in labeled if not is_of_another_cluster(owner_of(balancer.spec.labels), snapshot)]
     if len(ours) > 1 and isinstance(snapshot.cluster_uid, Unknown):
         return Undecided(f"several load balancers have the label of this Service: {snapshot.cluster_uid.why}")
     if len(ours) > 1:
@@ -270,7 +283,7 @@ def _match(
     if name is None:
         return Missing()
     if labeled:
-        return Foreign(labeled[0], _other_cluster(labeled[0]))
+        return _of_that_cluster(labeled[0])
     named = _by_name(service, name, balancers, snapshot, heirs)
     back = left.get(former_of(service)) if left else None
     # A Service that names another one wants that: the one that was released is deleted in its time.
@@ -289,8 +302,8 @@ def _by_name(
     if found is None:
         return Missing()
     owner = owner_of(found.spec.labels)
-    if not _of_this_cluster(found, snapshot):
-        return Foreign(found, _other_cluster(found))
+    if is_of_another_cluster(owner, snapshot):
+        return _of_that_cluster(found)
     heir = heirs.get(owner.former or "") if may_come_back(owner, snapshot) else None
     if heir is not None and heir.id != service.id:
         return Foreign(found, f"load balancer {found.id} {name!r} goes back to Service {heir.id}")
@@ -303,11 +316,12 @@ def _by_name(
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
     if not goes_back_to(service, owner, snapshot):
         found = replace(found, spec=replace(found.spec, labels=without_memory(found.spec.labels)))
-    is_anothers = owner.service_uid is None and owner.former not in (None, former_of(service))
+    was_elsewhere = ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER
+    is_anothers = owner.service_uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
     return Adoptable(
         found,
         is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
-        is_nobodys=owner.service_uid is None and name != default_name(service.uid),
+        is_nobodys=owner.service_uid is None and (was_elsewhere or name != default_name(service.uid)),
         is_anothers=is_anothers,
         is_awaited=is_anothers and may_come_back(owner, snapshot),
     )
@@ -322,11 +336,18 @@ def _asking(names: Mapping[str, str | None]) -> Mapping[str, Several]:
     return {name: several(keys) for name, keys in asking.items()}
 
 
-def _contested(found: BalancerMatch, name: str | None, rivals: Several) -> BalancerMatch:
-    balancer = found.balancer if isinstance(found, Owned | Adoptable | Foreign) else None
+def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatch:
+    """The match where ``rivals`` ask for the same name: nobody gets it anew."""
     ask = f"Service {rivals} asks" if rivals.count == 1 else f"Services {rivals} ask"
     why = f"{ask} for a load balancer named {name!r} as well: give each a name of its own"
-    return Contested(balancer, why, is_owned=isinstance(found, Owned), is_known=not isinstance(found, Undecided))
+    match found:
+        case Owned(balancer) if balancer.spec.name != name:
+            return Owned(balancer, f"load balancer {balancer.id} stays {balancer.spec.name!r}: {why}")
+        case Missing():
+            return Contested(None, why)
+        case Adoptable(balancer):
+            return Contested(balancer, why)
+    return found
 
 
 def _name(service: Service, defaults: Defaults) -> str | None:
@@ -344,14 +365,15 @@ def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBa
     return found
 
 
-def _of_this_cluster(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
-    """Whether no other cluster's label is on it. While our own identity is unknown nothing is written anyway."""
-    return ownership(owner_of(balancer.spec.labels).cluster_uid, snapshot) is not Ownership.OTHER_CLUSTER
-
-
-def _other_cluster(balancer: CloudBalancer) -> str:
-    uid = owner_of(balancer.spec.labels).cluster_uid
-    return f"load balancer {balancer.id} {balancer.spec.name!r} belongs to cluster {uid}"
+def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
+    uid, policy = owner_of(balancer.spec.labels).cluster_uid, BY_FIELD["deletion_policy"].full_key
+    return Foreign(
+        balancer,
+        f"load balancer {balancer.id} {balancer.spec.name!r} belongs to cluster {uid}",
+        f"its label {LABEL_CLUSTER_UID} says so; to have it released there: kubectl annotate service NAME -n NAMESPACE"
+        f" {policy}={DeletionPolicy.RETAIN}, and delete that Service; where that cluster is gone: hcloud load-balancer"
+        f" remove-label {balancer.id} {LABEL_CLUSTER_UID}",
+    )
 
 
 def _gap(section: Section[str, Service] | Section[int, CloudBalancer]) -> str | None:

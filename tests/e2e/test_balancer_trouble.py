@@ -148,6 +148,15 @@ def test_two_services_that_ask_for_one_name_get_none(balanced: Stage) -> None:
     assert {said_of(found)["LoadBalancerInSync"] for found in services(balanced).values()} == {("True", "InSync")}
     _settled(balanced)
 
+    have_services(balanced, a_service("late", name="shop"))
+    annotate(balanced, algorithm_type="least_connections")
+    assert notes(one_pass(balanced)) == {("service/default/late", "foreign")}
+    said = {key: said_of(found)["LoadBalancerInSync"] for key, found in services(balanced).items()}
+    assert said == {"web": ("True", "InSync"), "api": ("True", "InSync"), "late": ("False", "Refused")}
+    assert [found["algorithm"]["type"] for found in balancers(balanced) if found["name"] == "shop"] == [
+        "least_connections"
+    ]
+
 
 def test_another_name_that_is_taken_is_not_fought_for(served: Stage) -> None:
     """The load balancer keeps the name that it has, and the Service says so; all else goes on."""

@@ -141,3 +141,27 @@ def test_orphans_of_the_other_cluster_are_none_of_ours(ours: Stage, theirs: Stag
 
     assert one_pass(ours)["notes"] == []
     assert ([found["id"] for found in mine["orphans"]], [found["id"] for found in other["orphans"]]) == ([], [1])
+
+
+def test_what_the_other_cluster_has_released_is_adopted_by_name(ours: Stage, theirs: Stage) -> None:
+    """In use it is held, as a person has to say that nobody needs it there; empty it is adopted at once. The other
+    cluster, and its list of orphans, have nothing to do with it any more."""
+    have_services(theirs, a_service("web", name="shop", deletion_policy="retain"))
+    one_pass(theirs)
+    delete_service(theirs)
+    one_pass(theirs)
+    (released,) = balancers(ours)
+    have_services(ours, NAMED)
+
+    (hold,) = one_pass(ours)["holds"]
+    assert (hold["rule"], BALANCER in hold["keys"], balancers(ours)) == ("adoption", True, [released])
+
+    change_balancer(ours, services=[], targets=[])
+    assert one_pass(ours)["result"] == "no_changes"
+
+    (adopted,) = balancers(ours)
+    assert (adopted["id"], adopted["labels"][LABEL_SERVICE_UID]) == (released["id"], _uid(ours))
+    assert adopted["labels"][LABEL_CLUSTER_UID] != released["labels"][LABEL_CLUSTER_UID]
+    assert ingress(service_in(ours)) != []
+    assert one_pass(theirs)["changes"] == []
+    assert json.loads(theirs.reconcile("orphans", "--output", "json").stdout)["orphans"] == []

@@ -231,7 +231,8 @@ def _refused() -> Explained:
 def _contested() -> Explained:
     claim = a_claim(annotations=annotated(name="shop"))
     services = [a_served_service(claim=claim), a_service("api", uid=RIVAL_UID, claim=claim)]
-    return explained_service(a_world(services, [a_balancer(spec={"name": "shop"})], **FLEET))
+    unowned = a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"})
+    return explained_service(a_world(services, [unowned], **FLEET))
 
 
 def _waiting() -> Explained:

@@ -77,6 +77,11 @@ def labels(stage: Stage) -> dict[str, str]:
             {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED},
             id="one that this cluster had released",
         ),
+        pytest.param(
+            Owner("another", None, RELEASED),
+            {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED},
+            id="one that another cluster had released",
+        ),
     ],
 )
 def test_adoption(simulate: Callable[..., Simulation], before: Owner, present: dict[str, str]) -> None:
@@ -135,6 +140,19 @@ def test_adoption_of_what_is_used_meanwhile(simulate: Callable[..., Simulation],
         stage.carry_out(adoption(NOBODY, MARKED))
 
     assert labels(stage) == {}
+
+
+def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Callable[..., Simulation]) -> None:
+    """Released for good it was anybody's; now it waits in that cluster's undo window, and stays as it is."""
+    released = {LABEL_CLUSTER_UID: "another", LABEL_RELEASED: RELEASED}
+    stage = a_stage(simulate, labelled(released))
+    waiting = {LABEL_CLUSTER_UID: "another", LABEL_DELETE_AFTER: RELEASED}
+    stage.change_balancer(labels=waiting)
+
+    with pytest.raises(Conflict, match=r"has the label of another cluster by now$"):
+        stage.carry_out(adoption(Owner("another", None, RELEASED)))
+
+    assert labels(stage) == waiting
 
 
 def test_adoption_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:

@@ -107,18 +107,18 @@ def test_what_it_is_recognized_by(snapshot: Snapshot, asked: str | None, by: str
         ),
         pytest.param(a_world(RIVALS, [named()]), None, 42, WHY_CONTESTED, id="asked-for-by-two"),
         pytest.param(a_world(RIVALS), None, None, WHY_CONTESTED, id="asked-for-by-two-and-not-there"),
-        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, None, id="contested-with-its-label"),
+        pytest.param(a_world(RIVALS, [named(service_uid=SERVICE_UID)]), 42, None, None, id="with-its-label-of-two"),
         pytest.param(
             a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]),
             None,
             42,
-            WHY_CONTESTED,
-            id="contested-and-another-cluster's",
+            "load balancer 42 'shop' belongs to cluster other-cluster",
+            id="asked-for-by-two-and-another-cluster's",
         ),
     ],
 )
 def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why: str | None) -> None:
-    """What somebody else has is shown as such, and is never the Service's; what is contested is, with its label."""
+    """What somebody else has is shown as such, and is never the Service's; what has its label is."""
     balancer = found(snapshot)
     ids = [each.id if each else None for each in (balancer.found, balancer.other)]
 

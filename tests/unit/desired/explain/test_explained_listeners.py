@@ -123,12 +123,12 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
         pytest.param(
             a_world(
                 [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)],
-                [a_balancer(spec={"name": "shop"})],
+                [a_balancer(service_uid=None, cluster_uid=None, spec={"name": "shop"})],
             ),
             LOCATED,
-            (LEADS, LEADS),
+            (None, None),
             None,
-            "stays as it is",
+            NOTHING,
             id="contested",
         ),
         pytest.param(

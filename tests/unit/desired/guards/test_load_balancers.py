@@ -104,7 +104,20 @@ def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], 
     mine = {change.key: change.decision for change in found.changes if change.owner == SERVICE}
     assert mine == dict.fromkeys((CLAIM, LB), GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, why))
     assert found.holds == ()
-    assert why in {note.text for note in found.notes}
+    assert [note.text for note in found.notes if note.text.partition(";")[0] == why]
+
+
+def test_the_way_to_what_another_cluster_has() -> None:
+    """The note names the label, and what releases it there or, where that cluster is gone, here."""
+    found = judged(a_world([SHARED], [owned_by(DEAD, ELSEWHERE)]))
+
+    (text,) = (note.text for note in found.notes if note.kind is NoteKind.FOREIGN)
+    for part in (
+        "its label hcloud-reconciler/cluster-uid says so",
+        "kubectl annotate service NAME -n NAMESPACE hcloud-reconciler/deletion-policy=retain",
+        "hcloud load-balancer remove-label 42 hcloud-reconciler/cluster-uid",
+    ):
+        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -112,19 +125,55 @@ def test_foreign_owner(services: list[Service], balancers: list[CloudBalancer], 
     [
         pytest.param([], {CLAIM, LB, STATUS}, id="none there"),
         pytest.param([NOBODYS], {CLAIM, LB}, id="nobody's"),
-        pytest.param([owned_by(SERVICE_UID)], {CLAIM, LB}, id="its own, without the cluster's label"),
-        pytest.param([owned_by(SERVICE_UID, CLUSTER_UID)], set(), id="its own"),
-        pytest.param([owned_by(SERVICE_UID, CLUSTER_UID, targets=())], set(), id="its own, out of step"),
     ],
 )
 def test_two_services_that_ask_for_one_name(balancers: list[CloudBalancer], keys: set[str]) -> None:
-    """D8: both are refused, neither is created nor changed, whoever has it; and both are told."""
+    """D8: both are refused where neither has it: none is created, nor taken over; and both are told."""
     found = judged(a_world([SHARED, OTHER], balancers))
 
     assert {change.key for change in found.changes if change.owner == SERVICE} == keys
     assert {change.kind for change in found.changes if change.owner == OTHER.key} >= {"service.claim"}
     assert {*verdicts(found).values()} == {REFUSED}
     assert {note.key for note in found.notes if note.kind is NoteKind.AMBIGUOUS} == {SERVICE, OTHER.key}
+
+
+@pytest.mark.parametrize("cluster", [None, CLUSTER_UID])
+def test_the_owner_keeps_what_it_has(cluster: str | None) -> None:
+    """Whoever asks for the name of what another Service has is refused alone: that one is kept in sync as ever."""
+    has_it = owned_by(SERVICE_UID, cluster, targets=())
+    alone, both = judged(a_world([SHARED], [has_it])), judged(a_world([SHARED, OTHER], [has_it]))
+
+    assert both.allowed == alone.allowed != ()
+    refused = both.with_verdict(Verdict.REFUSED)
+    assert {change.owner for change in refused} == {OTHER.key}
+    assert {change.decision.why for change in refused} == {"load balancer 42 'shared' belongs to Service default/web"}
+    assert {note.key for note in both.notes if note.kind in (NoteKind.AMBIGUOUS, NoteKind.FOREIGN)} == {OTHER.key}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "why"),
+    [
+        pytest.param({"targets": (), "listeners": ()}, None, id="empty"),
+        pytest.param(
+            {},
+            f"load balancer 42 shared is to be taken over, and was released with Service default/web of cluster"
+            f" {ELSEWHERE}: somebody uses it, with 1 listener and 1 target",
+            id="in use",
+        ),
+    ],
+)
+def test_adoption_of_what_another_cluster_has_released(overrides: dict[str, Any], why: str | None) -> None:
+    """It is adopted where nobody uses it, and held in use, whatever the Services are called."""
+    labels = {
+        "hcloud-reconciler/cluster-uid": ELSEWHERE,
+        "hcloud-reconciler/released": "20260601T120000Z",
+        "hcloud-reconciler/service": "default.web",
+    }
+    found = judged(a_world([SHARED], [a_balancer(spec={"name": "shared", "labels": labels}, **overrides)]))
+
+    adopt = found.by_key[LB]
+    assert (adopt.kind, adopt.decision.verdict) == ("lb.adopt", Verdict.HELD if why else Verdict.ALLOWED)
+    assert adopt.decision.why == (why or "")
 
 
 def test_three_services_that_ask_for_one_name() -> None:

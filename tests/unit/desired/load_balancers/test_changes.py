@@ -24,7 +24,7 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import Ingress, Service
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.plan.change import Change, Claimed
+from desired.plan.change import Change, Claimed, NoteKind
 from desired.section import UNMANAGED, Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
@@ -464,34 +464,39 @@ OTHER = a_served_service("db", uid="uid-db", claim=a_claim(annotations=annotated
 
 
 @pytest.mark.parametrize(
-    ("service", "balancer", "others", "changes"),
+    ("service", "balancer", "others"),
     [
         pytest.param(
-            new(**SHOP), {"service_uid": "uid-x", "cluster_uid": "another", "spec": SHOP}, [], True, id="of-a-cluster"
+            new(**SHOP), {"service_uid": "uid-x", "cluster_uid": "another", "spec": SHOP}, [], id="of-a-cluster"
         ),
         pytest.param(
             new(**SHOP),
             {"service_uid": "uid-x", "spec": SHOP},
             [a_service("x", uid="uid-x", type="ClusterIP")],
-            True,
             id="of-a-living-service",
         ),
-        pytest.param(
-            new(**SHOP), {"service_uid": None, "spec": SHOP, "targets": ()}, [OTHER], True, id="of-two-who-ask"
-        ),
-        pytest.param(
-            asking(**SHOP), {"spec": SHOP, "targets": ()}, [OTHER], False, id="its-own-while-another-asks-for-the-name"
-        ),
-        pytest.param(new(**SHOP), {"spec": SHOP, "targets": ()}, [OTHER], False, id="its-own-and-not-even-claimed"),
+        pytest.param(new(**SHOP), {"service_uid": None, "spec": SHOP, "targets": ()}, [OTHER], id="of-two-who-ask"),
     ],
 )
-def test_what_somebody_else_has(
-    service: Service, balancer: dict[str, Any], others: list[Service], changes: bool
-) -> None:
+def test_what_somebody_else_has(service: Service, balancer: dict[str, Any], others: list[Service]) -> None:
     """Nothing but the adoption, for a guard to refuse; no part of it is touched, and nothing prepared in vain."""
     plan = plan_of(service, a_balancer(**balancer), others=others)
     own = [change for change in plan.changes if change.owner == SERVICE]
-    assert [change.kind for change in own] == (["lb.adopt", "service.claim"] if changes else [])
+    assert [change.kind for change in own] == ["lb.adopt", "service.claim"]
+
+
+def test_a_name_that_another_service_asks_for_as_well() -> None:
+    """What a Service has keeps its name, and everything else of it is kept in sync; the Service is told."""
+    balancer = a_balancer(targets=())
+    plan, calm = plan_of(asking(**SHOP), balancer, others=[OTHER]), plan_of(asking(), balancer)
+    own = [change for change in plan.changes if change.owner == SERVICE]
+
+    assert [change.key for change in own] == [change.key for change in calm.changes] != []
+    (told,) = (note.text for note in plan.notes if note.key == SERVICE and note.kind is NoteKind.AMBIGUOUS)
+    assert told == (
+        f"load balancer 42 stays {balancer.spec.name!r}: Service default/db asks for a load balancer named 'shop' as"
+        " well: give each a name of its own"
+    )
 
 
 def test_two_who_ask_for_one_that_is_not_there() -> None:

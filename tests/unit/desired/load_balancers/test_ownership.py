@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -26,7 +27,7 @@ from desired.load_balancers.ownership import (
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.settings import Settings
-from desired.names import FINALIZER_BALANCER
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.section import Present, Section, Unknown
 from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
@@ -74,7 +75,11 @@ OWN = a_balancer()
 HCCMS = a_balancer(cluster_uid=None)
 THEIRS = a_balancer(cluster_uid=ELSEWHERE)
 LABELLED_THEIRS = called("x", service=SERVICE_UID, cluster=ELSEWHERE)
-THEIRS_WHY = f"load balancer 42 {DEFAULT_NAME!r} belongs to cluster {ELSEWHERE}"
+
+
+def of_elsewhere(balancer: CloudBalancer) -> Foreign:
+    """The match with what another cluster has, whatever the way out."""
+    return Foreign(balancer, f"load balancer 42 {balancer.spec.name!r} belongs to cluster {ELSEWHERE}", ANY)
 
 
 @pytest.mark.parametrize(
@@ -84,16 +89,16 @@ THEIRS_WHY = f"load balancer 42 {DEFAULT_NAME!r} belongs to cluster {ELSEWHERE}"
         pytest.param([OWN], Owned(OWN), id="labelled as ours"),
         pytest.param([HCCMS], Owned(HCCMS), id="labelled by HCCM, without a cluster"),
         pytest.param([called("x", service=SERVICE_UID)], Owned(called("x", service=SERVICE_UID)), id="by any name"),
-        pytest.param([THEIRS], Foreign(THEIRS, THEIRS_WHY), id="one Service UID in two clusters"),
+        pytest.param([THEIRS], of_elsewhere(THEIRS), id="one Service UID in two clusters"),
         pytest.param([THEIRS, a_balancer(43)], Owned(a_balancer(43)), id="theirs and ours with one Service UID"),
         pytest.param(
             [LABELLED_THEIRS],
-            Foreign(LABELLED_THEIRS, f"load balancer 42 'x' belongs to cluster {ELSEWHERE}"),
+            of_elsewhere(LABELLED_THEIRS),
             id="theirs by any name",
         ),
         pytest.param(
             [LABELLED_THEIRS, called(DEFAULT_NAME, 43)],
-            Foreign(LABELLED_THEIRS, f"load balancer 42 'x' belongs to cluster {ELSEWHERE}"),
+            of_elsewhere(LABELLED_THEIRS),
             id="theirs by label and nobody's by name",
         ),
         pytest.param(
@@ -216,17 +221,24 @@ OF_A = called("shared", service=SERVICE_UID, cluster=CLUSTER_UID)
     [
         pytest.param([A, B], [], {"web": None, "shop": None}, id="none there"),
         pytest.param([A, B], [called("shared")], dict.fromkeys(("web", "shop"), 42), id="nobody's there"),
-        pytest.param([A, B], [OF_A], dict.fromkeys(("web", "shop"), 42), id="one of them has it"),
-        pytest.param([A, B], [OF_A, called("x", 7, service=SHOP_UID)], {"web": 42, "shop": 7}, id="both have one"),
-        pytest.param([A, B, C], [], dict.fromkeys(("web", "shop", "zoo")), id="three"),
+        pytest.param([A, B], [OF_A], {}, id="one of them has it"),
         pytest.param(
-            [A, B], [called("shared", cluster=ELSEWHERE)], dict.fromkeys(("web", "shop"), 42), id="another cluster's"
+            [A, B, C], [called("x", service=SERVICE_UID)], dict.fromkeys(("shop", "zoo")), id="one has another"
         ),
+        pytest.param([A, B], [OF_A, called("x", 7, service=SHOP_UID)], {}, id="both have one"),
+        pytest.param([A, B, C], [], dict.fromkeys(("web", "shop", "zoo")), id="three"),
+        pytest.param([A, B], [called("shared", cluster=ELSEWHERE)], {}, id="another cluster's"),
         pytest.param(
             [named(SHOP_NAME), a_service("shop", uid=SHOP_UID)],
             [],
-            {"web": None, "shop": None},
+            {"web": None},
             id="one names the default of another",
+        ),
+        pytest.param(
+            [named(SHOP_NAME), a_service("shop", uid=SHOP_UID)],
+            [called(SHOP_NAME)],
+            {"web": 42},
+            id="one names the default of another, which is there",
         ),
         pytest.param(
             [a_service(uid=f"{SERVICE_UID[:-1]}{digit}", name=f"s{digit}") for digit in "12"],
@@ -234,15 +246,74 @@ OF_A = called("shared", service=SERVICE_UID, cluster=CLUSTER_UID)
             {"s1": None, "s2": None},
             id="one default name by chance",
         ),
-        pytest.param([A, B], [OF_A, replace(OF_A, id=7)], {"web": None, "shop": 7}, id="one of them has two"),
+        pytest.param([A, B], [OF_A, replace(OF_A, id=7)], {}, id="one of them has two"),
     ],
 )
 def test_rivals(services: list[Service], balancers: list[CloudBalancer], expected: dict[str, int | None]) -> None:
-    """D8: where several ask for one name none gets it, neither the first nor the one that has it."""
+    """D8: where several ask for one name that none of them has, none gets it, but whose default name it is."""
     found = matches(services, balancers)
 
     contested = {key: each.balancer for key, each in found.items() if isinstance(each, Contested)}
     assert {key: balancer.id if balancer else None for key, balancer in contested.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        pytest.param("shared", None, id="that name"),
+        pytest.param(
+            "old",
+            "load balancer 42 stays 'old': Service default/shop asks for a load balancer named 'shared' as well: give"
+            " each a name of its own",
+            id="another name",
+        ),
+    ],
+)
+def test_the_owner_among_rivals(name: str, why: str | None) -> None:
+    """Who has a load balancer keeps it, in sync, and the name that it has; it gets no name that others ask for."""
+    has = called(name, service=SERVICE_UID, cluster=CLUSTER_UID)
+
+    assert matches([A, B], [has])["web"] == Owned(has, why)
+
+
+def of_another_cluster(**labels: str) -> CloudBalancer:
+    """What a cluster elsewhere has labeled so, named as Service web asks."""
+    ours = {f"hcloud-reconciler/{key.replace('_', '-')}": text for key, text in labels.items()}
+    return a_balancer(spec={"name": "shared", "labels": {LABEL_CLUSTER_UID: ELSEWHERE, **ours}})
+
+
+AT = "20260601T120000Z"
+
+
+@pytest.mark.parametrize("former", ["default.shop", "default.web"])
+def test_what_another_cluster_has_released(former: str) -> None:
+    """It can be adopted by its name, also where the Services of both clusters are called the same."""
+    found = match(named("shared"), of_another_cluster(released=AT, service=former))
+
+    assert isinstance(found, Adoptable)
+    assert (found.is_nobodys, found.is_anothers, found.is_awaited, found.returns) == (True, True, False, False)
+    assert found.outlives_its_service
+
+
+@pytest.mark.parametrize(
+    "balancer",
+    [
+        pytest.param(of_another_cluster(), id="not released"),
+        pytest.param(of_another_cluster(service="default.web", delete_after=AT), id="in its undo window"),
+        pytest.param(called("shared", service=DEAD, cluster=ELSEWHERE), id="owned there"),
+    ],
+)
+def test_what_another_cluster_has_not_released(balancer: CloudBalancer) -> None:
+    """The label of another cluster counts as long as that one may still want it."""
+    assert match(named("shared"), balancer) == of_elsewhere(balancer)
+
+
+def test_a_release_that_was_taken_back_in_part() -> None:
+    """A label that says released, beside one that names a Service of that cluster, releases nothing."""
+    there = of_another_cluster(released=AT)
+    owned = replace(there, spec=replace(there.spec, labels={**there.spec.labels, LABEL_SERVICE_UID: DEAD}))
+
+    assert match(named("shared"), owned) == of_elsewhere(owned)
 
 
 def test_rivals_are_named() -> None:
