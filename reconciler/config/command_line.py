@@ -287,7 +287,7 @@ def _add(parser: argparse.ArgumentParser, command: Command) -> None:
             continue
         shape: dict[str, Any] = {"metavar": row.metavar} if row.metavar else {"nargs": "?", "const": "true"}
         parser.add_argument(row.name, action="append", help=row.meaning, default=argparse.SUPPRESS, **shape)
-    if command is Command.RUN:
+    if command in (Command.RUN, Command.VALIDATE):  # what a run takes can be validated
         for name in INSTEAD:
             names = ("-v", "--v") if name == "--v" else (name,)
             value: dict[str, Any] = {"nargs": "?", "const": "true"} if name in SWITCHES else {}

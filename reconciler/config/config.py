@@ -17,7 +17,7 @@ from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler.config.command_line import without_effect
 from reconciler.config.flags import Command, LogFormat, Output, read_flags, unknown_variables
-from reconciler.config.variables import passwords_in, read_variables
+from reconciler.config.variables import former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
 _TOKEN_LENGTH = 64
@@ -272,7 +272,7 @@ def _ipv4_of(cidrs: Iterable[IPv4Network | IPv6Network]) -> IPv4Network | None:
 
 
 def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    lines = []
+    lines = former_variables(environ)
     token = variables.get("HCLOUD_TOKEN")
     if token and len(token) != _TOKEN_LENGTH:
         lines.append(f"HCLOUD_TOKEN has {len(token)} characters where Hetzner's tokens have {_TOKEN_LENGTH}")

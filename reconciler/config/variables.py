@@ -131,8 +131,11 @@ _ROWS = (
 VARIABLES: Mapping[str, Variable] = {row.name: row for row in _ROWS}
 """Name → row, in the order in which people read about them."""
 
-_RENAMED = {"HCLOUD_SERVER_CACHE_TTL": "HCLOUD_SERVER_CACHE_MAX_AGE"}
-"""Names that HCCM once had. It ignores them silently now, and people wonder."""
+_FORMER = {
+    "HCLOUD_SERVER_CACHE_TTL": "it is HCLOUD_SERVER_CACHE_MAX_AGE since HCCM 1.33, and there is no cache here",
+    "HCLOUD_ALLOW_ARBITRARY_LENGTH_TOKEN": "a token of another length is taken, with a warning",
+}
+"""Names that HCCM once had → what there is instead. HCCM ignores them silently now."""
 
 
 def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str, Any]:
@@ -165,11 +168,16 @@ def near_misses(environ: Mapping[str, str]) -> list[str]:
     lines = []
     for name in sorted(environ):
         is_ours = name.startswith(("HCLOUD_", "ROBOT_")) and not VARIABLE.is_exceeded(name)
-        if name in known or not is_ours or is_service_link(name):
+        if name in known or name in _FORMER or not is_ours or is_service_link(name):
             continue
-        meant = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, n=1, cutoff=0.9)
+        meant = get_close_matches(name, known, n=1, cutoff=0.9)
         lines += [f"unknown variable {name}: did you mean {known_name}?" for known_name in meant]
     return lines
+
+
+def former_variables(environ: Mapping[str, str]) -> list[str]:
+    """A line for each name that HCCM once had, with what there is instead: as for HCCM it is no error."""
+    return [f"{name} has no effect: {instead}" for name, instead in _FORMER.items() if name in environ]
 
 
 def _text_of(row: Variable, environ: Mapping[str, str]) -> str | None:

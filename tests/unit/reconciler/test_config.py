@@ -376,6 +376,9 @@ def test_a_missing_token_file_is_one_problem() -> None:
     assert error.lines == ("HCLOUD_TOKEN_FILE: '/no/such/file' cannot be read: No such file or directory",)
 
 
+MAX_AGE = "HCLOUD_SERVER_CACHE_MAX_AGE"
+
+
 @pytest.mark.parametrize(
     ("environ", "warnings"),
     [
@@ -394,6 +397,11 @@ def test_a_missing_token_file_is_one_problem() -> None:
             {"HCLOUD_NETWORK_ROUTES_ENABLED": "true"},
             ("HCLOUD_NETWORK_ROUTES_ENABLED has no effect without HCLOUD_NETWORK: pod routes need a network",),
             id="routes without a network",
+        ),
+        pytest.param(
+            {"HCLOUD_SERVER_CACHE_TTL": "sometimes"},
+            (f"HCLOUD_SERVER_CACHE_TTL has no effect: it is {MAX_AGE} since HCCM 1.33, and there is no cache here",),
+            id="a name that HCCM had once",
         ),
         pytest.param({"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, (), id="no routes and no network"),
         pytest.param({"HCLOUD_ENDPOINT": "http://127.0.0.1:8080/v1"}, (), id="this machine without encryption"),

@@ -31,8 +31,8 @@ of the second table, is an error that offers the right one.
 ## Flags
 
 A flag on the command line wins over its variable. `--delete` has none: it is given each time that it is meant.
-`reconcile validate` takes all flags of the first table, to check them. In the name of a flag an underscore counts as a
-dash, as in Kubernetes' programs; an empty `--cluster-cidr=` is none, as for HCCM.
+`reconcile validate` takes all flags of the first table, and those without effect, to check them. In the name of a flag
+an underscore counts as a dash, as in Kubernetes' programs; an empty `--cluster-cidr=` is none, as for HCCM.
 """
 
 VARIABLES_INTRODUCTION = """
@@ -40,7 +40,7 @@ VARIABLES_INTRODUCTION = """
 
 They keep their names and grammar. Where "file" is said, `<NAME>_FILE` may name a file with the value; the plain
 variable wins, even when it is empty. A variable that is set to nothing counts as not set, except where "not empty" is
-said.
+said. A name that HCCM once had, as `HCLOUD_SERVER_CACHE_TTL`, is told of in a warning.
 
 `HCLOUD_NETWORK` switches pod routes on, unless `HCLOUD_NETWORK_ROUTES_ENABLED` is false, as it has to be together with
 `ROBOT_ENABLED`. Where it is true and there is no network, a warning says that it has no effect. Of `--cluster-cidr` the

@@ -94,6 +94,16 @@ def test_what_is_told_of_has_its_own_name() -> None:
     assert line.startswith("--use-service-account-credentials has no effect: ")
 
 
+def test_what_a_run_takes_can_be_validated() -> None:
+    """Every flag of the main command, those without effect included: the arguments of a Deployment are checked as they
+    are."""
+    command, given, files = parse_command_line(["validate", *OF_THE_CHART, "-v", "3", "web.yaml"])
+
+    warnings = load_config(command, given, {"HCLOUD_NETWORK": "private"}).warnings
+    assert files == ("web.yaml",)
+    assert {*warnings} >= {*loaded(*OF_THE_CHART, "-v", "3", HCLOUD_NETWORK="private").warnings}
+
+
 def test_no_range_of_pods() -> None:
     """The chart of HCCM may give the flag without a value: that is none, and ends nothing."""
     assert loaded("--cluster-cidr=", HCLOUD_NETWORK="private").settings.cluster_cidr is None
