@@ -1,56 +1,42 @@
-"""Command line: dispatches to the command and returns its exit code. The only package that writes to stdout.
+"""Command line. The only package that writes to stdout.
 
-Commands are imported when they are called, so that ``--help`` loads no client library and production no simulator.
+``dispatch`` finds the command and runs it. Importing this package loads nothing that takes time, so that Ctrl-C is
+answered in order from the very start.
 """
 
 import os
-import sys
+import signal
 from collections.abc import Sequence
+from types import FrameType
 
-from reconciler.config.command_line import parse_command_line
-from reconciler.config.flags import Command
+INTERRUPTED = 130
+"""Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``reconcile`` and return its exit code. Never raises but SystemExit for ``--help`` and bad usage."""
-    command, flags, arguments = parse_command_line(sys.argv[1:] if argv is None else argv)
-    from reconciler.cli.streams import prepare_streams, swallow_stdout  # noqa: PLC0415 - see the module's docstring
+    """Run ``reconcile`` and return its exit code. Never raises but SystemExit for ``--help`` and bad usage.
 
-    prepare_streams()
+    Without ``argv`` the process is ours: Ctrl-C ends it with one line, at once until a command says how it comes to
+    its end. ``stop_on_signals`` then raises KeyboardInterrupt where that end is reached.
+    """
+    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup and & ignore it
+        signal.signal(signal.SIGINT, _end_at_once)
+    from reconciler.cli.dispatch import dispatch  # noqa: PLC0415 - see the module's docstring
+
     try:
-        match command:
-            case Command.RUN:
-                from reconciler.cli.run import run  # noqa: PLC0415
+        return dispatch(argv)
+    except KeyboardInterrupt:
+        from reconciler.cli.streams import say  # noqa: PLC0415
 
-                return run(flags, os.environ)
-            case Command.APPROVE:
-                from reconciler.cli.approve import approve  # noqa: PLC0415
+        say("interrupted")
+        return INTERRUPTED
 
-                return approve(arguments[0], flags, os.environ)
-            case Command.EXPLAIN:
-                from reconciler.cli.explain import explain  # noqa: PLC0415
 
-                return explain(arguments[0], arguments[1], flags, os.environ)
-            case Command.ORPHANS:
-                from reconciler.cli.orphans import orphans  # noqa: PLC0415
-
-                return orphans(arguments, flags, os.environ)
-            case Command.CAPTURE:
-                from reconciler.cli.capture import capture  # noqa: PLC0415
-
-                return capture(flags, os.environ)
-            case Command.VALIDATE:
-                from reconciler.cli.validate import validate  # noqa: PLC0415
-
-                return validate(arguments, flags, os.environ)
-            case Command.SANDBOX:
-                from reconciler.cli.sandbox import sandbox  # noqa: PLC0415
-
-                return sandbox(flags, os.environ)
-            case Command.DEMO:
-                from reconciler.cli.demo import demo  # noqa: PLC0415
-
-                return demo(os.environ)
-    except BrokenPipeError:
-        swallow_stdout()
-        return 0
+def _end_at_once(_number: int, _frame: FrameType | None) -> None:
+    """Handles SIGINT while there is nothing to bring to an end. An exception would not do: in the middle of an import
+    there are places where nobody can catch it, and the interpreter prints a traceback of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a stderr that nobody reads must not keep the process for ever
+    try:
+        os.write(2, b"reconcile: interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)

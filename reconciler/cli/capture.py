@@ -13,7 +13,7 @@ from actuators.http.kubernetes import KubernetesReader
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.run import internal_error
-from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
@@ -24,22 +24,17 @@ from reconciler.runtime import open_cloud, open_cluster
 def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write the file; the exit code. What could not be read is a gap in the file, and a warning.
 
-    Raises BrokenPipeError when nobody reads it.
+    Raises BrokenPipeError when nobody reads it, and KeyboardInterrupt.
     """
     try:
         config = load_config(Command.CAPTURE, flags, environ)
     except ConfigurationError as error:
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     begin(config)
-    with stop_on_signals() as stop:
-        try:
-            world = _read(config, stop)
-        except (ConnectionProblem, ApiError) as error:
-            return fail(str(error), code=1)
-        except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
-            return fail(internal_error(error), code=1)
-        if stop.is_set():
-            return fail("stopped before everything was read: nothing is written", code=1)
+    with stop_within(READING_GRACE_S) as stop:
+        world = _world(config, stop)
+    if isinstance(world, str):
+        return fail(world, code=1)
     try:
         _write(write_world(world), config.capture_to)
     except BrokenPipeError:
@@ -48,6 +43,17 @@ def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
         return fail(f"--to {config.capture_to!r} cannot be written: {error.strerror or error}", code=1)
     _tell(world)
     return 0
+
+
+def _world(config: Config, stop: threading.Event) -> World | str:
+    """All that was read, or the reason why that is nothing."""
+    try:
+        world = _read(config, stop)
+    except (ConnectionProblem, ApiError) as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
+        return internal_error(error)
+    return "stopped before everything was read: nothing is written" if stop.is_set() else world
 
 
 def _read(config: Config, stop: threading.Event) -> World:

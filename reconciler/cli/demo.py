@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconciler.cli.run import run
+from reconciler.cli.stopping import stop_on_signals
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import CLUSTER_CIDR, demo_world
 from reconciler.sandbox.running import Sandbox, SandboxOptions
@@ -37,8 +38,9 @@ _COMMANDS = {
 
 
 def demo(environ: Mapping[str, str]) -> int:
-    """Show it all; the exit code of the last run, which is 0 when the world converged."""
-    with Sandbox(SandboxOptions(world=demo_world(SimulatedClock().now()), latency_s=_LATENCY_S)) as sandbox:
+    """Show it all; the exit code of the last run, which is 0 when the world converged. Raises KeyboardInterrupt."""
+    options = SandboxOptions(world=demo_world(SimulatedClock().now()), latency_s=_LATENCY_S)
+    with stop_on_signals() as stop, Sandbox(options) as sandbox:
         inherited = {
             name: value for name, value in environ.items() if not name.startswith(("HCLOUD", "ROBOT", "RECONC"))
         }
@@ -47,11 +49,13 @@ def demo(environ: Mapping[str, str]) -> int:
         _tell(_INTRODUCTION)
         for step in ("--dry-run", "--once", "--dry-run"):
             _tell(f"$ reconcile {step} --cluster-cidr {CLUSTER_CIDR}\n")
-            code = run({**flags, step: "true"}, surroundings)
+            code = run({**flags, step: "true"}, surroundings, stop)
+            if stop.is_set():
+                return code or 1
             _tell("\n")
             if code != 0:
                 return code
-        _tell(_FAREWELL + _what_to_type(shown_command(sys.argv[0])))
+    _tell(_FAREWELL + _what_to_type(shown_command(sys.argv[0])))
     return 0
 
 

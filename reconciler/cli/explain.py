@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from actuators.http.kubeconfig import ConnectionProblem
 from desired.model.key import Key, ObjectKind
 from reconciler.cli.run import internal_error
-from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
@@ -45,7 +45,7 @@ def key_of(kind: str, name: str) -> Key:
 
 def _explained(key: Key, config: Config) -> Explained:
     """The explanation, or the errors that keep it from being one."""
-    with stop_on_signals() as stop:
+    with stop_within(READING_GRACE_S) as stop:
         try:
             return explain_once(build_runtime(config, stop, TerminalProgress()).plan_context, key)
         except ConnectionProblem as error:

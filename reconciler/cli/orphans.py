@@ -22,7 +22,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, NoteKind, Plan, Verdict
 from desired.section import Present
 from reconciler.cli.run import internal_error
-from reconciler.cli.stopping import stop_on_signals
+from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
@@ -38,7 +38,7 @@ from reconciler.runtime import open_cloud, open_cluster
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """List orphans, with ``--delete`` delete them; ``words`` are the ids of those that are meant, none means all. The
-    exit code."""
+    exit code. Raises KeyboardInterrupt; what was deleted until then was said."""
     wrong = [f"{word!r} is no id of a load balancer: expect a number" for word in words if not _is_id(word)]
     try:
         config = load_config(Command.ORPHANS, flags, environ)
@@ -47,7 +47,14 @@ def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
     if wrong:
         return _reject(wrong, flags, environ, code=BAD_USAGE)
     begin(config)
-    report = _report(frozenset(map(int, words)), config)
+    with stop_within(READING_GRACE_S if config.mode is Mode.DRY_RUN else GRACE_S) as stop:
+        report = _report(frozenset(map(int, words)), config, stop)
+        if report.outcomes:  # what was deleted is told even to who interrupts it
+            return _tell(report, config)
+    return _tell(report, config)
+
+
+def _tell(report: OrphanReport, config: Config) -> int:
     written = publish(Writer(config.output), report)
     return fail(*report.errors, code=0 if written and not report.errors and not report.undone else 1)
 
@@ -63,17 +70,16 @@ def _is_id(word: str) -> bool:
     return word.isascii() and word.isdecimal()
 
 
-def _report(ids: frozenset[int], config: Config) -> OrphanReport:
+def _report(ids: frozenset[int], config: Config, stop: threading.Event) -> OrphanReport:
     """The orphans, and what was done about them; or the errors that prevent that."""
-    with stop_on_signals() as stop:
-        try:
-            cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
-            cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
-            return _listed_and_deleted(ids, config, cluster, cloud, stop)
-        except (ConnectionProblem, ApiError) as error:
-            return OrphanReport(errors=(str(error),))
-        except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
-            return OrphanReport(errors=(internal_error(error),))
+    try:
+        cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
+        cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
+        return _listed_and_deleted(ids, config, cluster, cloud, stop)
+    except (ConnectionProblem, ApiError) as error:
+        return OrphanReport(errors=(str(error),))
+    except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
+        return OrphanReport(errors=(internal_error(error),))
 
 
 def _listed_and_deleted(

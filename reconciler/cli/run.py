@@ -11,8 +11,10 @@ from dataclasses import replace
 from actuators.apply import within_budget
 from actuators.http.call_budget import SharedAllowance
 from actuators.http.kubeconfig import ConnectionProblem
+from actuators.outcome import Applied, Failed, Pending
 from desired.model.key import Key, ObjectKind
-from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
+from reconciler.cli import INTERRUPTED
+from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
@@ -30,8 +32,6 @@ _log = logging.getLogger("hcloud-reconciler.run")
 
 ONCE_DEADLINE_S = 300.0
 """After this a ``--once`` run stops between changes; what is left is said to be."""
-CONNECTING_GRACE_S = 1.0
-"""How long a run that was told to stop before it has sent anything takes to end, whatever hangs."""
 EVENTS_GRACE_S = 2.0
 """How long the end of a run that was told to stop waits for events that are under way."""
 _LAST_EVENTS_S = 5.0
@@ -40,8 +40,11 @@ _SHOWN = 5
 """Objects that a warning names."""
 
 
-def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """The exit code of one run."""
+def run(flags: Mapping[str, str], environ: Mapping[str, str], stop: Stop | None = None) -> int:
+    """The exit code of one run, which is part of what ``stop`` ends, or ends by itself on signals.
+
+    Raises KeyboardInterrupt if Ctrl-C ended it. Of a loop only the log says so.
+    """
     try:
         config = load_config(Command.RUN, flags, environ)
     except ConfigurationError as error:
@@ -56,25 +59,38 @@ def run(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
             _log.warning("configuration %s", pairs(warning=warning))
         else:
             say(f"warning: {warning}")
+    if stop is not None:
+        return _run(config, stop)
+    try:
+        with stop_on_signals() as signalled:
+            return _run(config, signalled)
+    except KeyboardInterrupt:
+        if not is_loop:
+            raise
+        _log.info("interrupted")
+        return INTERRUPTED
+
+
+def _run(config: Config, stop: Stop) -> int:
+    is_loop = config.mode is Mode.LOOP
     writer = Writer(config.output)
-    with stop_on_signals() as stop:
-        code = 0 if is_loop else 1
-        try:
-            with ended_at_the_latest(stop, grace_s=CONNECTING_GRACE_S, code=code):  # a credential plugin may hang
-                runtime = build_runtime(config, stop, TerminalProgress())
-        except ConnectionProblem as error:
-            if is_loop and config.log_format is LogFormat.JSON:
-                return _cannot_start((str(error),), config)
-            return _finish(Report(errors=(str(error),)), config, writer)
-        gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
-        connections, plan_context = runtime.connections, runtime.plan_context
-        if connections is None:
-            with ended_at_the_latest(stop, code=code):
-                return _finish(_guarded(lambda: plan_once(plan_context)), config, writer)
-        with _held(connections, stop, code):
-            if is_loop:
-                return _loop(runtime, connections, config, writer, stop)
-            return _finish(_once(plan_context, connections, stop), config, writer)
+    code = 0 if is_loop else 1
+    try:
+        with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):  # a credential plugin may hang
+            runtime = build_runtime(config, stop, TerminalProgress())
+    except ConnectionProblem as error:
+        if is_loop and config.log_format is LogFormat.JSON:
+            return _cannot_start((str(error),), config)
+        return _end(Report(errors=(str(error),)), config, writer, stop)
+    gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
+    connections, plan_context = runtime.connections, runtime.plan_context
+    if connections is None:
+        with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):
+            return _end(_guarded(lambda: plan_once(plan_context)), config, writer, stop)
+    with _held(connections, stop, code):
+        if is_loop:
+            return _loop(runtime, connections, config, writer, stop)
+        return _end(_once(plan_context, connections, stop), config, writer, stop)
 
 
 @contextmanager
@@ -153,6 +169,15 @@ def internal_error(error: Exception) -> str:
     _log.debug("internal error", exc_info=True)
     where = "set HCLOUD_DEBUG=true for details, and please report it"
     return f"internal error, {type(error).__name__}: {logs.masked(str(error))}; {where}"
+
+
+def _end(report: Report, config: Config, writer: Writer, stop: Stop) -> int:
+    """``_finish``, but for a run that Ctrl-C ended: what it has done is reported, what it has not is no news."""
+    if not stop.is_interrupted:
+        return _finish(report, config, writer)
+    if report.outcomes(Applied) or report.outcomes(Failed) or report.outcomes(Pending):
+        publish(writer, report)
+    return INTERRUPTED
 
 
 def _finish(report: Report, config: Config, writer: Writer) -> int:

@@ -27,7 +27,8 @@ _LOCAL = ("127.0.0.1", "localhost")
 
 
 def sandbox(given: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code. Raises BrokenPipeError, when all is stopped, if nobody reads."""
+    """Serve until a signal comes; the exit code. Raises, when all is stopped, KeyboardInterrupt for Ctrl-C and
+    BrokenPipeError if nobody reads."""
     usage: list[str] = []
     flags = read_flags(Command.SANDBOX, given, environ, usage, usage)
     usage += _contradictions(flags, given)
@@ -88,19 +89,24 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
         rate_limit=flags["--rate-limit"],
         network_attachments=flags["--network-attachments"],
     )
-    try:
-        simulators = Sandbox(options)
-    except ValueError as error:
-        raise ValueError(f"world file {file!r} cannot be used: {error}") from error
-    if robots := len(world.get("robot", {}).get("servers", ())):
-        servers = "1 Robot server" if robots == 1 else f"{robots} Robot servers"
-        say(f"warning: world file {file!r} has {servers}: Robot is not simulated in this version")
-    with stop_on_signals() as stop, simulators as running:
+    with stop_on_signals() as stop, _sandbox(options, file) as running:
+        if robots := len(world.get("robot", {}).get("servers", ())):
+            servers = "1 Robot server" if robots == 1 else f"{robots} Robot servers"
+            say(f"warning: world file {file!r} has {servers}: Robot is not simulated in this version")
+        if stop.is_set():
+            return 0
         exports = running.environment | without_proxy(environ)
         _tell("".join(f"export {name}={shlex.quote(value)}\n" for name, value in exports.items()))
         sys.stderr.write("The sandbox runs until Ctrl-C. Paste the lines above into another terminal.\n")
         stop.wait()
     return 0
+
+
+def _sandbox(options: SandboxOptions, file: str | None) -> Sandbox:
+    try:
+        return Sandbox(options)
+    except ValueError as error:
+        raise ValueError(f"world file {file!r} cannot be used: {error}") from error
 
 
 def without_proxy(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Signals: the first asks for a stop between changes, the second ends the process at once.
 
+Before a command says that it can be stopped, and after that, the entry point handles Ctrl-C (``reconciler.cli``).
+
 A hanging call must not keep a process that was asked to stop: Kubernetes waits 30 s before it kills it, and no other
 process leads meanwhile.
 """
@@ -13,10 +15,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from reconciler.cli import INTERRUPTED
+
 _log = logging.getLogger("hcloud-reconciler.stopping")
 
 GRACE_S = 7.5
 """How long what is under way may take to end after a signal."""
+READING_GRACE_S = 2.0
+"""And what only reads: nothing has to be brought to an end."""
 LAST_WORDS_S = 2.2
 """And how long what else there is to do then, of which giving back the Lease takes 2 s at most: 10 s in all."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -32,6 +38,8 @@ class Stop(threading.Event):
         super().__init__()
         self.is_signalled = False
         """Whether it was a signal that set the event."""
+        self.is_interrupted = False
+        """Whether it was Ctrl-C."""
         self._sleepers: list[Callable[[], object]] = []
 
     def wakes(self, sleeper: Callable[[], object]) -> None:
@@ -46,10 +54,18 @@ class Stop(threading.Event):
         for wake in self._sleepers:
             wake()
 
+    def reraise(self) -> None:
+        """Raise the KeyboardInterrupt that Ctrl-C was not at the time."""
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
     """An event that SIGTERM or SIGINT sets; the next one ends the process. Restored at the end.
+
+    Raises KeyboardInterrupt at the end of the block if it was SIGINT, whatever the block returns or raises: what is to
+    be said all the same has to be said inside.
 
     Python's handlers run in the main thread, which may be stuck where none of them runs, as in a look-up of a name. So
     a thread hears of signals from the interpreter itself. After the first they do what they do by default, but in a
@@ -71,6 +87,7 @@ def stop_on_signals() -> Iterator[Stop]:
                 os._exit(_BY_SIGNAL + number)
             if number in _SIGNALS:
                 stop.is_signalled = True
+                stop.is_interrupted = number == signal.SIGINT
                 stop.set()
 
     listener = threading.Thread(target=listen, name="signals", daemon=True)
@@ -88,15 +105,16 @@ def stop_on_signals() -> Iterator[Stop]:
         listener.join()
         os.close(mouth)
         os.close(ear)
+        stop.reraise()
 
 
 @contextmanager
 def ended_at_the_latest(
     stop: Stop, last_words: Callable[[], object] = lambda: None, *, grace_s: float = GRACE_S, code: int = 0
 ) -> Iterator[None]:
-    """Ends the process with ``code`` when the block goes on for longer than ``grace_s`` after a stop, whatever hangs in
-    it. ``last_words`` is called before, for what has to be given back. Nor do they keep the process, or a stderr that
-    nobody reads, for longer than 2.2 s."""
+    """Ends the process with ``code``, after Ctrl-C with 130, when the block goes on for longer than ``grace_s`` after a
+    stop, whatever hangs in it. ``last_words`` is called before, for what has to be given back. Nor do they keep the
+    process, or a stderr that nobody reads, for longer than 2.2 s."""
     over, asked = threading.Event(), threading.Event()
     stop.wakes(asked.set)
 
@@ -107,11 +125,12 @@ def ended_at_the_latest(
         last = threading.Thread(target=end, name="last-words", daemon=True)
         last.start()
         last.join(LAST_WORDS_S)
-        os._exit(code)
+        os._exit(INTERRUPTED if stop.is_interrupted else code)
 
     def end() -> None:
         last_words()
-        _log.warning("something hangs: ended after %g s without it", grace_s)
+        why = "interrupted" if stop.is_interrupted else "told to stop"
+        _log.warning("%s: ended without what is still under way after %g s", why, grace_s)
         sys.stdout.flush()
         sys.stderr.flush()
 
@@ -123,3 +142,10 @@ def ended_at_the_latest(
         over.set()
         asked.set()
         watcher.join()
+
+
+@contextmanager
+def stop_within(grace_s: float) -> Iterator[Stop]:
+    """Both: the event that signals set, after which the block has so long to come to its end. Then the code is 1."""
+    with stop_on_signals() as stop, ended_at_the_latest(stop, grace_s=grace_s, code=1):
+        yield stop

@@ -231,7 +231,7 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
     """What was read until then is not all, and is not taken for it."""
 
     @contextmanager
-    def stopped() -> Iterator[Stop]:
+    def stopped(_grace_s: float) -> Iterator[Stop]:
         stop = Stop()
         yield stop
 
@@ -239,7 +239,7 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
         stop.set()
         return object()
 
-    monkeypatch.setattr(command, "stop_on_signals", stopped)
+    monkeypatch.setattr(command, "stop_within", stopped)
     monkeypatch.setattr(command, "_read", read)
     file = tmp_path / "world.json"
 

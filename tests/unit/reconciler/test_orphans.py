@@ -99,10 +99,10 @@ def orphans(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     """Runs the command with a token that may write only where something is to be deleted."""
 
     @contextmanager
-    def without_waiting() -> Iterator[threading.Event]:
+    def without_waiting(_grace_s: float) -> Iterator[threading.Event]:
         yield world.stop
 
-    monkeypatch.setattr("reconciler.cli.orphans.stop_on_signals", without_waiting)
+    monkeypatch.setattr("reconciler.cli.orphans.stop_within", without_waiting)
     for variable in os.environ:
         if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
             monkeypatch.delenv(variable)
@@ -506,6 +506,22 @@ def test_a_signal(orphans: Orphans, world: Simulation) -> None:
 
     assert (said.code, said.stdout.count("not deleted: stopped before it began")) == (1, 2)
     assert balancers(world) == EVERYTHING
+
+
+def test_ctrl_c(orphans: Orphans, world: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is deleted already is told all the same."""
+
+    @contextmanager
+    def interrupted(_grace_s: float) -> Iterator[threading.Event]:
+        yield world.stop
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reconciler.cli.orphans.stop_within", interrupted)
+
+    said = orphans("--delete", "42")
+
+    assert (said.code, said.stderr, "left-over" in said.stdout) == (130, "reconcile: interrupted\n", True)
+    assert orphans().stdout == ""
 
 
 def test_one_that_cannot_be_deleted(orphans: Orphans, world: Simulation) -> None:

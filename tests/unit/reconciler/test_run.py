@@ -2,13 +2,15 @@
 
 import io
 import logging
+from collections.abc import Sequence
 from itertools import count
 
 import pytest
 
-from actuators.outcome import Applied
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.plan.change import Note, NoteKind
-from reconciler.cli.run import _finish, _guarded
+from reconciler.cli.run import _end, _finish, _guarded
+from reconciler.cli.stopping import Stop
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.controller import Pacing
@@ -92,6 +94,28 @@ def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture
     _guarded(stumble)
     (record,) = caplog.records
     assert record.exc_info is not None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "is_told"),
+    [
+        pytest.param([Applied(), Skipped(STOPPED)], True, id="something was applied"),
+        pytest.param([Failed("no")], True, id="something was tried"),
+        pytest.param([Skipped(STOPPED)], False, id="nothing was begun"),
+        pytest.param([None], False, id="a plan"),
+    ],
+)
+def test_ctrl_c(outcomes: Sequence[Outcome | None], is_told: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a run has done is reported although it was interrupted, and no error says what it has not."""
+    config = load_config(Command.RUN, {"--once": "true"}, {"HCLOUD_TOKEN": "x" * 64})
+    lines = tuple(Line(a_change(f"node/web-{number}"), outcome) for number, outcome in enumerate(outcomes))
+    stop = Stop()
+    stop.is_interrupted = True
+
+    code = _end(Report(lines=lines, errors=("stopped",)), config, Writer(config.output), stop)
+
+    said = capsys.readouterr()
+    assert (code, said.err, "node/web-0" in said.out) == (130, "", is_told)
 
 
 def test_a_bug_ends_no_loop() -> None:

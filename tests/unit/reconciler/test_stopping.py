@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -13,14 +14,25 @@ import pytest
 
 from reconciler.cli import stopping
 from reconciler.cli.stopping import Stop, ended_at_the_latest, stop_on_signals
+from tests.support.stage import clean_environment
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 
 
+@contextmanager
+def interrupted_by(number: int) -> Iterator[None]:
+    """The block ends as SIGINT ends one, and as any other signal does not."""
+    if number != signal.SIGINT:
+        yield
+        return
+    with pytest.raises(KeyboardInterrupt):
+        yield
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_asks_for_a_stop(number: signal.Signals) -> None:
-    """The first signal sets the event, and the process goes on."""
-    with stop_on_signals() as stop:
+    """The first signal sets the event, and the process goes on; after Ctrl-C to the end of the block."""
+    with interrupted_by(number), stop_on_signals() as stop:
         assert not stop.is_set()
         os.kill(os.getpid(), number)
         assert stop.wait(5)
@@ -29,7 +41,7 @@ def test_a_signal_asks_for_a_stop(number: signal.Signals) -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_second_signal_is_not_caught(number: signal.Signals) -> None:
     """After the first signal both do what they do by default: the next one ends the process at once."""
-    with stop_on_signals() as stop:
+    with interrupted_by(number), stop_on_signals() as stop:
         os.kill(os.getpid(), number)
         assert stop.wait(5)
         assert [signal.getsignal(each) for each in SIGNALS] == [signal.SIG_DFL, signal.SIG_DFL]
@@ -88,7 +100,8 @@ print("left alone")
     ("signals", "code", "hangs", "said", "ended"),
     [
         pytest.param([signal.SIGTERM], 0, "60", "given back\n", 0, id="something hangs: the end comes all the same"),
-        pytest.param([signal.SIGINT], 1, "60", "given back\n", 1, id="with the code that was asked for"),
+        pytest.param([signal.SIGTERM], 1, "60", "given back\n", 1, id="with the code that was asked for"),
+        pytest.param([signal.SIGINT], 0, "60", "given back\n", 130, id="after Ctrl-C with that of shells"),
         pytest.param([signal.SIGTERM, signal.SIGTERM], 0, "60", "", -signal.SIGTERM, id="a second signal: at once"),
         pytest.param([], 0, "0.01", "left alone\n", 0, id="nothing hangs, and nobody signals"),
     ],
@@ -179,6 +192,52 @@ def test_the_first_process_of_a_container_is_ended_by_a_second_signal(monkeypatc
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
         os.kill(os.getpid(), signal.SIGTERM)
         assert ended.get(timeout=5) == 128 + signal.SIGTERM
+
+
+INTERRUPTED = """
+import os, signal, sys
+from reconciler.cli import main
+
+moments = [({event!r}, {what!r})]
+
+def heard(event, arguments):
+    if moments and event == moments[0][0] and moments[0][1] in str(arguments):
+        moments.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(heard)
+sys.argv[1:] = [{command!r}]
+sys.exit(main())
+"""
+"""A run of the whole command that gets SIGINT when the interpreter reports this event with this in its arguments."""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("command", "event", "what"),
+    [
+        pytest.param("demo", "import", "reconciler.cli.dispatch", id="before anything is loaded"),
+        pytest.param("demo", "import", "yaml", id="while a library is loaded"),
+        pytest.param("demo", "http.client.send", "GET /v1/servers", id="while the demo plans"),
+        pytest.param("demo", "http.client.send", "POST /v1/load_balancers", id="while the demo applies"),
+        pytest.param("sandbox", "tempfile.mkdtemp", "", id="while simulators start"),
+    ],
+)
+def test_ctrl_c_at_any_moment(command: str, event: str, what: str, tmp_path: Path) -> None:
+    """One line, the exit code of shells, and nothing is left behind; nor does the demo say that it was the whole
+    way."""
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(command=command, event=event, what=what)],
+        env={**clean_environment(), "TMPDIR": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr) == (130, "reconcile: interrupted\n")
+    assert "That was the whole way" not in ran.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.processes
