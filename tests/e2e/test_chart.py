@@ -50,11 +50,7 @@ OF_HCCM: Mapping[str, Any] = {
             "valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "robot-password", "optional": True}}
         },
     },
-    "image": {
-        "repository": "docker.io/hetznercloud/hcloud-cloud-controller-manager",
-        "tag": "v{{ $.Chart.Version }}",
-        "pullSecrets": [],
-    },
+    "image": {"tag": "v{{ $.Chart.Version }}", "pullSecrets": []},
     "monitoring": {
         "enabled": True,
         "podMonitor": {
@@ -101,7 +97,42 @@ OF_HCCM: Mapping[str, Any] = {
     "extraVolumes": [],
     "extraVolumeMounts": [],
 }
-"""Every value of HCCM's chart with its default, to the letter."""
+"""Every value of HCCM's chart with its default, to the letter; but its image."""
+
+OF_K3S_INSTALLERS: Mapping[str, Any] = {
+    "networking": {"enabled": "true", "clusterCIDR": "10.42.0.0/16"},
+    "args": {
+        "cloud-provider": "hcloud",
+        "allow-untagged-cloud": "",
+        "route-reconciliation-period": "30s",
+        "webhook-secure-port": "0",
+        "secure-port": "10288",
+        "allocate-node-cidrs": "true",
+    },
+    "env": {
+        "HCLOUD_LOAD_BALANCERS_LOCATION": {"value": "fsn1"},
+        "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": {"value": "true"},
+        "HCLOUD_LOAD_BALANCERS_ENABLED": {"value": "true"},
+        "HCLOUD_LOAD_BALANCERS_DISABLE_PRIVATE_INGRESS": {"value": "true"},
+        "HCLOUD_NETWORK_ROUTES_ENABLED": {"value": "false"},
+        "HCLOUD_DEBUG": {"value": "1"},
+    },
+    "robot": {"enabled": True},
+    "hostNetwork": True,
+}
+"""The shape of what installers of k3s on Hetzner write, kube-hetzner above all."""
+
+OF_TALOS_INSTALLERS: Mapping[str, Any] = {
+    "kind": "DaemonSet",
+    "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+    "networking": {"enabled": True, "clusterCIDR": "10.0.128.0/17"},
+    "env": {
+        "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": {"value": "true"},
+        "HCLOUD_NETWORK": {"valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "network"}}},
+    },
+    "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
+}
+"""The shape of what installers of Talos on Hetzner write."""
 
 TOKEN_FROM_A_FILE: Mapping[str, Any] = {
     "env": {"HCLOUD_TOKEN": None, "HCLOUD_TOKEN_FILE": {"value": "/var/run/secrets/hcloud/token"}},
@@ -133,6 +164,14 @@ WATCHED: Mapping[str, Any] = {
 VALUES: Mapping[str, Mapping[str, Any]] = {
     "the defaults": {},
     "all of HCCM's with their defaults": OF_HCCM,
+    "what installers of k3s write": OF_K3S_INSTALLERS,
+    "what installers of Talos write": OF_TALOS_INSTALLERS,
+    "texts where HCCM's chart takes them": {
+        "replicaCount": "2",
+        "monitoring": {"enabled": "true", "podMonitor": {"enabled": ""}},
+        "rbac": {"create": "true"},
+        "robot": {"enabled": ""},
+    },
     "HCCM's example for production": {
         "replicaCount": 3,
         "resources": {"requests": {"cpu": "500m", "memory": "100Mi"}},
@@ -458,6 +497,13 @@ def test_in_the_nodes_network_one_pod_leaves_before_the_next_one_comes() -> None
     assert pod_in(rendered({"hostNetwork": True}))["spec"]["hostNetwork"] is True
 
 
+def test_the_oldest_version_of_kubernetes() -> None:
+    """Nothing that is rendered needs one newer than 1.30, where ``ipMode`` in the status of Services is taken."""
+    assert rendered({}, "--kube-version", "1.30.0") == rendered({}, "--kube-version", "1.36.0")
+    with pytest.raises(RefusedError, match=r"requires kubeVersion: >= 1\.30"):
+        rendered({}, "--kube-version", "1.29.9")
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -469,6 +515,17 @@ def test_in_the_nodes_network_one_pod_leaves_before_the_next_one_comes() -> None
         pytest.param({"args": {"--policy": "sync"}}, "--policy", id="a flag with its dashes"),
         pytest.param({"interval": "60"}, "interval", id="a duration without a unit"),
         pytest.param({"bindAddress": "eth0"}, "bindAddress", id="an address that is none"),
+        pytest.param(
+            {"image": {"repository": "docker.io/hetznercloud/hcloud-cloud-controller-manager"}},
+            "image.repository is docker.io/hetznercloud/hcloud-cloud-controller-manager, which is another controller:"
+            " leave it out",
+            id="the image of HCCM",
+        ),
+        pytest.param(
+            {"networking": {"enabled": "false"}},
+            'networking.enabled is the text "false", which the chart of HCCM takes for yes: write true or false',
+            id="a text that HCCM's chart reads otherwise",
+        ),
     ],
 )
 def test_bad_values_are_refused(values: Mapping[str, Any], named: str) -> None:

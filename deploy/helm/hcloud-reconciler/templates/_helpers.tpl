@@ -45,6 +45,21 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- end }}
 {{- end }}
 
+{{/* Fails with a sentence where a values file of HCCM means something else than it says. */}}
+{{- define "hcloud-reconciler.check" -}}
+{{- if regexMatch "(^|/)hcloud-cloud-controller-manager$" .Values.image.repository }}
+{{- printf "image.repository is %s, which is another controller: leave it out, or name where you have pushed the image that deploy/Dockerfile makes" .Values.image.repository | fail }}
+{{- end }}
+{{- with .Values }}
+{{- $switches := dict "networking.enabled" .networking.enabled "robot.enabled" .robot.enabled "monitoring.enabled" .monitoring.enabled "monitoring.podMonitor.enabled" .monitoring.podMonitor.enabled "rbac.create" .rbac.create }}
+{{- range $name, $value := $switches }}
+{{- if eq (toJson $value) (toJson "false") }}
+{{- printf "%s is the text \"false\", which the chart of HCCM takes for yes: write true or false, without quotes" $name | fail }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Flag → value: what other values of the chart stand for, and over it `args`. */}}
 {{- define "hcloud-reconciler.flags" -}}
 {{- $flags := dict "policy" .Values.policy "log-format" .Values.logFormat }}
