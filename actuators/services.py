@@ -92,8 +92,9 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
 def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
     """Publish the addresses of ``after``, and the conditions that the change carries.
 
-    Published addresses are not given up for others because of a list alone, which may be old: the load balancer that
-    has the others is read once more, and a Conflict raised when it is not the Service's, or has moved.
+    Published addresses are not given up because of a list alone, which may be old: the load balancer that has others,
+    or can be reached by none, is read once more, and a Conflict raised when it is not the Service's, or has moved, or
+    its public interface was switched.
 
     The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
     merged by type, so that those of others are kept as they are. The version makes it a Conflict when anybody has
@@ -108,7 +109,7 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
         balancer = balancer_of(change, snapshot)
         now = remaining(cloud, balancer)
         require_own(now, change, balancer, snapshot)
-        if set(now.attachments) != set(balancer.attachments):
+        if set(now.attachments) != set(balancer.attachments) or now.is_public is not balancer.spec.public_interface:
             raise Conflict(f"{name_of(balancer)} has other addresses by now")
     status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
     if change.rides:
@@ -119,10 +120,10 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
 
 
 def _gives_up(before: object, after: tuple[Ingress, ...]) -> bool:
-    """Whether an address that is published goes, and another comes."""
+    """Whether an address that is published goes, and another comes or nothing is left."""
     had = {entry.ip for entry in before if entry.ip} if isinstance(before, tuple) else set()
     has = {entry.ip for entry in after if entry.ip}
-    return bool(had - has and has - had)
+    return bool(had - has and (has - had or not after))
 
 
 def write_conditions(writer: KubernetesWriter, service: Service, conditions: Collection[ServiceCondition]) -> None:

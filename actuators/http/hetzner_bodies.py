@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from desired.annotations.choices import Protocol
+from desired.load_balancers.listeners import api_defaults
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
@@ -20,6 +22,8 @@ from desired.section import UNMANAGED, Unmanaged
 
 Body = dict[str, Any]
 
+_HTTPS_ONLY = ("certificates", "redirect_http")
+
 
 def creation_body(wanted: LoadBalancer) -> Body:
     """A new load balancer with everything that one request can say of it: not a private address or a subnet, nor
@@ -34,7 +38,7 @@ def creation_body(wanted: LoadBalancer) -> Body:
         case Attachment(network_id=network_id, ip=Unmanaged(), ip_range=Unmanaged()):
             body["network"] = network_id
     if wanted.listeners:
-        body["services"] = [listener_body(wanted.listeners[port]) for port in sorted(wanted.listeners)]
+        body["services"] = [_new_service(wanted.listeners[port]) for port in sorted(wanted.listeners)]
     if wanted.targets and not isinstance(wanted.targets, Unmanaged):
         body["targets"] = [target_body(target) for target in sorted(wanted.targets, key=_in_order)]
     return body
@@ -55,8 +59,28 @@ def listener_body(listener: Listener) -> Body:
 
 def listener_changes(before: Listener, after: Listener) -> Body:
     """The body of ``update_service`` that changes one into the other: only what differs, with certificates as a whole
-    list. Raises TypeError as above."""
-    return {"listen_port": after.port, **_differing(listener_body(before), listener_body(after))}
+    list; what only https has is always taken away with it. Raises TypeError as above."""
+    changes = {"listen_port": after.port, **_differing(listener_body(before), listener_body(after))}
+    if (before.protocol, after.protocol) == (Protocol.HTTPS, Protocol.HTTP):
+        changes["http"] = {**changes.get("http", {}), "certificates": (), "redirect_http": False}
+    return changes
+
+
+def _new_service(listener: Listener) -> Body:
+    """A listener in the creation of its load balancer. The API's document demands there what it fills in elsewhere:
+    every option of HTTP, and with a health check over HTTP that has options, its domain and path. How often and how
+    long is checked is left to the API, as no default of it is documented."""
+    body, defaults = listener_body(listener), api_defaults(listener)
+    body.setdefault("proxyprotocol", defaults.proxyprotocol)
+    if defaults.http is not None:
+        known = _http(defaults.http)
+        if listener.protocol is Protocol.HTTP:
+            known = {name: value for name, value in known.items() if name not in _HTTPS_ONLY}
+        body["http"] = {**known, **body.get("http", {})}
+    check = body["health_check"]
+    if "http" in check:
+        body["health_check"] = {**check, "http": {"domain": None, "path": "/", **check["http"]}}
+    return body
 
 
 def target_body(target: Target) -> Body:

@@ -1,8 +1,10 @@
 """Creation of a load balancer, in one request where possible."""
 
 import logging
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from actuators.http.errors import ApiError, Exhausted, Invalid
+from actuators.http.errors import ApiError, Exhausted, Invalid, NotFound
 from actuators.http.hetzner_bodies import creation_body
 from actuators.load_balancers.lookup import is_labelled, require_none_labelled, require_none_waiting, service_of
 from actuators.outcome import unexpected_change
@@ -41,11 +43,11 @@ _REMEDY = (
 def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Create the load balancer of ``after`` and wait until that is done. Raises an ApiError.
 
-    When one of its targets is refused it is created without any: those that can be added are added one by one in the
-    next round, and the others do not keep the Service from its address. If it is not known whether the request was
-    carried out, it is sent once more only when no load balancer has the Service's label. For a Service that may have
-    had a load balancer before, or for which one may wait in its undo window, that is looked up first: raises Conflict
-    when there is one that was not listed.
+    When one of its targets is refused it is created without any, and when its services are, without those: what can be
+    added is added one by one in the next round, and the rest does not keep the Service from its address. If it is not
+    known whether a request was carried out, it is sent once more only when no load balancer has the Service's label;
+    nor is a lesser one sent where there is one. For a Service that may have had a load balancer before, or for which
+    one may wait in its undo window, that is looked up first: raises Conflict when there is one that was not listed.
     """
     match change.before, change.after:
         case None, LoadBalancer() as wanted:
@@ -62,15 +64,39 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     def happened() -> bool:
         return is_labelled(writers.reader, service)
 
+    while (part := _refused_part(writers, body, what, happened)) is not None and not happened():
+        body = {name: value for name, value in body.items() if name != part}
+
+
+def _refused_part(writers: Writers, body: Mapping[str, Any], what: str, happened: Callable[[], bool]) -> str | None:
+    """Send the creation and wait until it is done: None. The part of it to leave out when it was refused with that; any
+    other error is raised."""
     try:
         writers.act_once("/load_balancers", body, what, happened)
-    except Invalid as refusal:
-        if _is_quota(refusal):
-            raise Exhausted(f"{refusal}; {_REMEDY}", status=refusal.status, code=refusal.code) from refusal
-        if "targets" not in body or not _is_about_a_target(refusal):
-            raise (_of_this_one(refusal) if refusal.code == _LIMIT else refusal) from None
-        _log.info("%s without targets, as it was refused with them: %s", what, refusal)
-        writers.act_once("/load_balancers", {**body, "targets": []}, what, happened)
+    except (Invalid, NotFound) as refusal:
+        part = _part_in_the_way(refusal, body)
+        if part is None:
+            raise _of_the_project(refusal) if _is_quota(refusal) else _of_this_one(refusal) from None
+        _log.info("%s is refused with its %s, and tried without: %s", what, part, refusal)
+        return part
+    return None
+
+
+def _part_in_the_way(refusal: ApiError, body: Mapping[str, Any]) -> str | None:
+    """The part of the request without which it may be accepted; None when it would be refused as well, and when it was
+    accepted and failed later.
+
+    Hetzner's documentation says of no error that it is about a service, so that any may be which is not known to be
+    about something else. An unknown certificate is ``not_found``, and so are an unknown location and network.
+    """
+    if refusal.status is None or _is_quota(refusal) or (isinstance(refusal, Exhausted) and refusal.code != _LIMIT):
+        return None
+    if _is_about_a_target(refusal):
+        return "targets" if "targets" in body else None
+    services = body.get("services", ())
+    if isinstance(refusal, NotFound) and not any(found.get("http", {}).get("certificates") for found in services):
+        return None
+    return "services" if services else None
 
 
 def _is_about_a_target(refusal: ApiError) -> bool:
@@ -87,6 +113,12 @@ def _is_quota(refusal: ApiError) -> bool:
     return refusal.code == _LIMIT and not any(part in refusal.said for part in ("target", "service", "certificate"))
 
 
-def _of_this_one(refusal: ApiError) -> Invalid:
-    """The refusal of a load balancer that would have too much of something: others may be created."""
-    return Invalid(str(refusal), status=refusal.status, code=refusal.code)
+def _of_the_project(refusal: ApiError) -> Exhausted:
+    """The refusal of any load balancer, with what a person can do."""
+    return Exhausted(f"{refusal}; {_REMEDY}", status=refusal.status, code=refusal.code)
+
+
+def _of_this_one(refusal: ApiError) -> ApiError:
+    """The refusal; one of a load balancer that would have too much of something is no end of the project's allowance:
+    others may be created."""
+    return Invalid(str(refusal), status=refusal.status, code=refusal.code) if refusal.code == _LIMIT else refusal

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from desired.annotations.choices import Protocol
+from desired.annotations.effects import Circumstances, idle_options
 from desired.annotations.options import BadAnnotation, Defaults, Options
 from desired.annotations.parsing import (
     ReadAnnotations,
@@ -69,19 +70,21 @@ class ClaimCheck:
     remarks: tuple[AnnotationWarning, ...] = ()
 
 
-def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool) -> ClaimCheck:
-    """Everything at once, as if the load balancer had to be created."""
+def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool, is_settled: bool = False) -> ClaimCheck:
+    """Everything at once, as if the load balancer had to be created; ``is_settled`` says that there is one, which is
+    not going to be attached to a network. A value that nothing reads is a warning, and no problem."""
     options, bad = claim.options(defaults)
+    idle = idle_options(options, bad, Circumstances(has_network, is_settled, claim.is_local))
+    unknown = {*bad, *idle}
     problems = (
-        *bad.values(),
-        *conflicts(options, bad),
-        *missing_for_creation(options, bad),
-        *(() if has_network else missing_without_network(options, bad)),
+        *(problem for field, problem in bad.items() if field not in idle),
+        *conflicts(options, unknown),
+        *missing_for_creation(options, unknown),
+        *(() if has_network else missing_without_network(options, unknown)),
         *_port_problems(claim, options),
     )
-    return ClaimCheck(
-        problems, (*warnings_on(claim.annotations, claim.read, defaults), *_unsupported(claim), *_local(claim, options))
-    )
+    remarks = warnings_on(claim.annotations, options, bad, idle, defaults)
+    return ClaimCheck(problems, (*remarks, *_unsupported(claim), *_local(claim, options)))
 
 
 def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
@@ -133,18 +136,13 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
 
 
 def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
-    """A warning about where health checks are sent, if that differs from what the spec or the annotation suggests."""
+    """A warning about where health checks are sent, if that differs from what the spec suggests."""
     policy, asks = "spec.externalTrafficPolicy", BY_FIELD["health_check_node_port"].full_key
     if claim.is_local and not options.health_check_node_port:
         yield AnnotationWarning(
             policy,
             f"{policy} is Local: Nodes without a pod stay targets, and only health checks keep traffic from them; set"
             f" {asks} to true, and they ask whether there is a pod",
-        )
-    if options.asks_kube_proxy and not claim.is_local:
-        yield AnnotationWarning(
-            asks,
-            f"{asks} has no effect: {policy} is {claim.external_traffic_policy}, kube-proxy is asked only with Local",
         )
 
 

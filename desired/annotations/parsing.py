@@ -34,7 +34,8 @@ class _Rule:
 
 
 def conflicts(options: Options, unreadable: Collection[str] = ()) -> tuple[BadAnnotation, ...]:
-    """The combinations that no load balancer can have. Nothing is said that depends on an option in ``unreadable``."""
+    """The combinations that no load balancer can have. Nothing is said that depends on an option in ``unreadable``:
+    one that cannot be read, or that nothing reads."""
     return tuple(_broken(_ALWAYS, options, unreadable))
 
 
@@ -91,20 +92,15 @@ _ALWAYS = (
     _Rule(
         "http_redirect_http",
         ("protocol",),
-        lambda options: options.http_redirect_http is True and options.protocol is not Protocol.HTTPS,
+        lambda options: options.http_redirect_http is True and options.protocol is Protocol.HTTP,
         "only https can be redirected to, and the protocol is {protocol}; set {protocol.key} to https, or remove this",
     ),
     _Rule(
-        "http_sticky_sessions",
-        ("protocol",),
-        lambda options: options.http_sticky_sessions is True and options.protocol is Protocol.TCP,
-        "only http and https have sessions, and the protocol is tcp; set {protocol.key}, or remove this",
-    ),
-    _Rule(
         "http_managed_certificate_domains",
-        ("certificate_type",),
+        ("protocol", "certificate_type"),
         lambda options: (
-            options.certificate_type is CertificateType.MANAGED
+            options.protocol is Protocol.HTTPS
+            and options.certificate_type is CertificateType.MANAGED
             and options.http_managed_certificate_domains is UNMANAGED
         ),
         "a managed certificate needs domains, such as example.com,*.example.com; name them, or remove"

@@ -1,14 +1,14 @@
 """Warnings about the annotations of a Service: misspelt keys, and values without effect. They stop nothing."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from heapq import nsmallest
 
-from desired.annotations.choices import CertificateType, Protocol
-from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import ReadAnnotations, with_defaults
+from desired.annotations.choices import CertificateType
+from desired.annotations.effects import Idle
+from desired.annotations.options import BadAnnotation, Defaults, Options
 from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
 from desired.section import UNMANAGED
 from desired.syntax.bounds import LABEL_KEY, shown_text
@@ -39,17 +39,34 @@ class AnnotationWarning:
 
 
 def warnings_on(
-    annotations: Mapping[str, str], read: ReadAnnotations, defaults: Defaults
+    annotations: Mapping[str, str],
+    options: Options,
+    bad: Mapping[str, BadAnnotation],
+    idle: Mapping[str, Idle],
+    defaults: Defaults,
 ) -> tuple[AnnotationWarning, ...]:
-    """Every warning on these annotations, which were ``read`` before, by key."""
-    options, bad = with_defaults(read, defaults)
-    found = [*_keys(annotations), *_values(annotations)]
-    for row in _IDLE:
-        key = BY_FIELD[row.field].full_key
-        if key in annotations and not {row.field, *row.others} & bad.keys() and row.idle(options):
-            found.append(AnnotationWarning(key, f"{key} has no effect: {row.why}"))
+    """Every warning on these annotations, by key. ``options`` are what was read of them, ``bad`` what could not be, and
+    ``idle`` what has no effect."""
+    found = [*_keys(annotations), *_values(annotations), *_idle(annotations, options, bad, idle)]
     found += _zone(annotations, options, defaults)
     return tuple(sorted(found))
+
+
+def _idle(
+    annotations: Mapping[str, str], options: Options, bad: Mapping[str, BadAnnotation], idle: Mapping[str, Idle]
+) -> Iterator[AnnotationWarning]:
+    """Values without effect: those that a person wrote and that ask for something, and those that are wrong."""
+    for name, reason in idle.items():
+        key = BY_FIELD[name].full_key
+        if name in bad:
+            yield AnnotationWarning(bad[name].key, f"{bad[name].text}; for now it has no effect: {reason.why}")
+        elif key in annotations and not reason.is_ordinary and not _asks_for_nothing(getattr(options, name)):
+            yield AnnotationWarning(key, f"{key} has no effect: {reason.why}")
+
+
+def _asks_for_nothing(value: object) -> bool:
+    """Whether the option is off, or its annotation is empty and so unsets it."""
+    return value is False or value is UNMANAGED
 
 
 def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
@@ -103,83 +120,7 @@ def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) 
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Idle:
-    """An annotation that may be without effect."""
-
-    field: str
-    others: tuple[str, ...]
-    """The other options that this depends on."""
-    idle: Callable[[Options], bool]
-    why: str
-
-
-def _no_http(options: Options) -> bool:
-    return options.protocol is Protocol.TCP
-
-
-def _no_https(options: Options) -> bool:
-    return options.protocol is not Protocol.HTTPS
-
-
-def _not_managed(options: Options) -> bool:
-    return options.certificate_type is not CertificateType.MANAGED
-
-
-def _no_http_checks(options: Options) -> bool:
-    if options.asks_kube_proxy:
-        return False
-    protocol = options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
-    return not options.checks_health or protocol is Protocol.TCP
-
-
 _TOLD = 10
 """Unknown keys of one Service that are told one by one."""
 _KNOWN = {row.key: row.full_key for row in BY_FIELD.values()}
 """Key without its prefix → the whole of it, of what can be meant."""
-_PROTOCOL_KEY = BY_FIELD["protocol"].full_key
-_TYPE_KEY = BY_FIELD["certificate_type"].full_key
-_HTTP = f"the protocol is tcp; {_PROTOCOL_KEY} decides"
-_HTTPS = f"the protocol is not https; {_PROTOCOL_KEY} decides"
-_MANAGED = f"no managed certificate is asked for; {_TYPE_KEY} decides"
-_CHECKS = (
-    f"health checks speak tcp unless {BY_FIELD['health_check_protocol'].full_key} is set, or another option of health"
-    " checks beside protocol http or https"
-)
-_OF_CHECKS = (
-    "protocol",
-    "health_check_protocol",
-    "health_check_port",
-    "health_check_node_port",
-    "health_check_interval",
-    "health_check_timeout",
-    "health_check_retries",
-)
-
-_IDLE = (
-    _Idle(
-        "health_check_node_port",
-        (),
-        lambda it: it.health_check_node_port and not it.asks_kube_proxy,
-        f"{BY_FIELD['health_check_port'].full_key}, or {BY_FIELD['health_check_protocol'].full_key} other than http,"
-        " wins over it",
-    ),
-    _Idle("http_cookie_name", ("protocol",), _no_http, _HTTP),
-    _Idle("http_cookie_lifetime", ("protocol",), _no_http, _HTTP),
-    _Idle("http_timeout_idle", ("protocol",), _no_http, _HTTP),
-    _Idle("http_certificates", ("protocol",), _no_https, _HTTPS),
-    _Idle("certificate_type", ("protocol",), lambda it: _no_https(it) and not _not_managed(it), _HTTPS),
-    _Idle(
-        "http_certificates",
-        ("protocol", "certificate_type"),
-        lambda it: not _no_https(it) and not _not_managed(it),
-        f"a managed certificate takes their place; {_TYPE_KEY} decides",
-    ),
-    _Idle("http_managed_certificate_name", ("certificate_type",), _not_managed, _MANAGED),
-    _Idle("http_managed_certificate_domains", ("certificate_type",), _not_managed, _MANAGED),
-    _Idle("http_managed_certificate_acme_staging", ("certificate_type",), _not_managed, _MANAGED),
-    _Idle("health_check_http_domain", _OF_CHECKS, _no_http_checks, _CHECKS),
-    _Idle("health_check_http_path", _OF_CHECKS, _no_http_checks, _CHECKS),
-    _Idle("health_check_http_validate_certificate", _OF_CHECKS, _no_http_checks, _CHECKS),
-    _Idle("http_status_codes", _OF_CHECKS, _no_http_checks, _CHECKS),
-)

@@ -1,13 +1,12 @@
 """Explanation of the options of a load balancer: each annotation of the table with its value, its origin, and what the
 load balancer has now, in the words in which annotations are written."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.choices import Protocol
-from desired.annotations.claims import check_claim
 from desired.annotations.options import Defaults
 from desired.annotations.parsing import Origin, origin_of
 from desired.annotations.table import BY_FIELD, Annotation
@@ -142,7 +141,7 @@ def explain_options(
     """
     match lb:
         case DesiredLoadBalancer():
-            remarks = {remark.key: remark.text for remark in _remarks(lb, settings)}
+            remarks = {remark.key: remark.text for remark in lb.remarks}
             _, bad = lb.service.claim.options(settings.balancer_defaults)
             return tuple(
                 _option(field, row, lb, balancer, settings, is_readable=field not in bad, remarks=remarks)
@@ -153,20 +152,12 @@ def explain_options(
     return ()
 
 
-def explain_remarks(
-    lb: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings
-) -> tuple[AnnotationWarning, ...]:
+def explain_remarks(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> tuple[AnnotationWarning, ...]:
     """Warnings about the Service that are not about an annotation of the table: unknown annotations, and fields that
     ask for what Hetzner cannot do."""
     known = {row.full_key for row in BY_FIELD.values()}
-    return tuple(remark for remark in _remarks(lb, settings) if remark.key not in known)
-
-
-def _remarks(lb: DesiredLoadBalancer | LoadBalancerRelease | None, settings: Settings) -> Collection[AnnotationWarning]:
-    if not isinstance(lb, DesiredLoadBalancer):
-        return ()
-    has_network = settings.network is not None
-    return check_claim(lb.service.claim, settings.balancer_defaults, has_network=has_network).remarks
+    remarks = lb.remarks if isinstance(lb, DesiredLoadBalancer) else ()
+    return tuple(remark for remark in remarks if remark.key not in known)
 
 
 def _option(

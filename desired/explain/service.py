@@ -136,7 +136,7 @@ def explain_service(
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(lb)
     guards = explain_guards(service.key, facts, part.holds)
-    remarks = explain_remarks(lb, settings)
+    remarks = explain_remarks(lb)
     conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
     return ServiceExplanation(
         stage=stage_of_service(service, lb),

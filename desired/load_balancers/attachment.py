@@ -31,6 +31,18 @@ def network_id(snapshot: Snapshot) -> int | None:
     return network.value.id if isinstance(network, Present) and network.value else None
 
 
+def is_settled(options: Options, present: CloudBalancer | None, snapshot: Snapshot) -> bool:
+    """Whether there is a load balancer and it is not going to be attached to a network: it is where it should be, or
+    nothing is known of where that is. Only an attachment reads the range of the subnet."""
+    if present is None:
+        return False
+    place = wanted_attachment(options, snapshot)
+    return not isinstance(place, Attachment) or any(
+        there.network_id == place.network_id and (isinstance(place.ip, Unmanaged) or place.ip == there.ip)
+        for there in present.attachments
+    )
+
+
 def attachment_problems(
     options: Options, present: CloudBalancer | None, snapshot: Snapshot, rivals: Several = NOBODY
 ) -> Iterator[BadAnnotation]:

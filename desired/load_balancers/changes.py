@@ -1,8 +1,8 @@
 """Changes that give a Service its load balancer, release it, or delete it, and the addresses that the Service
 publishes.
 
-Published is what the load balancer really has and does, not what was asked for. The status of a Service is
-never emptied while its load balancer exists and has an address.
+Published is what the load balancer really has and does, not what was asked for. While it exists the status of its
+Service is emptied only when nothing can reach it and nobody asks for that to change.
 """
 
 from collections.abc import Iterator
@@ -35,10 +35,13 @@ def desired_ingress(options: Options, balancer: CloudBalancer) -> tuple[Ingress,
     """The entries of ``status.loadBalancer.ingress`` for an existing load balancer: a hostname alone if there is one,
     else public IPv4, public IPv6 and private addresses, in HCCM's order.
 
-    UNMANAGED when it has nothing to publish: a status is never emptied while its load balancer exists.
+    Nothing when its public interface is off and its private addresses are not to be published, as with HCCM. UNMANAGED
+    when it only has no address to publish: that passes.
     """
     if not isinstance(options.hostname, Unmanaged):
         return (Ingress(hostname=options.hostname),)
+    if options.disable_private_ingress and balancer.spec.public_interface is False:
+        return ()
     mode = _PROXY if _speaks_proxy(options, balancer) else _VIP
     return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
 
@@ -350,15 +353,20 @@ _PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"}
 def _status(lb: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
     service = lb.service
     wanted = UNMANAGED if lb.unclear & _PUBLISHING else desired_ingress(lb.options, present)
-    if not isinstance(wanted, Unmanaged) and not same_ingress(service.ingress, wanted):
-        yield Change(
-            key=service.key.part("status"),
-            kind=ChangeKind.SERVICE_STATUS,
-            verb=Verb.MODIFY,
-            before=service.ingress,
-            after=wanted,
-            reason=f"publishes what load balancer {present.id} really has",
-            owner=service.key,
-            cloud_id=present.id,
-            depends_on=needed,
-        )
+    returns = lb.wanted is not None and lb.wanted.public_interface is True
+    if isinstance(wanted, Unmanaged) or same_ingress(service.ingress, wanted) or (not wanted and returns):
+        return
+    yield Change(
+        key=service.key.part("status"),
+        kind=ChangeKind.SERVICE_STATUS,
+        verb=Verb.MODIFY,
+        before=service.ingress,
+        after=wanted,
+        reason=f"publishes what load balancer {present.id} really has"
+        if wanted
+        else f"load balancer {present.id} has no public interface, and its private addresses are not published",
+        owner=service.key,
+        cloud_id=present.id,
+        consequences=() if wanted else ("the Service is published at no address",),
+        depends_on=needed,
+    )

@@ -16,7 +16,8 @@ from desired.annotations.claims import check_claim
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.parsing import missing_for_creation
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment
+from desired.annotations.warnings import AnnotationWarning
+from desired.load_balancers.attachment import attachment_problems, is_settled, network_id, wanted_attachment
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.notes import (
@@ -81,6 +82,8 @@ class DesiredLoadBalancer:
     """Why only the targets of an existing load balancer are kept in sync, or none is created."""
     unclear: frozenset[str] = frozenset()
     """Fields of the options that cannot be read, or cannot be had."""
+    remarks: tuple[AnnotationWarning, ...] = ()
+    """Warnings about the Service: values without effect, unknown annotations, what Hetzner cannot do."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -102,7 +105,8 @@ def desired_load_balancer(
     defaults = settings.balancer_defaults
     options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
-    check = check_claim(service.claim, defaults, has_network=settings.network is not None)
+    settled = is_settled(options, present, snapshot)
+    check = check_claim(service.claim, defaults, has_network=settings.network is not None, is_settled=settled)
     is_created = present is None and not isinstance(match, Undecided)
     absent = () if is_created else [problem.key for problem in missing_for_creation(options, bad)]
     problems = [
@@ -122,7 +126,9 @@ def desired_load_balancer(
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
     notes += [*certificates.notes, *notes_on_match(service, match)]
     unclear = frozenset(_fields_of(problems))
-    serving = DesiredLoadBalancer(service, options, match, None, size, certificates, targets, tuple(problems), unclear)
+    serving = DesiredLoadBalancer(
+        service, options, match, None, size, certificates, targets, tuple(problems), unclear, check.remarks
+    )
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot)
         if wanted is not None and window_of(service, settings):

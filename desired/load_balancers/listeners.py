@@ -75,11 +75,12 @@ def api_defaults(listener: Listener) -> Listener:
 def _http(wanted: Listener, present: Listener, source: Listener) -> HttpOptions | None:
     if wanted.http is None or source.http is None:
         return wanted.http
-    kept = present.http if present.protocol is wanted.protocol else None
-    known = replace(source.http, certificates=kept.certificates if kept else UNMANAGED)
-    if source is present and kept is None:
-        # What only https has does not pass from one protocol to another; http would be refused with it.
-        known = replace(known, redirect_http=UNMANAGED)
+    if present.protocol is wanted.protocol:
+        known = replace(source.http, certificates=present.http.certificates if present.http else UNMANAGED)
+    elif present.protocol is Protocol.HTTPS:  # what only https has is taken away: http may be refused with it
+        known = replace(source.http, certificates=(), redirect_http=False)
+    else:
+        known = replace(source.http, certificates=UNMANAGED, redirect_http=UNMANAGED if source is present else False)
     return _completed(wanted.http, known)
 
 

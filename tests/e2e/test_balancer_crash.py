@@ -81,6 +81,14 @@ OPERATIONS = {
     ),
     "delete": ServiceOperation(delete_service, ("DELETE /v1/load_balancers/[0-9]+", STATUS), begins_with=_SERVED),
 }
+REFUSED = {
+    "create without services": ServiceOperation(
+        lambda stage: have_services(stage, _SERVED),
+        (STATUS, *["POST /v1/load_balancers"] * 2, *[_hetzner("add_service")] * 2, STATUS),
+        begins_with=None,
+    ),
+}
+"""In a project that refuses services in a creation."""
 
 
 def _begin(stage: Stage, operation: ServiceOperation) -> None:
@@ -120,15 +128,30 @@ def test_kill_9_at_a_write_then_once_ends_in_the_same_state(
 ) -> None:
     """Killed at its n-th write, carried out or not, a run leaves what the next one brings to the end that an
     undisturbed run has: no second load balancer, none that nobody wants, nothing left to do."""
-    operation = OPERATIONS[name]
-    undisturbed = _undisturbed(balanced, operation)
-    _begin(balanced, operation)
-    dies_at(balanced, operation, number, fault)
-    again = one_pass(balanced)
+    _ends_as_undisturbed(balanced, OPERATIONS[name], number, fault)
+
+
+@pytest.mark.parametrize(("name", "number", "fault"), [*crashes(REFUSED, ("create without services", 2, "half_open"))])
+def test_kill_9_where_a_creation_takes_no_services(
+    a_stage: Callable[..., Stage], name: str, number: int, fault: str
+) -> None:
+    """Between the refusal, the lesser creation and each port that is added after it."""
+    stage = a_stage(action_s=0.0, services_at_creation="refused")
+    stage.environment |= IN_NETWORK
+    have_nodes(stage, 3)
+    _ends_as_undisturbed(stage, REFUSED[name], number, fault)
+
+
+def _ends_as_undisturbed(stage: Stage, operation: ServiceOperation, number: int, fault: str) -> None:
+    """Assert that a run which dies at this write leaves nothing that the next one does not bring to the same end."""
+    undisturbed = _undisturbed(stage, operation)
+    _begin(stage, operation)
+    dies_at(stage, operation, number, fault)
+    again = one_pass(stage)
 
     assert (again["result"], again["notes"]) == ("no_changes", [])
-    assert _end_state(balanced) == undisturbed
-    assert one_pass(balanced)["changes"] == []
+    assert _end_state(stage) == undisturbed
+    assert one_pass(stage)["changes"] == []
 
 
 @pytest.mark.parametrize(("happens", "left"), [(_another_port, [{80, 8080}]), (delete_service, [])])

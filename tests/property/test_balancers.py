@@ -28,6 +28,8 @@ choices = st.builds(
     load_balancer_busy_code=some("conflict", "locked"),
     server_as_two_targets=some("refused", "accepted"),
     private_targets_at_creation=some("accepted", "refused"),
+    services_at_creation=some("accepted", "complete", "refused"),
+    https_left_behind=some("dropped", "refused"),
     private_targets_at_detachment=some("refused", "dropped"),
 )
 

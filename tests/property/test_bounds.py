@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import parse_options, read_annotations
+from desired.annotations.parsing import parse_options
 from desired.annotations.table import BY_FIELD, PREFIX, Annotation
 from desired.annotations.warnings import warnings_on
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
@@ -166,7 +166,7 @@ def _refusal(parse: Callable[[str], Any], text: str) -> str:
 def test_few_unknown_annotations_are_told(count: int, name: str) -> None:
     """Only those are compared with what may have been meant; of the others their number is told."""
     annotations = {f"{PREFIX}{name}-{number}": "" for number in range(count)}
-    remarks = warnings_on(annotations, read_annotations(annotations), Defaults())
+    remarks = warnings_on(annotations, Options(), {}, {}, Defaults())
 
     assert len(remarks) == min(count, 10) + (count > 10)
     assert count <= 10 or any(f" {count - 10} more unknown keys" in remark.text for remark in remarks)

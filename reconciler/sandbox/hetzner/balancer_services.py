@@ -7,8 +7,15 @@ certificate counts once towards the limit, however many services have it.
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.balancer_changes import BalancerChanges
 from reconciler.sandbox.hetzner.bodies import Body
-from reconciler.sandbox.hetzner.errors import ApiError, limit_exceeded
-from reconciler.sandbox.hetzner.listeners import PORTS, changed_service, new_service, ports_of, redirects
+from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, limit_exceeded
+from reconciler.sandbox.hetzner.listeners import (
+    PORTS,
+    changed_service,
+    new_service,
+    ports_of,
+    redirects,
+    require_complete,
+)
 from reconciler.sandbox.hetzner.project import Project
 from reconciler.sandbox.hetzner.rendering import assigned_certificates
 from reconciler.sandbox.hetzner.store import Object
@@ -35,7 +42,8 @@ class BalancerServices:
 
         def change(now: Object) -> Object:
             present = self._find(now, body)
-            service = changed_service(present, body)
+            drops_https = self._project.options.https_left_behind == "dropped"
+            service = changed_service(present, body, drops_https=drops_https)
             self._check(_without(now, present), service, _UPDATED)
             services = [service if other is present else other for other in now["services"]]
             return {**now, "services": services}
@@ -46,6 +54,17 @@ class BalancerServices:
         """``delete_service``."""
         body = Body.of(request)
         return self._changes.start("delete_service", balancer_id, lambda now: _without(now, self._find(now, body)))
+
+    def created_with(self, balancer: Object, services: list[Body]) -> Object:
+        """The load balancer with the services of its creation. Raises ApiError."""
+        choice = self._project.options.services_at_creation
+        if services and choice == "refused":
+            raise invalid_field("services", "is not allowed")
+        for service in services:
+            if choice == "complete":
+                require_complete(service)
+            balancer = self.with_service(balancer, service)
+        return balancer
 
     def with_service(self, balancer: Object, body: Body) -> Object:
         """The load balancer with one service more. Raises ApiError."""

@@ -48,9 +48,7 @@ class Balancers:
     def create(self, request: Request) -> Response:
         """``POST /load_balancers``: everything in one body; the load balancer, preliminary, and its action."""
         body = Body.of(request)
-        balancer = self._ordered(body)
-        for service in body.objects("services"):
-            balancer = self._services.with_service(balancer, service)
+        balancer = self._services.created_with(self._ordered(body), body.objects("services"))
         network = self._project.require("networks", body.integer("network")) if body.has("network") else None
         if network is not None:
             self._project.actions.require_free("network", network["id"])

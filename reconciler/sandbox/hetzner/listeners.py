@@ -29,6 +29,8 @@ _DOMAIN = range(129)
 _PATH = range(1, 257)
 _RESPONSE = range(257)
 _MAX_STATUS_CODES = 20
+_HTTP_MEMBERS = ("cookie_name", "cookie_lifetime", "timeout_idle", "sticky_sessions")
+_REQUIRED_AT_CREATION = {"http": _HTTP_MEMBERS, "https": (*_HTTP_MEMBERS, "certificates", "redirect_http")}
 _STATUS_CODE = re.compile(r"[0-9?*]{1,3}")
 
 
@@ -48,8 +50,19 @@ def new_service(body: Body) -> Object:
     return changed_service(blank, body)
 
 
-def changed_service(present: Object, body: Body) -> Object:
-    """The service with what the body says; what it leaves out stays. Raises ``invalid_input``."""
+def require_complete(body: Body) -> None:
+    """Raises ``invalid_input`` for a service in a creation without a member of ``http`` that the document requires
+    there."""
+    protocol = body.choice("protocol", PROTOCOLS, None)
+    http = body.object("http")
+    for name in _REQUIRED_AT_CREATION.get(protocol, ()):
+        if not http.has(name):
+            raise http.wrong(name, "is missing")
+
+
+def changed_service(present: Object, body: Body, *, drops_https: bool = True) -> Object:
+    """The service with what the body says; what it leaves out stays, but for what only https has, where that is dropped
+    with https. Raises ``invalid_input``."""
     protocol = body.choice("protocol", PROTOCOLS, present["protocol"])
     service: Object = {
         "protocol": protocol,
@@ -58,7 +71,10 @@ def changed_service(present: Object, body: Body) -> Object:
         "proxyprotocol": body.boolean("proxyprotocol", default=present["proxyprotocol"]),
         "health_check": _health_check(present["health_check"], body.object("health_check")),
     }
-    http = _http(present.get("http", listener_template()), body.object("http"), protocol)
+    http = present.get("http", listener_template())
+    if protocol == "tcp" or (protocol == "http" and drops_https):
+        http = {**http, "certificates": [], "redirect_http": False}
+    http = _http(http, body.object("http"), protocol)
     return service if protocol == "tcp" else {**service, "http": http}
 
 
@@ -73,9 +89,6 @@ def redirects(service: Object) -> bool:
 
 
 def _http(present: Object, body: Body, protocol: str) -> Object:
-    if protocol != "https":
-        # What only https has does not outlive it.
-        present = {**present, "certificates": [], "redirect_http": False}
     http = {
         "cookie_name": body.limited_text("cookie_name", _COOKIE_NAME, present["cookie_name"]),
         "cookie_lifetime": body.number("cookie_lifetime", _COOKIE_LIFETIME_S, present["cookie_lifetime"]),

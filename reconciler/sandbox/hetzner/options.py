@@ -35,6 +35,11 @@ class HetznerOptions:
     """A server that is a target already, by another address than the one asked for."""
     private_targets_at_creation: Literal["accepted", "refused"] = "accepted"
     """Targets by private IP in the request that creates their load balancer, in a network."""
+    services_at_creation: Literal["accepted", "complete", "refused"] = "accepted"
+    """Services in the request that creates their load balancer: ``complete`` refuses those that lack a member of
+    ``http`` that the API's document requires there, and ``refused`` all."""
+    https_left_behind: Literal["dropped", "refused"] = "dropped"
+    """Certificates and the redirect of a service that stops speaking https: without a word they go, or are refused."""
     private_targets_at_detachment: Literal["refused", "dropped"] = "refused"
     """What happens to a load balancer's targets by private IP when it is detached from their network."""
     pending_certificates: Literal["accepted", "refused"] = "accepted"

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
-from desired.annotations.choices import Algorithm
+from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
     CloudBalancer,
+    HealthCheck,
+    HttpCheck,
     HttpOptions,
     IpTarget,
     LoadBalancer,
@@ -171,7 +173,7 @@ def test_a_target_in_the_way(simulate: Callable[..., Simulation], targets: set[A
 
     stage.carry_out(creation(replace(IN_NETWORK, targets=frozenset(targets))))
 
-    assert [body.get("targets") for body in posts(stage)][1:] == [[]]
+    assert ["targets" in body for body in posts(stage)] == [True, False]
     found = stage.balancer()
     assert [service["listen_port"] for service in found["services"]] == [80]
     assert [entry["network"] for entry in found["private_net"]] == [NETWORK_ID]
@@ -228,14 +230,14 @@ def test_the_quota_is_not_a_matter_of_targets(simulate: Callable[..., Simulation
         pytest.param("no", "load_balancer_target_limit", 2, False, id="of targets, by its name"),
         pytest.param("too many targets", "other", 2, False, id="of targets, by the message"),
         pytest.param("no", "load_balancer_limit", 1, True, id="of load balancers"),
-        pytest.param("load balancer service limit exceeded", "other", 1, False, id="of what one may have"),
+        pytest.param("load balancer service limit exceeded", "other", 2, False, id="of what one may have"),
         pytest.param("no", None, 1, True, id="not said"),
     ],
 )
 def test_limits(
     simulate: Callable[..., Simulation], message: str, limit: str | None, tries: int, *, remedy: bool
 ) -> None:
-    """Only one of targets makes way for a creation without any; only the project's is raised by asking."""
+    """One of targets or services makes way for a creation without any; only the project's is raised by asking."""
     stage = a_stage(simulate)
     error = {"code": "resource_limit_exceeded", "message": message, "details": limit and {"limits": [{"name": limit}]}}
     stage.sim.spoil_hetzner("status", method="POST", code=403, body={"error": error}, count=None)
@@ -245,6 +247,102 @@ def test_limits(
 
     assert len(posts(stage)) == tries
     assert ("ask Hetzner" in str(caught.value)) is remedy
+
+
+CERTIFICATES = [{"id": 4, "type": "uploaded"}]
+HTTP = an_http_listener(http=HttpOptions(), health_check=HealthCheck(Protocol.HTTP, 30080, http=HttpCheck(path="/up")))
+HTTPS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=HttpOptions("MINE", certificates=(4,)))
+DEFAULTS = {"cookie_name": "HCLBSTICKY", "cookie_lifetime": 300, "timeout_idle": 50, "sticky_sessions": False}
+
+
+def test_services_are_complete(simulate: Callable[..., Simulation]) -> None:
+    """Every member that the API's document requires of ``http`` in a creation, and nobody asked for, has its default;
+    numbers of health checks, which have none in the document, are left to the API."""
+    stage = a_stage(simulate, services_at_creation="complete")
+    stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": CERTIFICATES})
+
+    stage.carry_out(creation(replace(WISH, listeners={80: HTTP, 443: HTTPS})))
+
+    (sent,) = posts(stage)
+    plain, secure = sent["services"]
+    assert plain["http"] == DEFAULTS
+    assert secure["http"] == {**DEFAULTS, "cookie_name": "MINE", "certificates": [4], "redirect_http": False}
+    assert not any(service["proxyprotocol"] for service in sent["services"])
+    assert plain["health_check"] == {"protocol": "http", "port": 30080, "http": {"domain": None, "path": "/up"}}
+    assert len(stage.balancer()["services"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "options", "sent", "targets"),
+    [
+        pytest.param(WISH, {}, [True, False], WISH.targets, id="public targets"),
+        pytest.param(IN_NETWORK, {}, [True, False], IN_NETWORK.targets, id="in a network"),
+        pytest.param(
+            IN_NETWORK, {"private_targets_at_creation": "refused"}, [True, False, False], set(), id="and so are targets"
+        ),
+        pytest.param(replace(WISH, listeners={}), {}, [False], WISH.targets, id="there is none"),
+    ],
+)
+def test_services_are_refused(
+    simulate: Callable[..., Simulation], wish: LoadBalancer, options: dict[str, Any], sent: list[bool], targets: Any
+) -> None:
+    """It is created without them, and with all else that can be had: the next round adds them one by one."""
+    stage = a_stage(simulate, services_at_creation="refused", **options)
+
+    stage.carry_out(creation(wish))
+
+    assert ["services" in body for body in posts(stage)] == sent
+    found = stage.balancer()
+    assert (found["labels"], found["services"], stage.targets()) == (LABELS, [], targets)
+    assert bool(found["private_net"]) is isinstance(wish.attachment, Attachment)
+
+
+@pytest.mark.parametrize("certificate", [9, 4], ids=["is unknown", "is not issued"])
+def test_a_certificate_in_the_way(simulate: Callable[..., Simulation], certificate: int) -> None:
+    """Nor does a certificate that is gone by now, or is not issued, keep the Service from its address."""
+    stage = a_stage(simulate, pending_certificates="refused")
+    managed = {"id": 4, "type": "managed", "status": {"issuance": "pending"}}
+    stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": [managed]})
+    secure = replace(HTTPS, http=HttpOptions(certificates=(certificate,)))
+
+    stage.carry_out(creation(replace(WISH, listeners={443: secure})))
+
+    assert stage.balancer()["services"] == []
+
+
+def test_a_lesser_one_is_never_a_second_one(simulate: Callable[..., Simulation]) -> None:
+    """A refusal beside a load balancer that has the Service's label by now: the next round looks at that one."""
+    stage = a_stage(simulate, a_balancer(spec={"name": "shop"}), services_at_creation="refused")
+    stage.snapshot = a_world([a_service()])
+
+    stage.carry_out(creation())
+
+    assert len(posts(stage)) == 1
+    assert [found["name"] for found in stage.balancers()] == ["shop"]
+
+
+@pytest.mark.parametrize("code", ["invalid_input", "not_found", "target_already_defined"])
+def test_a_creation_that_fails_later(simulate: Callable[..., Simulation], code: str) -> None:
+    """What was accepted is not asked for again in a lesser form, whatever its action says."""
+    stage = a_stage(simulate)
+    fault = {"kind": "action_fails", "command": "create_load_balancer", "code": code, "message": "a target and service"}
+    stage.sim.hetzner.set_faults([fault])
+
+    with pytest.raises(Invalid):
+        stage.carry_out(creation())
+
+    assert len(posts(stage)) == 1
+
+
+@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
+def test_the_answer_of_a_lesser_one_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
+    """It is looked for by its label as well."""
+    stage = a_stage(simulate, services_at_creation="refused")
+    stage.sim.spoil_hetzner(lost, method="POST", skip=1)
+
+    stage.carry_out(creation())
+
+    assert len(stage.balancers()) == 1
 
 
 @pytest.mark.parametrize(

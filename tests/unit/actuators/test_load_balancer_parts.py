@@ -371,6 +371,13 @@ def test_a_listener_with_everything(simulate: Callable[..., Simulation]) -> None
             a_listener(), an_http_listener(http=HttpOptions()), {"protocol": "http"}, id="and is left as it is"
         ),
         pytest.param(an_http_listener(), a_listener(), {"protocol": "tcp"}, id="HTTP becomes TCP"),
+        pytest.param(HTTPS, a_listener(443, 30443), {"protocol": "tcp"}, id="HTTPS becomes TCP"),
+        pytest.param(
+            HTTPS,
+            an_http_listener(443, 30443),
+            {"protocol": "http", "http": {"certificates": [], "redirect_http": False}},
+            id="HTTPS becomes HTTP",
+        ),
         pytest.param(
             HTTPS,
             replace(HTTPS, http=replace(HTTPS.http, certificates=(5, 6))),  # type: ignore[type-var]
@@ -388,8 +395,8 @@ def test_a_listener_with_everything(simulate: Callable[..., Simulation]) -> None
 def test_only_what_differs_is_sent(
     simulate: Callable[..., Simulation], before: Listener, after: Listener, sent: dict[str, Any] | None
 ) -> None:
-    """So that what a person set besides stays as it is."""
-    stage = a_stage(simulate, a_balancer(listeners=()))
+    """So that what a person set besides stays as it is. Only https has certificates: http is refused with them."""
+    stage = a_stage(simulate, a_balancer(listeners=()), https_left_behind="refused")
     stage.sim.hetzner.replace_world({**stage.sim.hetzner.world()["hetzner"], "certificates": CERTIFICATES})
     stage.carry_out(part(f"listener/{before.port}", None, before))
     was = service(stage, before.port)

@@ -233,7 +233,7 @@ def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
     """There may be none to publish."""
     sim = started()
 
-    carry_out(sim, replace(STATUS, before=NEW, after=()))
+    carry_out(sim, replace(STATUS, before=(Ingress(hostname="lb"),), after=()))
 
     assert service(sim)["status"]["loadBalancer"] == {}
 
@@ -244,23 +244,27 @@ def test_no_address_at_all(started: Callable[..., Simulation]) -> None:
         pytest.param("its own", True, id="it is the Service's"),
         pytest.param("another's", False, id="it is another Service's by now"),
         pytest.param("moved", False, id="it has other addresses by now"),
+        pytest.param("switched", False, id="its public interface was switched"),
         pytest.param(None, False, id="it is gone"),
     ],
 )
+@pytest.mark.parametrize("after", [STATUS.after, ()], ids=["for-others", "for-none"])
 def test_no_address_is_given_up_because_of_a_list(
-    started: Callable[..., Simulation], there: str | None, is_written: bool
+    started: Callable[..., Simulation], there: str | None, is_written: bool, after: tuple[Ingress, ...]
 ) -> None:
     """A list of an earlier time shows a load balancer that was there before the one whose addresses are published."""
     sim = started()
     metadata = service(sim)["metadata"]
     served, listed = a_service(uid=metadata["uid"], resource_version=metadata["resourceVersion"]), a_balancer()
-    owner = {"its own": served.uid, "moved": served.uid, "another's": "another's", None: None}[there]
+    owner = {"another's": "another's", None: None}.get(there, served.uid)
     places = (Attachment(7, IPv4Address("10.0.0.9")),) if there == "moved" else ()
     found = [] if owner is None else [{"id": listed.id, "name": "web", "labels": {LABEL_SERVICE_UID: owner}}]
+    for each in found:
+        each["public_net"] = {"enabled": there != "switched"}
     sim.hetzner.replace_world({"load_balancers": found})
     labelled = replace(listed, attachments=places, spec=replace(listed.spec, labels={LABEL_SERVICE_UID: served.uid}))
     snapshot = replace(a_world([served], [labelled]), taken_at=START)
-    change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),), cloud_id=listed.id)
+    change = replace(STATUS, before=(Ingress("203.0.113.9", ip_mode="VIP"),), after=after, cloud_id=listed.id)
 
     if is_written:
         carry_out(sim, change, snapshot)
@@ -268,7 +272,7 @@ def test_no_address_is_given_up_because_of_a_list(
         with pytest.raises(Conflict):
             carry_out(sim, change, snapshot)
 
-    assert (service(sim)["status"]["loadBalancer"]["ingress"] != OLD) is is_written
+    assert (service(sim)["status"]["loadBalancer"].get("ingress") != OLD) is is_written
 
 
 @pytest.mark.parametrize("present", [None, replace(READY, status="False"), READY], ids=["new", "another", "the same"])

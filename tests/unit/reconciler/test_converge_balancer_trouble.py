@@ -122,8 +122,8 @@ def test_load_balancers_that_cannot_be_listed(simulate: Simulate) -> None:
 def test_two_services_side_by_side(simulate: Simulate) -> None:
     """A failure of one Service's load balancer touches no other Service."""
     run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("api"))
-    busy = {"error": {"code": "invalid_input", "message": "no"}}
-    run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=422, body=busy)
+    no_such_type = {"error": {"code": "not_found", "message": "load balancer type not found"}}
+    run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=404, body=no_such_type)
 
     report = run.converge()
 

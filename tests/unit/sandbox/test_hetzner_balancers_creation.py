@@ -205,6 +205,31 @@ def test_private_targets_at_creation_are_an_option(choice: str, expected: tuple[
     assert api.done("POST", "/load_balancers", {**body, "targets": [PUBLIC]})["status"] == "success"
 
 
+WEB = {"protocol": "http", "listen_port": 80, "destination_port": 30080}
+WHOLE = {**WEB, "http": {"cookie_name": "C", "cookie_lifetime": 300, "timeout_idle": 50, "sticky_sessions": False}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "service", "is_taken"),
+    [
+        ("accepted", WEB, True),
+        ("complete", WEB, False),
+        ("complete", WHOLE, True),
+        ("complete", {**WHOLE, "protocol": "https"}, False),
+        ("refused", WHOLE, False),
+        ("refused", None, True),
+    ],
+)
+def test_services_at_creation_are_an_option(choice: str, service: dict[str, Any] | None, is_taken: bool) -> None:
+    """Whether the real service insists on the members of ``http`` that its document requires is not known."""
+    api = HetznerApi(WORLD, services_at_creation=choice)
+    body = {**NEW, "services": [service] if service else []}
+    if is_taken:
+        api.accepted("POST", "/load_balancers", body)
+    else:
+        assert api.refused("POST", "/load_balancers", body) == (422, "invalid_input")
+
+
 def test_failed_creation_leaves_nothing() -> None:
     """A load balancer whose creation fails is gone, and so are its place in the network and its name."""
     api = HetznerApi(WORLD)

@@ -293,3 +293,18 @@ def test_certificates_that_are_not_issued_are_an_option(issuance: str) -> None:
 
     HetznerApi(world).done("POST", ADD, https)
     assert HetznerApi(world, pending_certificates="refused").refused("POST", ADD, https) == (422, "service_error")
+
+
+@pytest.mark.parametrize(("choice", "is_taken"), [("dropped", True), ("refused", False)])
+def test_what_https_leaves_behind_is_an_option(choice: str, is_taken: bool) -> None:
+    """Whether certificates go with https by themselves is not known; taken away with it they always may."""
+    https = {"protocol": "https", "listen_port": 443, "http": {"certificates": [6], "redirect_http": True}}
+    plain = {"listen_port": 443, "protocol": "http"}
+    bare = {**plain, "http": {"certificates": [], "redirect_http": False}}
+    for change, expected in ((plain, is_taken), (bare, True)):
+        api = HetznerApi({"load_balancers": [{"id": 3}], "certificates": [{"id": 6}]}, https_left_behind=choice)
+        api.done("POST", ADD, https)
+        if expected:
+            api.done("POST", UPDATE, change)
+        else:
+            assert api.refused("POST", UPDATE, change) == (422, "invalid_input")

@@ -30,14 +30,15 @@ def test_nothing_to_say() -> None:
 
 def test_everything_at_once() -> None:
     """Values, contradictions, what is missing, ports and remarks come together."""
-    annotations = {f"{P}health-check-port": "0", f"{P}http-sticky-sessions": "true", f"{P}use-private-ip": "true"}
+    redirected = {f"{P}http-redirect-http": "true", f"{P}protocol": "http"}
+    annotations = {f"{P}health-check-port": "0", **redirected, f"{P}use-private-ip": "true"}
     check = check_claim(
         Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Defaults(), has_network=False
     )
 
     assert [bad.key.removeprefix(P) for bad in check.problems] == [
         "health-check-port",
-        "http-sticky-sessions",
+        "http-redirect-http",
         "location",
         "use-private-ip",
         "spec.ports[0].nodePort",

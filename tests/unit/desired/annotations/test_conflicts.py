@@ -34,14 +34,7 @@ Find = Callable[..., tuple[BadAnnotation, ...]]
         ),
         pytest.param(
             conflicts,
-            {"http_sticky_sessions": True},
-            f"{P}http-sticky-sessions is true: only http and https have sessions, and the protocol is tcp; set"
-            f" {P}protocol, or remove this",
-            id="sessions-with-tcp",
-        ),
-        pytest.param(
-            conflicts,
-            {"certificate_type": CertificateType.MANAGED},
+            {"certificate_type": CertificateType.MANAGED, "protocol": Protocol.HTTPS},
             f"{P}http-managed-certificate-domains is not set: a managed certificate needs domains, such as"
             f" example.com,*.example.com; name them, or remove {P}certificate-type",
             id="managed-without-domains",

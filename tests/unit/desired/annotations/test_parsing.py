@@ -212,7 +212,8 @@ def test_all_problems_at_once() -> None:
     assert isinstance(found, tuple)
     assert [bad.key for bad in found] == list(invalid)
 
-    found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}health-check-port": "0"}, Defaults())
+    redirected = {f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "http"}
+    found = parse_options({**redirected, f"{PREFIX}health-check-port": "0"}, Defaults())
     assert isinstance(found, tuple)
     assert [bad.key for bad in found] == [f"{PREFIX}health-check-port", f"{PREFIX}http-redirect-http"]
 

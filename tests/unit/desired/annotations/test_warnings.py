@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from desired.annotations.effects import Circumstances, idle_options
 from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import parse_options, read_annotations
+from desired.annotations.parsing import parse_options, read_annotations, with_defaults
 from desired.annotations.table import BY_FIELD
 from desired.annotations.warnings import AnnotationWarning, warnings_on
 from tests.balancers import annotated
@@ -23,8 +24,10 @@ MANAGED = {"certificate-type": "managed", "http-managed-certificate-domains": "e
 
 
 def warned_of(annotations: Mapping[str, str], defaults: Defaults) -> tuple[AnnotationWarning, ...]:
-    """The warnings on annotations that are read for the first time."""
-    return warnings_on(annotations, read_annotations(annotations), defaults)
+    """The warnings on annotations that are read for the first time, of a Service with the policy Local."""
+    options, bad = with_defaults(read_annotations(annotations), defaults)
+    idle = idle_options(options, bad, Circumstances(is_local=True))
+    return warnings_on(annotations, options, bad, idle, defaults)
 
 
 def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
@@ -86,6 +89,8 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         pytest.param({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}", id="cookie-name"),
         pytest.param({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}", id="cookie-lifetime"),
         pytest.param({"http-timeout-idle": "30s"}, {}, f"http-timeout-idle {TCP}", id="timeout-idle"),
+        pytest.param({"http-redirect-http": "true"}, {}, f"http-redirect-http {TCP}", id="redirect"),
+        pytest.param({"http-sticky-sessions": "true"}, {}, f"http-sticky-sessions {TCP}", id="sessions"),
         pytest.param(
             {"http-certificates": "1", "protocol": "http"}, {}, f"http-certificates {NO_HTTPS}", id="certificates"
         ),
@@ -156,7 +161,9 @@ def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], sa
         ),
         pytest.param({"hostname": "www.example.com"}, {}, id="hostname"),
         pytest.param({"http-cookie-name": "x", "protocol": "htp"}, {}, id="a-protocol-that-cannot-be-read"),
-        pytest.param({"http-cookie-lifetime": "5"}, {}, id="a-value-that-cannot-be-read"),
+        pytest.param({"http-cookie-lifetime": "5", "protocol": "http"}, {}, id="a-value-that-cannot-be-read"),
+        pytest.param({"http-redirect-http": "false", "http-sticky-sessions": "false"}, {}, id="nothing-is-asked-for"),
+        pytest.param({"hostname": "a.b", "ipv6-disabled": "true"}, {}, id="what-matters-without-a-hostname"),
     ],
 )
 def test_nothing_to_remark(annotations: Mapping[str, str], defaults: Mapping[str, Any]) -> None:

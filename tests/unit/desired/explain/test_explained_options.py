@@ -116,8 +116,12 @@ def test_origins(
         pytest.param({"protocol": "udp"}, Defaults(location="fsn1"), ["protocol"], id="cannot-be-read"),
         pytest.param({}, Defaults(), ["location"], id="missing"),
         pytest.param(
-            {"http_redirect_http": "true"}, Defaults(location="fsn1"), ["http-redirect-http"], id="a-contradiction"
+            {"http_redirect_http": "true", "protocol": "http"},
+            Defaults(location="fsn1"),
+            ["http-redirect-http"],
+            id="a-contradiction",
         ),
+        pytest.param({"http_cookie_name": ""}, Defaults(location="fsn1"), [], id="wrong-and-not-read"),
         pytest.param(
             {}, Defaults(location="fsn1", health_check_retries=9), ["health-check-retries"], id="of-the-environment"
         ),

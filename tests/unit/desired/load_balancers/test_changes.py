@@ -336,8 +336,14 @@ def test_status(
         pytest.param(
             {"use_private_ip": "true", "disable_public_network": "true", "disable_private_ingress": "true"},
             a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False}),
+            (),
+            id="nothing-is-reachable",
+        ),
+        pytest.param(
+            {"use_private_ip": "true", "disable_private_ingress": "true", "disable_public_network": "false"},
+            a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False}),
             None,
-            id="never-emptied",
+            id="as-long-as-it-becomes-public-again",
         ),
         pytest.param(
             {"use_private_ip": "true", "disable_public_network": "true"},
@@ -350,7 +356,7 @@ def test_status(
 def test_status_in_a_network(
     options: dict[str, str], balancer: CloudBalancer, expected: tuple[Ingress, ...] | None
 ) -> None:
-    """What it really has; a status that would be empty stays as it is."""
+    """What it really has; it is empty only where nothing is to reach the load balancer."""
     plan = plan_of(asking(**options), balancer, **INSIDE | fleet(1))
     change = plan.by_key.get(f"{SERVICE}/status")
     assert (None if change is None else change.after) == expected

@@ -51,8 +51,7 @@ WISHES = {"algorithm_type": "least_connections", "type": "lb21", "ipv4_rdns": "a
     [
         pytest.param({"health_check_interval": "10"}, id="malformed"),
         pytest.param({"health_check_retries": "6"}, id="out-of-range"),
-        pytest.param({"http_redirect_http": "true"}, id="contradiction"),
-        pytest.param({"private_ipv4": ""} | {"private_subnet_ip_range": "x"}, id="of-the-network"),
+        pytest.param({"http_redirect_http": "true", "protocol": "http"}, id="contradiction"),
         pytest.param({"hostname": "not a name"}, id="of-the-status"),
     ],
 )
@@ -64,6 +63,24 @@ def test_a_bad_annotation_freezes_all_but_the_targets(wrong: dict[str, str]) -> 
     assert in_turn(plan) == ["target/server:1", "target/server:2", "target/server:9"]
     assert len(said(plan, MALFORMED)) == 1
     assert "algorithm" in in_turn(plan_of(asking(**WISHES), DRIFTED, **world))
+
+
+def test_what_nothing_reads_freezes_nothing() -> None:
+    """A migrated load balancer is kept in sync, and a new one is created: with the network, only an attachment reads
+    the range of the subnet."""
+    unread = {"http_cookie_name": "", "http_status_codes": "", "http_managed_certificate_domains": ""}
+    ranged = {"private_subnet_ip_range": "x"}
+    outside = asking(**WISHES | unread | ranged | {"private_ipv4": "x"})
+    inside = asking(**unread | ranged, algorithm_type="least_connections")
+    attached = a_balancer(attachments=(HERE,), targets=())
+    for plan, order in (
+        (plan_of(outside, DRIFTED), in_turn(plan_of(asking(**WISHES), DRIFTED))),
+        (plan_of(inside, attached, **INSIDE), ["algorithm", "target/server:1"]),
+        (plan_of(inside, a_balancer(targets=()), **INSIDE), ["target/server:1"]),
+    ):
+        assert in_turn(plan) == order
+    assert BALANCER in plan_of(new(**unread | ranged | {"private_ipv4": "x"})).by_key
+    assert BALANCER not in plan_of(new(**unread | ranged), **INSIDE).by_key
 
 
 def test_a_bad_default_of_the_environment_freezes_as_well() -> None:

@@ -187,8 +187,8 @@ def test_a_reset_of_status_codes_in_another_order() -> None:
         pytest.param(
             asked(HTTP),
             SECURE,
-            HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True),
-            HttpOptions("HCLBSTICKY", 300, 50, UNMANAGED, redirect_http=False, sticky_sessions=False),
+            HttpOptions("MINE", 600, 60, (), redirect_http=False, sticky_sessions=True),
+            HttpOptions("HCLBSTICKY", 300, 50, (), redirect_http=False, sticky_sessions=False),
             id="https-to-http",
         ),
         pytest.param(asked(), SECURE, None, None, id="https-to-tcp"),

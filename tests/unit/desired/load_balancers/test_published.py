@@ -35,7 +35,8 @@ UNREACHABLE = a_balancer(spec=NOT_PUBLIC)
         pytest.param(Options(), INTERNAL, (INSIDE,), id="public-interface-off"),
         pytest.param(Options(disable_public_network=True), ATTACHED, (IPV4, IPV6, INSIDE), id="to-be-switched-off"),
         pytest.param(Options(), a_balancer(attachments=(Attachment(7),)), (IPV4, IPV6), id="no-private-ip-yet"),
-        pytest.param(Options(disable_private_ingress=True), INTERNAL, UNMANAGED, id="everything-disabled"),
+        pytest.param(Options(disable_private_ingress=True), INTERNAL, (), id="everything-disabled"),
+        pytest.param(Options(disable_private_ingress=True), UNREACHABLE, (), id="everything-disabled-in-no-network"),
         pytest.param(Options(), UNREACHABLE, UNMANAGED, id="nothing-there"),
         pytest.param(
             Options(hostname="lb.example.com"), ATTACHED, (Ingress(hostname="lb.example.com"),), id="hostname"
@@ -45,7 +46,7 @@ UNREACHABLE = a_balancer(spec=NOT_PUBLIC)
     ],
 )
 def test_entries(options: Options, balancer: CloudBalancer, expected: tuple[Ingress, ...] | Unmanaged) -> None:
-    """What the load balancer has, in this order; and never an empty list."""
+    """What the load balancer has, in this order; nothing only where nothing is to reach it."""
     assert desired_ingress(options, balancer) == expected
 
 
