@@ -90,10 +90,12 @@ def target_body(target: Target) -> Body:
 
 
 def named_target(target: Target, address: str | None = None) -> Body:
-    """A target to remove; a server goes by all its addresses, unless one is named."""
+    """A target to remove. A server is named with an ``address`` that is given, and with the public IPv6 address by
+    which it is reached: the API takes one without for its IPv4."""
     match target:
-        case ServerTarget(server_id=server_id):
-            return {"type": "server", "server": {"id": server_id} | ({"ip": address} if address else {})}
+        case ServerTarget(server_id=server_id, use_private_ip=is_private, ipv6=ipv6):
+            named = address or (None if is_private else ipv6)
+            return {"type": "server", "server": {"id": server_id} | ({"ip": named} if named else {})}
         case IpTarget(ip=ip):
             return {"type": "ip", "ip": {"ip": ip}}
         case SelectorTarget(selector=selector):

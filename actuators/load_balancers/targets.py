@@ -1,6 +1,7 @@
 """Targets of a load balancer: adding, removing, and switching a server to its other address."""
 
 import logging
+from dataclasses import replace
 
 from actuators.http.errors import ApiError, Invalid, NotFound, Transient
 from actuators.http.hetzner_bodies import named_target, target_body
@@ -93,7 +94,7 @@ def add_target(writers: Writers, balancer: CloudBalancer, target: Target, look: 
 
 
 def _remove(writers: Writers, balancer: CloudBalancer, target: Target, address: str | None = None) -> None:
-    """Remove a target; a server by all its addresses unless one is given."""
+    """Remove a target; a server is named by ``address`` where one is given."""
 
     def happened() -> bool:
         return target not in balancer_now(writers.reader, balancer).targets
@@ -111,7 +112,7 @@ def _shown(target: Target) -> str:
 
 
 def _twin(target: ServerTarget) -> ServerTarget:
-    return ServerTarget(target.server_id, not target.use_private_ip)
+    return replace(target, use_private_ip=not target.use_private_ip)
 
 
 def _address(target: Target, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:
@@ -121,5 +122,5 @@ def _address(target: Target, balancer: CloudBalancer, snapshot: Snapshot) -> str
         return None
     networks = {place.network_id for place in balancer.attachments}
     private = (ip for network, ip in server.private_ips if network in networks)
-    address = next(private, None) if target.use_private_ip else server.ipv4
+    address = next(private, None) if target.use_private_ip else target.ipv6 or server.ipv4
     return None if address is None else str(address)

@@ -263,7 +263,9 @@ def _targets(
             before = next((target for target in there if target != after), None)
             member = next((each for each in reversed(lb.targets.claiming(server_id)) if each.target == after), None)
             name = f"Node {member.node}" if member else f"server {server_id}"
-            how = "by its private address" if after.use_private_ip else "by its public address"
+            address = (
+                "private address" if after.use_private_ip else " ".join(filter(None, ("public address", after.ipv6)))
+            )
             joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
             yield _change(
                 lb,
@@ -271,7 +273,7 @@ def _targets(
                 ChangeKind.LB_TARGET,
                 before,
                 after,
-                f"{name} gets traffic {how}",
+                f"{name} gets traffic by its {address}",
                 depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
             )
 
@@ -311,7 +313,10 @@ def _step_by_step(
             ("target", target.name),
             ChangeKind.LB_TARGET,
             target,
-            ServerTarget(target.server_id, not target.use_private_ip),
+            replace(
+                lb.targets.node_targets.candidates.get(target.server_id, target),
+                use_private_ip=not target.use_private_ip,
+            ),
             f"server {target.server_id} does not answer by its {'private' if target.use_private_ip else 'public'}"
             " address, and gets traffic by the other one again",
             depends_on=needed if switch.phase is Phase.FAILS else (),

@@ -23,6 +23,7 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
+from desired.nodes.addresses import public_ipv6
 from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
@@ -128,8 +129,10 @@ def _node_target(
     elif server_id is None:
         membership, why = _without_server(node, snapshot)
     else:
-        membership, why = _on_server(found or _find(server_id, snapshot, [node]), options, network_id, snapshot)
-        target = ServerTarget(server_id, options.use_private_ip) if membership is Membership.TARGET else None
+        server = found or _find(server_id, snapshot, [node])
+        ipv6 = _ipv6_alone(server, node)
+        membership, why = _on_server(server, ipv6, options, network_id, snapshot)
+        target = ServerTarget(server_id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
     return NodeTarget(node.name, membership, why, target, server_id, joins=isinstance(desired, UninitializedNode))
 
 
@@ -153,24 +156,34 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
     return Membership.SERVERLESS, "the Node is not initialized"
 
 
+def _ipv6_alone(found: Present[Server] | Absent | Unknown, node: Node) -> str | None:
+    """The public IPv6 address of a server that has no public IPv4; None for any other."""
+    if not isinstance(found, Present) or found.value.ipv4 is not None or "public_net.ipv4" in found.value.missing:
+        return None
+    address = public_ipv6(found.value, node.provided_node_ip)
+    return None if address is None else str(address)
+
+
 def _on_server(
-    found: Present[Server] | Absent | Unknown, options: Options, network_id: int | None, snapshot: Snapshot
+    found: Present[Server] | Absent | Unknown,
+    ipv6: str | None,
+    options: Options,
+    network_id: int | None,
+    snapshot: Snapshot,
 ) -> tuple[Membership, str]:
     if isinstance(found, Present):
-        return _reach(found.value, options, network_id, snapshot)
+        return _reach(found.value, ipv6, options, network_id, snapshot)
     if isinstance(found, Unknown):
         return Membership.UNCERTAIN, found.why
     return Membership.SERVERLESS, "the server is gone"
 
 
-def _reach(server: Server, options: Options, network_id: int | None, snapshot: Snapshot) -> tuple[Membership, str]:
+def _reach(
+    server: Server, ipv6: str | None, options: Options, network_id: int | None, snapshot: Snapshot
+) -> tuple[Membership, str]:
     """Whether traffic can reach the server by the address that the options ask for."""
     if not options.use_private_ip:
-        if "public_net.ipv4" in server.missing:
-            return Membership.UNCERTAIN, "the API did not say which public IPv4 address the server has"
-        if server.ipv4 is None:
-            return Membership.UNUSABLE, "the server has no public IPv4 address"
-        return Membership.TARGET, f"server {server.id} by its public address {server.ipv4}"
+        return _reach_from_outside(server, ipv6)
     if isinstance(snapshot.network, Unknown):
         return Membership.UNCERTAIN, snapshot.network.why
     if network_id is None:
@@ -181,6 +194,18 @@ def _reach(server: Server, options: Options, network_id: int | None, snapshot: S
         if attached == network_id:
             return Membership.TARGET, f"server {server.id} by its private address {ip}"
     return Membership.UNUSABLE, f"the server is not attached to network {network_id}"
+
+
+def _reach_from_outside(server: Server, ipv6: str | None) -> tuple[Membership, str]:
+    """By ``ipv6`` where there is no IPv4: Hetzner's API takes a host in the server's network as the address of a
+    target."""
+    for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
+        if f"public_net.{family.lower()}" in server.missing:
+            return Membership.UNCERTAIN, f"the API did not say which public {family} address the server has"
+    address = server.ipv4 or ipv6
+    if address is None:
+        return Membership.UNUSABLE, "the server has no public address"
+    return Membership.TARGET, f"server {server.id} by its public address {address}"
 
 
 def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:

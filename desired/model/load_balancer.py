@@ -86,6 +86,9 @@ class ServerTarget:
 
     server_id: int
     use_private_ip: bool
+    ipv6: str | None = field(default=None, compare=False)
+    """By which address a server without public IPv4 is reached from outside, or an existing target is reached; None
+    with public IPv4. It makes no other target: an address that somebody has chosen stays."""
 
     @property
     def name(self) -> str:

@@ -51,8 +51,7 @@ def addresses_with_origins(
     if server.ipv4 and family is not AddressFamily.IPV6:
         yield NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)), AddressOrigin.IPV4
     if server.ipv6 and family is not AddressFamily.IPV4:
-        first = IPv6Address(int(server.ipv6.network_address) | 1)
-        yield NodeAddress(AddressType.EXTERNAL_IP, str(first)), AddressOrigin.IPV6
+        yield NodeAddress(AddressType.EXTERNAL_IP, str(_first_host(server.ipv6))), AddressOrigin.IPV6
     wanted = network.id if network else None
     for network_id, ip in server.private_ips:
         if network_id == wanted:
@@ -119,6 +118,20 @@ def choose_addresses(
         chosen += found
     exclusive = {address.type for address in chosen}
     return (*chosen, *(address for address in addresses if address.type not in exclusive))
+
+
+def public_ipv6(server: Server, annotation: str | None) -> IPv6Address | None:
+    """The host in the server's IPv6 network that the provided-node-ip annotation lists first, else the first one; None
+    when the server has no IPv6."""
+    if server.ipv6 is None:
+        return None
+    ips = () if annotation is None else parse_node_ips(annotation)
+    listed = () if isinstance(ips, UnusableNodeIP) else ips
+    return next((ip for ip in listed if isinstance(ip, IPv6Address) and ip in server.ipv6), _first_host(server.ipv6))
+
+
+def _first_host(network: IPv6Network) -> IPv6Address:
+    return IPv6Address(int(network.network_address) | 1)
 
 
 def _ip(text: str) -> IPAddress | None:

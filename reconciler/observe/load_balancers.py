@@ -194,6 +194,7 @@ class _Algorithm(msgspec.Struct, gc=False):
 
 class _Server(msgspec.Struct, gc=False):
     id: int
+    ip: str | None = None
 
 
 class _Ip(msgspec.Struct, gc=False):
@@ -283,7 +284,7 @@ def _target(found: _Target) -> Target:
     """One target. Raises ValueError for one of a later version of the API, and for one that lacks what it is."""
     match found:
         case _Target(type="server", server=_Server() as server, use_private_ip=bool() as is_private):
-            return ServerTarget(server.id, is_private)
+            return ServerTarget(server.id, is_private, server.ip if server.ip and ":" in server.ip else None)
         case _Target(type="ip", ip=_Ip() as address):
             return IpTarget(str(ip_address(address.ip)))
         case _Target(

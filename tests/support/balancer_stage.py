@@ -141,7 +141,10 @@ def _raw_server(server: Server) -> dict[str, Any]:
     return {
         "id": server.id,
         "name": server.name,
-        "public_net": {"ipv4": {"ip": str(server.ipv4)} if server.ipv4 else None},
+        "public_net": {
+            "ipv4": {"ip": str(server.ipv4)} if server.ipv4 else None,
+            "ipv6": {"ip": str(server.ipv6)} if server.ipv6 else None,
+        },
         "private_net": [{"network": network, "ip": str(ip)} for network, ip in server.private_ips],
     }
 

@@ -190,5 +190,7 @@ def _complete_server(store: Store, balancer: Object, target: Object, *, found: b
             f"{where} by private IP, but they share no network; attach both to one or set use_private_ip to false"
         )
     if address is None and not found:
-        raise ValueError(f"{where}, which has no public IPv4; give it one or set use_private_ip")
+        raise ValueError(
+            f"{where}, which has no public IPv4; give it one, name its IPv6 address in server.ip, or set use_private_ip"
+        )
     target["server"]["ip"] = address

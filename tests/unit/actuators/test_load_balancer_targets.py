@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_member, a_stage
 from tests.support.simulators import Simulation
 
+IPV6 = "2001:db8:2::1"
 WHY = "a test wants it"
 PLACE = Attachment(NETWORK_ID, IPv4Address("10.7.0.2"))
 DEDICATED = IpTarget("198.51.100.7")
@@ -60,13 +61,25 @@ def actions(stage: Stage) -> list[str]:
     ("target", "body"),
     [
         pytest.param(public(2), {"type": "server", "server": {"id": 2}, "use_private_ip": False}, id="public"),
+        pytest.param(
+            replace(public(2), ipv6=IPV6),
+            {"type": "server", "server": {"id": 2, "ip": IPV6}, "use_private_ip": False},
+            id="public by IPv6",
+        ),
         pytest.param(private(2), {"type": "server", "server": {"id": 2}, "use_private_ip": True}, id="private"),
+        pytest.param(
+            replace(private(2), ipv6=IPV6),
+            {"type": "server", "server": {"id": 2}, "use_private_ip": True},
+            id="private, and without IPv4",
+        ),
         pytest.param(DEDICATED, {"type": "ip", "ip": {"ip": "198.51.100.7"}}, id="a dedicated server"),
     ],
 )
 def test_addition_and_removal(simulate: Callable[..., Simulation], target: Target, body: dict[str, Any]) -> None:
-    """By which address a server is reached is always said; it is removed whatever that address is."""
-    stage = a_stage(simulate, balancer(public(1)))
+    """By which kind of address a server is reached is always said. It is removed by an IPv6 address that it has, and
+    else whatever the address is."""
+    servers = [a_member(number, ipv6=IPv6Network(f"2001:db8:{number}::/64")) for number in (1, 2)]
+    stage = a_stage(simulate, balancer(public(1)), servers=servers)
 
     stage.carry_out(change(None, target))
     assert stage.targets() == {public(1), target}

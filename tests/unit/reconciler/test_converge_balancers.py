@@ -208,6 +208,39 @@ def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
     assert run.converge().lines == ()
 
 
+def test_servers_without_public_ipv4(simulate: Simulate) -> None:
+    """They are targets by their IPv6 addresses, from the creation on, to their removal, and when they come back."""
+    servers = [
+        server(number, f"web-{number}", public_net={"ipv4": None, "ipv6": {"ip": f"2001:db8:{number}::/64"}})
+        for number in (1, 2)
+    ]
+    run = a_balanced_run(simulate, servers=servers)
+    run.converge()
+
+    assert target_addresses(run) == {"2001:db8:1::1", "2001:db8:2::1"}
+    assert run.converge().lines == ()
+
+    label(run, "web-2", "true")
+    run.converge()
+    assert target_addresses(run) == {"2001:db8:1::1"}
+
+    label(run, "web-2", None)
+    run.converge()
+    assert target_addresses(run) == {"2001:db8:1::1", "2001:db8:2::1"}
+    assert written(run) == ["POST load_balancers", "POST remove_target", "POST add_target"]
+
+
+def target_addresses(run: Run) -> set[str]:
+    """The addresses by which servers get traffic."""
+    return {target["server"]["ip"] for balancer in balancers(run) for target in balancer["targets"]}
+
+
+def label(run: Run, node: str, value: str | None) -> None:
+    """Give a Node the label that excludes it from load balancers, or take it away."""
+    labels = {"node.kubernetes.io/exclude-from-external-load-balancers": value}
+    run.sim.kubernetes_writer().patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": labels}})
+
+
 def test_a_certificate_and_its_port(simulate: Simulate) -> None:
     """A certificate is asked for once there is a load balancer for it; its port waits until it is issued, and is not
     tried before."""

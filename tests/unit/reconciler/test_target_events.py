@@ -40,7 +40,7 @@ def test_a_full_load_balancer() -> None:
 
 
 def test_a_node_without_an_address() -> None:
-    """A Node whose server has no public IPv4 is told so: nothing else would show it there."""
+    """A Node whose server has no public address is told so: nothing else would show it there."""
     world = a_world([a_served_service()], [a_balancer()], **PAIR | {"servers": [a_server(), a_server(2, ipv4=None)]})
 
     assert [(name, reason) for name, reason, _ in on_nodes(world)] == [("web-2", "UnusableTarget")]

@@ -359,7 +359,7 @@ def test_nodes_that_cannot_be_targets() -> None:
     ]
     plan = plan_of(asking(), a_balancer(), nodes=nodes, servers=servers)
     assert said(plan, NoteKind.UNUSABLE_TARGET) == [
-        "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more are no target: the server has no public IPv4 address",
+        "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more are no target: the server has no public address",
     ]
     assert said(plan, KEPT) == [
         "Node late is left as it is: the list of servers lacks it, and its kubelet reports Ready",

@@ -27,6 +27,7 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import (
     NOW,
+    a_dual_stack_server,
     a_joining_node,
     a_lost_node,
     a_node,
@@ -81,6 +82,31 @@ def by_public(server_id: int = 1, *, joins: bool = False) -> NodeTarget:
     return NodeTarget("web-1", TARGET, why, ServerTarget(server_id, use_private_ip=False), server_id, joins)
 
 
+@pytest.mark.parametrize(
+    ("server", "node_ip", "expected"),
+    [
+        pytest.param(a_dual_stack_server(), None, None, id="IPv4 as well"),
+        pytest.param(a_dual_stack_server(), "2001:db8:1::5", None, id="IPv4 as well, and a kubelet with IPv6"),
+        pytest.param(a_dual_stack_server(ipv4=None), None, "2001:db8:1::1", id="IPv6 alone"),
+        pytest.param(a_dual_stack_server(ipv4=None), "2001:db8:1::5", "2001:db8:1::5", id="another host, says kubelet"),
+        pytest.param(
+            a_dual_stack_server(ipv4=None), "10.0.0.2,2001:db8:1::5", "2001:db8:1::5", id="its second address"
+        ),
+        pytest.param(a_dual_stack_server(ipv4=None), "2001:db8:2::5", "2001:db8:1::1", id="a host of somebody else"),
+        pytest.param(a_dual_stack_server(ipv4=None), "::ffff:10.0.0.2", "2001:db8:1::1", id="IPv4 in disguise"),
+        pytest.param(a_dual_stack_server(ipv4=None), "no address", "2001:db8:1::1", id="an unusable one"),
+    ],
+)
+def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expected: str | None) -> None:
+    """It gets its traffic by its IPv6 address."""
+    found = member(a_snapshot([a_settled_node(provided_node_ip=node_ip)], [server]))
+
+    assert found.membership is TARGET
+    assert found.target is not None
+    assert found.target.ipv6 == expected
+    assert found.why.endswith(f" by its public address {expected or server.ipv4}")
+
+
 def test_a_settled_node_is_a_target() -> None:
     """By its public IPv4, unless private addresses are asked for."""
     assert member(a_snapshot([a_settled_node()], [INSIDE])) == by_public()
@@ -133,8 +159,14 @@ def test_a_settled_node_is_a_target() -> None:
         pytest.param(
             a_settled_node(),
             a_server(ipv4=None),
-            is_(UNUSABLE, "the server has no public IPv4 address"),
-            id="no-public-ipv4",
+            is_(UNUSABLE, "the server has no public address"),
+            id="no-public-address",
+        ),
+        pytest.param(
+            a_settled_node(),
+            a_server(ipv4=None, missing=frozenset({"public_net.ipv6"})),
+            is_(UNCERTAIN, "the API did not say which public IPv6 address the server has"),
+            id="public-ipv6-not-told",
         ),
         pytest.param(
             a_settled_node(),
