@@ -79,7 +79,11 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
             keys = tuple(change.key for change in derived)
             yield GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, keys, explain_elsewhere(), "0", "1")
         case AnchorState.NONE if removals and not facts.witnesses:
-            why = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
+            why = (
+                "no Node is Ready and nothing of this cluster was found in the project that HCLOUD_TOKEN belongs to: it"
+                " seems to be the token of another project, or all of the cluster's was deleted there. Check the token,"
+                " and approve this if it was deleted"
+            )
             yield GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, removals, why, "0", "1")
 
 
@@ -90,7 +94,8 @@ def explain_violation(anchor: Anchor) -> str:
     nodes = "the 1 Ready Node" if anchor.total == 1 else f"the {anchor.total} Ready Nodes"
     return (
         f"{found} of the servers behind {nodes} {verb} in the project that HCLOUD_TOKEN belongs to: it seems to be the"
-        " token of another project. Nothing that is derived from Hetzner Cloud is written. Check the token"
+        " token of another project, or the servers were deleted. Nothing that is derived from Hetzner Cloud is written."
+        " Check the token, and approve this if the servers were deleted"
     )
 
 
@@ -99,8 +104,9 @@ def explain_unfound(anchor: Anchor) -> str:
     behind = "behind the only Node" if anchor.nodes == 1 else f"behind {anchor.nodes} Nodes"
     return (
         f"no Node is Ready, no server {behind} is in the project that HCLOUD_TOKEN belongs to, and nor is anything else"
-        " that this cluster is known by. Nothing that is derived from Hetzner Cloud is written. Check the token, and"
-        " approve this if all servers were replaced"
+        " that this cluster is known by: it seems to be the token of another project, or all servers were deleted."
+        " Nothing that is derived from Hetzner Cloud is written. Check the token, and approve this if all servers were"
+        " deleted or replaced"
     )
 
 
@@ -109,8 +115,9 @@ def explain_elsewhere() -> str:
     one."""
     return (
         "no Node tells whose project this is, and no load balancer in it belongs to any Service that publishes an"
-        " address or a name: HCLOUD_TOKEN seems to be the token of another project. Nothing that is derived from"
-        " Hetzner Cloud is written. Check the token, and approve this if the load balancers were deleted"
+        " address or a name: HCLOUD_TOKEN seems to be the token of another project, or the load balancers were deleted."
+        " Nothing that is derived from Hetzner Cloud is written. Check the token, and approve this if the load"
+        " balancers were deleted"
     )
 
 

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.targets import DesiredTargets, Membership
+from desired.load_balancers.targets import OF_SEVERAL, DesiredTargets, Membership
 from desired.load_balancers.wanted import needs_cleanup
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
@@ -113,10 +113,11 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
     for kind, membership, word in (
         (NoteKind.UNUSABLE_TARGET, Membership.UNUSABLE, "no target"),
         (NoteKind.LIMIT, Membership.OVER_LIMIT, "no target"),
-        (NoteKind.KEPT, Membership.UNCERTAIN, "left as it is"),
+        (NoteKind.KEPT, Membership.UNCERTAIN, "unchanged"),
     ):
         for why, members in targets.by_why(membership).items():
-            yield Note(service.key, kind, f"{_shown([member.node for member in members])} {word}: {why}")
+            told = why if len(members) == 1 else OF_SEVERAL.get(why, why)
+            yield Note(service.key, kind, f"{_shown([member.node for member in members])} {word}: {told}")
     if not targets.targets:
         text = "no Node may get traffic: reconcile explain service says why of each"
         yield Note(service.key, NoteKind.NO_TARGETS, text)

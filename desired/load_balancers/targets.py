@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain, islice
+from types import MappingProxyType
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
@@ -208,6 +209,13 @@ def _reach_from_outside(server: Server, ipv6: str | None) -> tuple[Membership, s
     return Membership.TARGET, f"server {server.id} by its public address {address}"
 
 
+_UNLISTED = "its server is not listed, but its kubelet reports Ready"
+OF_SEVERAL: Mapping[str, str] = MappingProxyType(
+    {_UNLISTED: "their servers are not listed, but their kubelets report Ready"}
+)
+"""What is said of one Node → the same of several."""
+
+
 def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
     """The server of these Nodes. It is not gone although the list lacks it while something speaks against that: a GET
     by its id that failed, or a kubelet that reports Ready before anybody asked."""
@@ -216,9 +224,9 @@ def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Presen
         return found
     asked = snapshot.confirmations.get(server_id)
     if isinstance(asked, Unknown):
-        return Unknown(f"the list of servers lacks it, and asking for it alone failed: {asked.why}")
+        return Unknown(f"its server is not listed, and asking for it alone failed: {asked.why}")
     if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
-        return Unknown("the list of servers lacks it, and its kubelet reports Ready")
+        return Unknown(_UNLISTED)
     return found
 
 

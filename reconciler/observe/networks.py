@@ -3,6 +3,7 @@
 The list of members is the only one that also shows what is just being attached or detached.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, ip_network
 
@@ -11,11 +12,12 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound
 from actuators.http.hetzner import HetznerReader
-from actuators.http.hetzner_lists import Decoded, read_list
+from actuators.http.hetzner_lists import PAGE_SIZE, Decoded, read_list
 from actuators.http.kubernetes import segment
 from desired.model.route import Member, MemberKind, Route
 from desired.model.snapshot import Network
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.bounds import shown_text
 
 
 class _Addressed(msgspec.Struct, gc=False):
@@ -121,6 +123,20 @@ class _NetworkList(msgspec.Struct):
         return self.networks[0] if self.networks else None
 
 
+class _Named(msgspec.Struct):
+    id: int
+    name: str
+
+
+class _Names(msgspec.Struct):
+    networks: list[_Named]
+
+
+_NAMED = decoder(_Names)
+_SHOWN = 8
+"""Networks that an error names."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundNetwork:
     """The result of one reading of the network."""
@@ -130,7 +146,7 @@ class FoundNetwork:
     routes: Section[str, Route] | None = None
     """By destination; None when there is no network."""
     error: ApiError | None = None
-    """What made the network Unknown."""
+    """What made the network Unknown; or a sentence with the networks that there are, where it is Absent."""
 
 
 decoder(_Route)  # built now: what converts into it does so beside other threads
@@ -146,7 +162,30 @@ def observe_network(reader: HetznerReader, wanted: str | None) -> FoundNetwork:
     except ApiError as error:
         why = f"network {wanted!r} could not be read: {error}"
         return FoundNetwork(Unknown(why), Section.missing(why), error)
-    return FoundNetwork(Present(found[0]), found[1]) if found else FoundNetwork(Absent())
+    if found is None:
+        return FoundNetwork(Absent(), error=NotFound(_explain_missing(wanted, _listed(reader))))
+    return FoundNetwork(Present(found[0]), found[1])
+
+
+def _explain_missing(wanted: str, there: Sequence[_Named] | None) -> str:
+    """The error with all that helps to correct it; ``there`` is None where the networks could not be listed."""
+    text = (
+        f"HCLOUD_NETWORK is {shown_text(wanted)}, and the project that HCLOUD_TOKEN belongs to has no network of that"
+        " name or id"
+    )
+    if there is not None:
+        names = ", ".join(f"{network.name} ({network.id})" for network in there[:_SHOWN])
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        text += f": it has {names or 'none'}{more}"
+    return f"{text}; correct the name or the token"
+
+
+def _listed(reader: HetznerReader) -> Sequence[_Named] | None:
+    """The networks of the project, which has hardly more than fit on a page; None where that cannot be read."""
+    try:
+        return _NAMED.decode(reader.get(f"/networks?per_page={PAGE_SIZE}")).networks
+    except (ApiError, ValueError):
+        return None
 
 
 _Found = tuple[Network, Section[str, Route]]

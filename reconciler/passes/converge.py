@@ -182,9 +182,7 @@ def fatal_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
         or (part == "servers" and not observation.snapshot.servers and not isinstance(error, Throttled))
     ][:1]  # all parts are of one API: what keeps one from being read keeps the others
     if isinstance(observation.snapshot.network, Absent) and not any(n.kind is NoteKind.ANCHOR for n in plan.notes):
-        errors.append(
-            "HCLOUD_NETWORK names no network of the project that HCLOUD_TOKEN belongs to: correct one of them"
-        )
+        errors.append(str(observation.failures["network"]))
     return tuple(errors)
 
 

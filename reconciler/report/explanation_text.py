@@ -374,7 +374,3 @@ def _lines(explained: Explained) -> Iterator[TextLine]:
     if explanation is not None:
         for section in SECTIONS:
             yield from section.shown(explained)
-    if report.errors:
-        yield TextLine("")
-    for error in report.errors:
-        yield TextLine(f"Error: {error}", Tone.BAD)

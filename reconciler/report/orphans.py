@@ -100,8 +100,6 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
         yield TextLine(f"Nothing could be deleted now: {report.obstacle}", Tone.WARNING)
     elif not report.outcomes and not report.errors:
         yield from _what_to_type(report)
-    for error in report.errors:
-        yield TextLine(f"Error: {error}", Tone.BAD)
 
 
 def _what_to_type(report: OrphanReport) -> Iterator[TextLine]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -11,7 +11,7 @@ from typing import Any
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.model.key import ObjectKind
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Hold, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Present, Section
 from reconciler.report.escaping import LIMITS, shown_use, visible
@@ -45,7 +45,13 @@ _SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
 _LONGEST = 8
 """How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
 _ALIKE = 3
-"""How many objects are named of those that all have the same note, once they are more than the longest list."""
+"""How many objects are named of those with the same note or hold, once they are more than the longest list."""
+_OF_UNKNOWN_PROJECT = frozenset(
+    {NoteKind.KEPT, NoteKind.NO_TARGETS, NoteKind.UNKNOWN, NoteKind.UNUSABLE_TARGET, NoteKind.UNMATCHED}
+)
+"""Notes that follow from servers that were not found, and say nothing while the project seems to be another one."""
+_OF_AN_ERROR = frozenset({NoteKind.UNKNOWN})
+"""Notes that most likely follow from what the error kept from being read. The last line counts them."""
 _LEGEND = {
     "+": "add",
     "~": "modify",
@@ -83,8 +89,6 @@ def _lines(report: Report) -> Iterator[TextLine]:
     yield from _holds(report)
     yield from _notes(report)
     yield TextLine("")
-    for error in report.errors:
-        yield TextLine(f"Error: {error}", Tone.BAD)
     yield from _footer(report)
 
 
@@ -114,8 +118,13 @@ def header_lines(report: Report) -> Iterator[TextLine]:
     uid = snapshot.cluster_uid
     cluster = f"Cluster {uid.value}" if isinstance(uid, Present) else f"Cluster unknown ({uid.why})"
     yield TextLine(f"{cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
-    for name, section in snapshot.sections().items():
-        if not section.complete:
+    incomplete = {name: section for name, section in snapshot.sections().items() if not section.complete}
+    # Nothing was read of these for the reason that the error has, which is said once, on stderr.
+    unread = [name for name, section in incomplete.items() if report.errors and not section.total]
+    if unread:
+        yield TextLine(f"  {', '.join(map(_worded, unread))}: INCOMPLETE, not read", Tone.WARNING)
+    for name, section in incomplete.items():
+        if name not in unread:
             size = f"{_worded(name)}: {_size(section)} read"
             yield TextLine(f"  {size}, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
     cost = report.cost
@@ -185,10 +194,11 @@ def _holds(report: Report) -> Iterator[TextLine]:
     if report.holds:
         yield TextLine("")
         yield TextLine("Held until somebody approves", Tone.HEADING)
-    for hold in report.holds:
+    # The anchor explains most of the others, so it comes first.
+    for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
         yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {_count(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
-        yield TextLine(f"      changes: {', '.join(hold.keys)}", Tone.DETAIL)
+        yield TextLine(f"      changes: {_held(hold, report)}", Tone.DETAIL)
         yield TextLine(
             f"      to let exactly these pass once: {approve_command(hold, report.approve_flags)}", Tone.WARNING
         )
@@ -198,19 +208,37 @@ def _measure(hold: Hold) -> str:
     return f"measured {hold.value}, limit {hold.limit}"
 
 
+def _held(hold: Hold, report: Report) -> str:
+    """The changes of a hold. Many are folded where the plan marks each of them; one that the plan marks as withheld by
+    another rule is seen nowhere else."""
+    marked = {line.change.key for line in report.lines if line.change.decision.rule is hold.rule}
+    return _folded(hold.keys) if marked.issuperset(hold.keys) else ", ".join(hold.keys)
+
+
+def _folded(keys: Sequence[str]) -> str:
+    """All keys, or of many the first few and their number."""
+    return ", ".join(keys) if len(keys) <= _LONGEST else f"{', '.join(keys[:_ALIKE])} and {len(keys) - _ALIKE} more"
+
+
 def _notes(report: Report) -> Iterator[TextLine]:
-    if report.notes:
-        yield TextLine("")
-        yield TextLine("Notes", Tone.HEADING)
+    """The notes, alike ones in one line. What a hold or the error says already is not told a second time."""
     keys: dict[tuple[NoteKind, str], list[str]] = {}
     # The anchor explains most of the others, so it comes first.
-    for note in sorted(report.notes, key=lambda note: note.kind is not NoteKind.ANCHOR):
+    for note in sorted(_worth_telling(report), key=lambda note: note.kind is not NoteKind.ANCHOR):
         keys.setdefault((note.kind, note.text), []).append(note.key)
+    if keys:
+        yield TextLine("")
+        yield TextLine("Notes", Tone.HEADING)
     for (kind, text), alike in keys.items():
-        tone = Tone.BAD if kind is NoteKind.ANCHOR else Tone.PLAIN
-        # A network may have a hundred routes that are somebody else's.
-        shown = [f"{', '.join(alike[:_ALIKE])} and {len(alike) - _ALIKE} more"] if len(alike) > _LONGEST else alike
-        yield from (TextLine(f"  {key}  {kind}: {text}", tone) for key in shown)
+        yield TextLine(f"  {_folded(alike)}  {kind}: {text}", Tone.BAD if kind is NoteKind.ANCHOR else Tone.PLAIN)
+
+
+def _worth_telling(report: Report) -> Iterator[Note]:
+    """The notes that do not follow from something else on the page."""
+    held = {hold.why for hold in report.holds}
+    seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
+    following = {*(_OF_UNKNOWN_PROJECT if seems_foreign else ()), *(_OF_AN_ERROR if report.errors else ())}
+    return (note for note in report.notes if note.text not in held and note.kind not in following)
 
 
 def _footer(report: Report) -> Iterator[TextLine]:
@@ -235,7 +263,9 @@ def _footer(report: Report) -> Iterator[TextLine]:
         ]
         yield TextLine(f"Plan: {', '.join(words)}.")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
-    yield TextLine(f"Result: {result}{_EXPLANATION[result]}", tone)
+    awaiting = len({note.key.whole for note in report.notes if report.errors and note.kind in _OF_AN_ERROR})
+    rest = f", and {_count(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
+    yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}", tone)
 
 
 def _seen(name: str, section: Section[Any, Any]) -> str:

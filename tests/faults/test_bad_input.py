@@ -56,7 +56,7 @@ def _one_line(stderr: str) -> str:
             "HCLOUD_ENDPOINT is 'api.hetzner.cloud'",
             id="endpoint without scheme",
         ),
-        pytest.param({"HCLOUD_NETWORK": "nirvana"}, "HCLOUD_NETWORK names no network", id="unknown network"),
+        pytest.param({"HCLOUD_NETWORK": "nirvana"}, "HCLOUD_NETWORK is 'nirvana', and", id="unknown network"),
     ],
 )
 def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[str, str | None], said: str) -> None:

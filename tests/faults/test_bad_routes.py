@@ -78,7 +78,7 @@ def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
     ran = network.reconcile("--once", HCLOUD_NETWORK=configured)
 
     (line,) = ran.stderr.splitlines()
-    assert (ran.code, "HCLOUD_NETWORK names no network" in line) == (1, True)
+    assert (ran.code, f"HCLOUD_NETWORK is {configured!r}" in line) == (1, True)
     assert (network.nodes(), network.project.world()["hetzner"]) == (before, world)
     _nothing_was_written(network)
 

@@ -50,19 +50,62 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
         pytest.param("7", Present(FOUND), 1, id="by id, which comes before a name"),
         pytest.param("123", Present(Network(9, "123", SUBNETS[1:], RANGE)), 2, id="a name that is a number"),
         pytest.param("a b/c&d", Present(Network(10, "a b/c&d", SUBNETS[1:], RANGE)), 1, id="a name that needs quoting"),
-        pytest.param("4711", Absent(), 2, id="no such id"),
-        pytest.param("nett", Absent(), 1, id="no such name"),
-        pytest.param("Net", Absent(), 1, id="names are exact"),
-        pytest.param("../servers/1", Absent(), 1, id="no path"),
     ],
 )
 def test_networks(sim: Simulation, wanted: str | None, found: object, requests: int) -> None:
-    """The network is found by id or by name, and only a reading says that there is none."""
+    """The network is found by id or by name."""
     read = observe_network(sim.hetzner_reader(), wanted)
 
     assert (read.network, read.error) == (found, None)
     assert read.routes == (Section(expected=0) if isinstance(found, Present) and found.value else None)
     assert len(sim.sent_to_hetzner()) == requests
+
+
+NAMES = "net (7), 7 (8), 123 (9), a b/c&d (10)"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "requests"),
+    [
+        pytest.param("4711", 3, id="no such id"),
+        pytest.param("nett", 2, id="no such name"),
+        pytest.param("Net", 2, id="names are exact"),
+        pytest.param("../servers/1", 2, id="no path"),
+    ],
+)
+def test_a_network_that_is_not_there(sim: Simulation, wanted: str, requests: int) -> None:
+    """Only a reading says so, and the error names what there is."""
+    read = observe_network(sim.hetzner_reader(), wanted)
+
+    assert (read.network, read.routes) == (Absent(), None)
+    assert str(read.error) == (
+        f"HCLOUD_NETWORK is {wanted!r}, and the project that HCLOUD_TOKEN belongs to has no network of that name or id:"
+        f" it has {NAMES}; correct the name or the token"
+    )
+    assert len(sim.sent_to_hetzner()) == requests
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param([], ": it has none", id="none"),
+        pytest.param([f"n{n}" for n in range(9)], "n7 (8) and 1 more; correct", id="more than fit into a sentence"),
+    ],
+)
+def test_what_networks_there_are(simulate: Callable[..., Simulation], names: list[str], told: str) -> None:
+    """However many they are."""
+    networks = [{"id": n + 1, "name": name, "ip_range": "10.0.0.0/16"} for n, name in enumerate(names)]
+
+    assert told in str(observe_network(simulate(project={"networks": networks}).hetzner_reader(), "nett").error)
+
+
+def test_networks_that_cannot_be_listed(sim: Simulation) -> None:
+    """The error is told without them."""
+    sim.spoil_hetzner("status", code=403, query="per_page", count=None)
+
+    read = observe_network(sim.hetzner_reader(), "nett")
+
+    assert (read.network, "no network of that name or id; correct" in str(read.error)) == (Absent(), True)
 
 
 @pytest.mark.parametrize(

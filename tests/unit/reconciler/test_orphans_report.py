@@ -185,7 +185,6 @@ def test_json() -> None:
         ),
         pytest.param(replace(LIST, obstacle="why not"), "Nothing could be deleted now: why not", id="obstacle"),
         pytest.param(replace(EMPTY, obstacle="why not"), "Nothing could be deleted now: why not", id="none, obstacle"),
-        pytest.param(replace(LIST, errors=("a gap",)), "Error: a gap", id="error"),
         pytest.param(
             replace(EMPTY, cluster_uid=None), "Cluster unknown, read at 2026-07-01 12:00:00 UTC", id="unknown"
         ),

@@ -10,15 +10,18 @@ from typing import TextIO
 
 import pytest
 
+from desired.plan.change import Note, NoteKind
 from reconciler.cli.streams import prepare_streams, publish, say, swallow_stdout
 from reconciler.config.flags import Output
 from reconciler.report.escaping import visible
 from reconciler.report.terminal import Writer
 from reconciler.result import Report
+from tests.builders import a_snapshot
+from tests.support.keys import key_of
 
-REPORT = Report(errors=("Grüße \udc80",))
+REPORT = Report(snapshot=a_snapshot(), notes=(Note(key_of("node/web-1"), NoteKind.FOREIGN, "Grüße \udc80"),))
 LONG = Report(errors=("x" * 100_000,))
-TEXT = "\nError: Grüße \\udc80\nResult: error\n"
+TEXT = "  node/web-1  foreign: Grüße \\udc80\n"
 
 
 def a_closed_pipe() -> TextIO:
@@ -45,7 +48,7 @@ def test_a_report_that_arrives() -> None:
     with streams(stdout) as stderr:
         assert publish(Writer(Output.TEXT), REPORT) is True
 
-    assert (stdout.getvalue(), stderr.getvalue()) == (TEXT, "")
+    assert (TEXT in stdout.getvalue(), stderr.getvalue()) == (True, "")
 
 
 @pytest.mark.parametrize("stream_of_passes", [False, True])

@@ -13,7 +13,7 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.snapshot import NodeAddress, Taint
 from desired.model.to_builtins import to_builtins
-from desired.plan.change import Change, GuardDecision, GuardName, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, NodeIdentity, Note, NoteKind, Verdict
 from desired.section import Section, Unknown
 from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json
@@ -107,12 +107,11 @@ def test_brackets_are_kept(coloured: bool, terminal: Terminal) -> None:
 def test_control_characters_are_made_visible(foreign: str, shown: str) -> None:
     """Text from elsewhere cannot move the cursor, change colours or begin a line of its own."""
     note = Note(key_of("node/web-1"), NoteKind.UNKNOWN, foreign)
-    report = Report(snapshot=a_snapshot(), notes=(note,), errors=(foreign,))
+    report = Report(snapshot=a_snapshot(), notes=(note,))
 
     text = written(report)
 
     assert f"  node/web-1  unknown: {shown}\n" in text
-    assert f"Error: {shown}\n" in text
 
 
 def test_an_empty_value_can_be_seen() -> None:
@@ -363,13 +362,61 @@ def test_consequences_are_shown() -> None:
 def test_the_anchor_is_the_first_of_the_notes() -> None:
     """What explains most of the other notes is read before them."""
     notes = (
-        Note(key_of("node/web-1"), NoteKind.UNMATCHED, "no server"),
+        Note(key_of("node/web-1"), NoteKind.FOREIGN, "another cloud's"),
         Note(key_of("project/cloud"), NoteKind.ANCHOR, "wrong token"),
     )
     lines = [line.text for line in render_lines(Report(snapshot=a_snapshot(), notes=notes))]
 
     noted = [line.split()[0] for line in lines if line.startswith("  ")]
     assert noted == ["project/cloud", "node/web-1"]
+
+
+REFUSED = "Hetzner API: GET /servers answers 401; check HCLOUD_TOKEN"
+
+
+def test_a_wrong_token_is_told_once() -> None:
+    """Its error is on stderr: a page with many Services names what was not read, and repeats nothing."""
+    world = replace(a_routed_world(), servers=Section.missing(REFUSED), routes=Section.missing(REFUSED))
+    notes = tuple(Note(key_of(f"service/default/{n}"), NoteKind.UNKNOWN, f"{n}: {REFUSED}") for n in range(20))
+    keys = key_of("service/default/1"), key_of("service/default/1/status")
+    notes += tuple(Note(key, NoteKind.UNKNOWN, "type lb11 could not be looked up") for key in keys)
+    noted = (*notes, Note(key_of("node/x"), NoteKind.MALFORMED, "its own trouble"))
+
+    text = written(Report(snapshot=world, notes=noted, errors=(REFUSED,)))
+
+    assert REFUSED not in text
+    assert "  servers, routes: INCOMPLETE, not read\n" in text
+    assert re.findall(r"^  .*(?:unknown|malformed): .*$", text, re.MULTILINE) == [
+        "  node/x  malformed: its own trouble"
+    ]
+    assert text.endswith("Result: error, and 20 objects cannot be decided on until it is corrected\n")
+
+
+def test_what_a_hold_says_is_not_said_again() -> None:
+    """The anchor comes first of the holds and speaks for whatever was not found; only machines get each change."""
+    keys = tuple(key_of(f"node/n{n}") for n in range(9))
+    decision = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "wrong token")
+    changes = [a_change(key, "node.labels", decision=decision) for key in keys]
+    holds = (
+        Hold("sha256:1", GuardName.NODE_BLAST_RADIUS, "9", "1", keys, "too many"),
+        Hold("sha256:2", GuardName.PROJECT_ANCHOR, "0", "5", keys, "wrong token"),
+    )
+    notes = (
+        Note(key_of("project/cloud"), NoteKind.ANCHOR, "wrong token"),
+        Note(key_of("service/default/web"), NoteKind.NO_TARGETS, "no Node may get traffic"),
+        Note(key_of("service/default/web"), NoteKind.KEPT, "Node a is unchanged"),
+        Note(key_of("service/default/web"), NoteKind.UNSUPPORTED, "no UDP"),
+    )
+
+    text = written(Report(snapshot=a_snapshot(), lines=tuple(map(Line, changes)), holds=holds, notes=notes))
+
+    assert text.count("wrong token") == 1
+    assert text.index("! project-anchor") < text.index("! node-blast-radius")
+    assert "      changes: node/n0, node/n1, node/n2 and 6 more\n" in text, "each is marked with this rule in the plan"
+    assert f"      changes: {', '.join(keys)}\n" in text, "nothing else says which these are"
+    assert text.split("Notes\n")[1].splitlines()[0] == "  service/default/web  unsupported: no UDP"
+    assert "Node a" not in text
+    assert "no Node may" not in text
 
 
 def told(*changes: Change) -> list[str]:
@@ -482,7 +529,7 @@ def test_routes_that_could_not_be_read() -> None:
     ("number", "lines"),
     [
         pytest.param(1, ["  route/4/0  foreign: left alone"], id="one"),
-        pytest.param(8, [f"  route/4/{n}  foreign: left alone" for n in range(8)], id="as many as are shown"),
+        pytest.param(3, ["  route/4/0, route/4/1, route/4/2  foreign: left alone"], id="a few"),
         pytest.param(97, ["  route/4/0, route/4/1, route/4/2 and 94 more  foreign: left alone"], id="far too many"),
     ],
 )

@@ -133,7 +133,7 @@ def members(
             LOCATED,
             Membership.UNCERTAIN,
             ("its public address", "its public address"),
-            "the list of servers lacks it, and its kubelet reports Ready",
+            "its server is not listed, but its kubelet reports Ready",
             id="a-server-that-is-not-listed",
         ),
     ],

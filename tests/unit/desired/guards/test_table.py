@@ -224,7 +224,11 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
     assert list(project_anchor(facts([*DERIVED, ROBOT], replace(read, nodes=nodes)))) == wanted
 
 
-NO_WITNESS = "no Node is Ready and nothing of this cluster was found in the project that the token belongs to"
+NO_WITNESS = (
+    "no Node is Ready and nothing of this cluster was found in the project that HCLOUD_TOKEN belongs to: it seems to be"
+    " the token of another project, or all of the cluster's was deleted there. Check the token, and approve this if it"
+    " was deleted"
+)
 NETWORKED = a_change("node/web-1/network", "node.network_condition", after=NetworkCondition("True", "NoRoute"))
 """Of a Node that has no providerID yet: it follows from the network all the same."""
 DOWN = a_settled_node("old", 1, ready=Readiness.FALSE)
@@ -350,8 +354,9 @@ def test_anchor_that_is_not_violated(snapshot: Snapshot) -> None:
 def test_explain_violation(anchor: Anchor, start: str) -> None:
     """A violation is told in numbers, with its likely cause and what to check."""
     assert explain_violation(anchor) == (
-        f"{start} that HCLOUD_TOKEN belongs to: it seems to be the token of another project."
-        " Nothing that is derived from Hetzner Cloud is written. Check the token"
+        f"{start} that HCLOUD_TOKEN belongs to: it seems to be the token of another project, or the servers were"
+        " deleted. Nothing that is derived from Hetzner Cloud is written. Check the token, and approve this if the"
+        " servers were deleted"
     )
 
 

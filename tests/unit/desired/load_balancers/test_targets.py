@@ -245,7 +245,7 @@ def test_a_server_that_is_not_known(servers: Section[int, Server], expected: Nod
         pytest.param(
             a_settled_node(),
             {},
-            is_(UNCERTAIN, "the list of servers lacks it, and its kubelet reports Ready"),
+            is_(UNCERTAIN, "its server is not listed, but its kubelet reports Ready"),
             id="ready",
         ),
         pytest.param(a_settled_node(), {1: Absent()}, is_(SERVERLESS, "the server is gone"), id="ready-proven-gone"),
@@ -253,7 +253,7 @@ def test_a_server_that_is_not_known(servers: Section[int, Server], expected: Nod
         pytest.param(
             a_lost_node(),
             {1: LATE},
-            is_(UNCERTAIN, "the list of servers lacks it, and asking for it alone failed: GET timed out"),
+            is_(UNCERTAIN, "its server is not listed, and asking for it alone failed: GET timed out"),
             id="silent-and-not-to-be-asked-for",
         ),
     ],
