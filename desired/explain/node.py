@@ -96,7 +96,7 @@ def explain_node(
     network = explain_network_condition(node, desired.routes, plan, stage, snapshot, settings)
     left = why_left(stage, Controller.NODE, settings)
     changes = tuple(change for change in plan.changes if change.owner == node.key)
-    part = restrict(plan, (node.key,), (node.key,))
+    part = restrict(plan, (node.key,))
     server_id = _deletable_as(node, settings)
     supposed: tuple[GuardFact, ...] = ()
     if server_id is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):

@@ -66,7 +66,7 @@ def explain_routes(
         return None
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if desired.network is None or endpoint is None:
-        return NodeRoutes(why=_why_nothing(snapshot, settings))
+        return NodeRoutes(why=desired.error or _why_nothing(snapshot, settings))
     routes = _Routes(endpoint, desired, plan.by_key, desired.network.id)
     section = snapshot.routes
     used = section.total if section is not None and section.complete else None
@@ -96,7 +96,7 @@ def explain_network_condition(
     if there is None and endpoint is not None and endpoint.is_ours:
         source = f"not written: {_why_undecided(endpoint, desired)}"
     elif there is not None and there.is_ours:
-        why = why_left(stage, Controller.ROUTE, settings) or _why_nothing(snapshot, settings)
+        why = why_left(stage, Controller.ROUTE, settings) or desired.error or _why_nothing(snapshot, settings)
         source = f"stays as it is: {_why_undecided(endpoint, desired) if endpoint else why}"
     else:
         return None

@@ -132,7 +132,7 @@ def explain_service(
     lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     roots = service.keys
-    part = restrict(plan, roots, roots)
+    part = restrict(plan, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(lb)
     guards = explain_guards(service.key, facts, part.holds)

@@ -34,7 +34,7 @@ from desired.guards.preconditions import (
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.silent_cluster import silent_cluster
 from desired.load_balancers.conditions import service_conditions
-from desired.model.key import PLAN, Key, is_below
+from desired.model.key import PLAN, Key, ObjectKind, is_below
 from desired.model.service import ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
@@ -123,13 +123,11 @@ def _notes(facts: Facts) -> tuple[Note, ...]:
     return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor)
 
 
-def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> Plan:
+def restrict(plan: Plan, only: Collection[str]) -> Plan:
     """The part of a judged plan that concerns ``only``: each key, everything below it, and what serves it, as its load
     balancer serves a Service. A note says how much was left out.
 
-    A key that is neither in the plan nor among ``known``, the keys of what was observed, gets a note: a typing error in
-    cron must not look like a converged cluster. The plan is judged first, because a guard has to see all of it: no
-    limit can be avoided by asking piece by piece.
+    The plan is judged first, because a guard has to see all of it: no limit can be avoided by asking piece by piece.
     """
     if not only:
         return plan
@@ -142,19 +140,25 @@ def restrict(plan: Plan, only: Collection[str], known: Collection[str] = ()) -> 
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
     scope = Note(PLAN, NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
     holds = tuple(hold for hold in plan.holds if kept.intersection(hold.keys))
-    everything = sorted({*plan.by_key, *known})
-    strange = tuple(_note_on_strange_key(key, everything) for key in only if not _names_something(key, everything))
-    return Plan(changes, (*notes, scope, *strange), holds)
+    return Plan(changes, (*notes, scope), holds)
 
 
-def _names_something(key: str, everything: Collection[str]) -> bool:
-    return any(is_below(thing, (key,)) or is_below(key, (thing,)) for thing in everything)
+def explain_strange_keys(plan: Plan, only: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """A sentence on each key of ``only`` that is no kind of object, and neither in the whole plan nor among ``known``,
+    the keys of what was observed, each with what is nearest. A typing error in cron must not look like a converged
+    cluster."""
+    things = sorted({*plan.by_key, *known}) if only else ()
+    strange = (key for key in only if key not in set(ObjectKind) and not _names_something(key, things))
+    return tuple(f"--only {key} names nothing that was observed or planned{_nearest(key, things)}" for key in strange)
 
 
-def _note_on_strange_key(key: str, everything: Collection[str]) -> Note:
-    near = get_close_matches(key, everything, n=3)
-    hint = f"; nearest: {', '.join(near)}" if near else ""
-    return Note(PLAN, NoteKind.PARTIAL, f"nothing that was observed or planned is {key}{hint}")
+def _names_something(key: str, things: Collection[str]) -> bool:
+    return any(is_below(thing, (key,)) or is_below(key, (thing,)) for thing in things)
+
+
+def _nearest(key: str, things: Collection[str]) -> str:
+    near = get_close_matches(key, things, n=3)
+    return f"; nearest: {', '.join(near)}" if near else ""
 
 
 def _without_its_basis(change: Change, left_out: Collection[str]) -> Change:

@@ -128,6 +128,8 @@ class DesiredRoutes:
     """By the name of the Node."""
     mismatch: str | None = None
     """Why the configured cluster CIDR cannot be the cluster's, one sentence; None when it may be."""
+    error: str | None = None
+    """Why no routes are managed with this configuration, one sentence with the remedy; None when they are."""
 
     @cached_property
     def by_key(self) -> Mapping[str, RouteDecision]:
@@ -151,6 +153,9 @@ def desired_routes(
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or snapshot.routes is None:
         return DesiredRoutes(), ()
+    error = why_covering(settings.cluster_cidr, network, snapshot.nodes)
+    if error is not None:
+        return DesiredRoutes(error=error), ()
     endpoints = node_endpoints(snapshot, settings, nodes, network.id)
     holders = AddressOwners(snapshot, network.id, endpoints)
     actions = route_decisions(snapshot, settings, endpoints, holders)
@@ -159,6 +164,24 @@ def desired_routes(
     mismatch = why_mismatched(settings.cluster_cidr, snapshot.nodes)
     desired = DesiredRoutes(network, endpoints, claims, actions, conditions, mismatch)
     return desired, tuple(notes_on_routes(snapshot, settings, network, endpoints, claims, actions, mismatch))
+
+
+def why_covering(cluster_cidr: IPv4Network | None, network: Network, nodes: Iterable[Node]) -> str | None:
+    """The reason why ``cluster_cidr`` cannot be the cluster's with this network: it covers a subnet, where servers have
+    their addresses and no pod can have one, and routes of others within it would count as the cluster's. None when it
+    covers none. (A range inside of a subnet endangers no route: Hetzner accepts none there.)"""
+    if cluster_cidr is None:
+        return None
+    covered = next((subnet for subnet in network.subnets if subnet.subnet_of(cluster_cidr)), None)
+    if covered is None:
+        return None
+    pods = covering(nodes)
+    hint = f"; the Nodes' pods are in {pods} so far" if pods is not None else ""
+    return (
+        f"--cluster-cidr is {cluster_cidr}, which covers subnet {covered} of network {network.name} ({network.id}): no"
+        " pod can have an address there, and routes of others would count as the cluster's. No route is created,"
+        f" changed or removed until it is the range from which the cluster gives its Nodes pod CIDRs{hint}"
+    )
 
 
 _TOLD = 3

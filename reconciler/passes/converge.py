@@ -12,7 +12,7 @@ from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Outcome, Skipped
 from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
-from desired.guards.judge import judge, restrict
+from desired.guards.judge import explain_strange_keys, judge, restrict
 from desired.load_balancers.wanted import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
@@ -64,7 +64,7 @@ def plan_once(plan_context: PlanContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Report(errors=(str(error),), cost=_cost(plan_context.readers))
-    return _report(plan_context, observation, _judge(plan_context, observation.snapshot, NO_SETBACKS).plan)
+    return _report(plan_context, observation, _judge(plan_context, observation.snapshot, NO_SETBACKS))
 
 
 def explain_once(plan_context: PlanContext, key: Key) -> Explained:
@@ -76,7 +76,7 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), cost=_cost(plan_context.readers)))
     judged = _judge(plan_context, observation.snapshot, NO_SETBACKS)
-    report = _report(plan_context, observation, judged.plan)
+    report = _report(plan_context, observation, judged)
     found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
     if isinstance(found, str):
         return Explained(key, replace(report, errors=(*report.errors, found)))
@@ -96,6 +96,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(plan_context, observation.snapshot, setbacks)
+        strange = judged.strange  # what this pass removes was something when it began
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
@@ -108,7 +109,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
                 plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last
             )
             judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
-        seen = _report(plan_context, observation, judged.plan)
+        seen = _report(plan_context, observation, replace(judged, strange=strange))
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
@@ -217,9 +218,13 @@ def _judge(plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks) ->
         judged = judge(
             Facts(plan, snapshot, plan_context.settings, desired, setbacks), (*plan_context.approved, *approvals)
         )
-    return JudgedPlan(
-        restrict(judged, plan_context.settings.only, tuple(_known_keys(snapshot))), desired, approvals, setbacks
-    )
+    only = plan_context.settings.only
+    strange = explain_strange_keys(judged, only, tuple(_known_keys(snapshot)))
+    part = restrict(judged, only)
+    if any(not section.complete for section in snapshot.sections().values()):  # it may be what could not be read
+        part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
+        strange = ()
+    return JudgedPlan(part, desired, approvals, setbacks, strange)
 
 
 _OF_A_SERVICE = (ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE)
@@ -252,14 +257,16 @@ def _notes_on_void(
     )
 
 
-def _report(plan_context: PlanContext, observation: Observation, plan: Plan) -> Report:
-    """The report of a plan of which nothing was applied."""
+def _report(plan_context: PlanContext, observation: Observation, judged: JudgedPlan) -> Report:
+    """The report of a plan of which nothing was applied. A cluster CIDR that cannot be is an error that stops routes
+    alone, and a key of ``--only`` that names nothing one that stops nothing."""
+    plan, routes = judged.plan, judged.desired.routes
     return Report(
         snapshot=observation.snapshot,
         lines=tuple(map(Line, plan.changes)),
         notes=plan.notes,
         holds=tuple(hold for hold in plan.holds if not hold.approved),
-        errors=all_errors(observation, plan),
+        errors=(*all_errors(observation, plan), *filter(None, [routes.error]), *judged.strange),
         cost=_cost(plan_context.readers),
         approve_flags=plan_context.approve_flags,
     )

@@ -80,6 +80,8 @@ class JudgedPlan:
     """Hash → approval in the ConfigMap that counts now."""
     setbacks: Setbacks = NO_SETBACKS
     """What the changes had met before."""
+    strange: tuple[str, ...] = ()
+    """A sentence on each key of ``--only`` that names nothing."""
 
 
 def apply_round(

@@ -187,14 +187,14 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(stage: Stage) 
 
 
 def test_only_of_a_key_that_nobody_knows_is_said(stage: Stage) -> None:
-    """A typing error in ``--only`` does not look like a converged world."""
+    """A typing error in ``--only`` is an error, and does not look like a converged world."""
     stage.servers(server(1, "worker-1"))
     stage.register(joining_node("worker-1"))
 
     ran = stage.reconcile("--once", "--only", "node/wroker-1")
 
-    assert "nothing that was observed or planned is node/wroker-1; nearest: node/worker-1" in ran.stdout
-    assert "No changes in the part that --only names" in ran.stdout
+    why = "--only node/wroker-1 names nothing that was observed or planned; nearest: node/worker-1"
+    assert (ran.code, ran.stderr.splitlines()[-1]) == (1, f"reconcile: error: {why}")
     assert stage.writes() == []
 
 

@@ -11,7 +11,7 @@ from tests.faults.conftest import SimulatedCluster
 from tests.support.balancer_cluster import NETWORK, a_server_of, asked_of_hetzner, private_ip
 from tests.support.in_process import ONCE, one_pass
 from tests.support.lifecycle import add_servers, by_key, notes, set_ready
-from tests.support.objects import LONG_AGO, server
+from tests.support.objects import LONG_AGO, joining_node, server
 from tests.support.routed_cluster import (
     ROUTED,
     UNROUTED,
@@ -168,19 +168,23 @@ def test_a_full_network_makes_room_of_what_leads_nowhere(network: Stage) -> None
     _nothing_was_refused(network)
 
 
-def test_a_subnet_where_the_pods_of_a_node_are(network: Stage) -> None:
-    """No route can lead there: that Node is told so, and the others have theirs."""
-    have_pods(network, 3)
-    ranges = ("10.0.0.0/24", pods_of(2))
-    subnets = [{"type": "cloud", "ip_range": ip_range, "network_zone": "eu-central"} for ip_range in ranges]
-    change_network(network, ip_range="10.0.0.0/8", subnets=subnets)
+def test_a_cluster_cidr_over_a_subnet_is_an_error_that_touches_no_route(network: Stage) -> None:
+    """Not those of others in it, nor one to our Nodes' pods, nor what they say; all else is done as ever."""
+    have_pods(network, 2, a_route_to(8), *_of_others(1))
+    add_servers(network, server(9, "new"))
+    network.register(joining_node("new"))
+    before, said = routes(network), all_say(network)
 
-    report = one_pass(network)
+    ran = network.reconcile("--once", "--cluster-cidr", "10.0.0.0/8")
 
-    assert all_say(network) == {"web-1": ROUTED, "web-2": UNROUTED, "web-3": ROUTED}
-    assert (routes(network), notes(report)) == (_led(1, 3), {("node/web-2", "unroutable")})
-    _nothing_was_refused(network)
-    assert one_pass(network)["changes"] == []
+    (line,) = (line for line in ran.stderr.splitlines() if "error" in line)
+    assert ran.code == 1
+    assert line.startswith("reconcile: error: --cluster-cidr is 10.0.0.0/8, which covers subnet 10.0.0.0/24 of network")
+    assert (routes(network), all_say(network)) == (before, said)
+    assert network.nodes()["new"]["spec"]["providerID"] == "hcloud://9"
+
+    assert network.reconcile("--once").code == 0
+    assert routes(network) == _led(1, 2) | {route["destination"]: route["gateway"] for route in _of_others(1)}
 
 
 TWICE = "10.244.50.0/24"

@@ -52,7 +52,7 @@ def report_on(
     """What a pass over this world says; the changes named in ``outcomes`` came to that end."""
     settings = Settings(only=only)
     judged = judge(compute_plan(snapshot, settings), snapshot, settings)
-    plan = restrict(judged, only, [node.key for node in snapshot.nodes])
+    plan = restrict(judged, only)
     lines = tuple(Line(change, (outcomes or {}).get(change.key)) for change in plan.changes)
     return Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, cost=cost)
 

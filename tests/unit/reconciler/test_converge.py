@@ -106,16 +106,31 @@ def test_only_a_node_that_could_not_be_read(joining: Run) -> None:
 
 
 def test_only_a_key_that_nobody_knows(joining: Run) -> None:
-    """A typing error is said, with what may have been meant, and never looks like a world in order."""
+    """A typing error is an error, with what may have been meant; what the other keys name is done."""
+    strange = "--only node/wbe-2 names nothing that was observed or planned; nearest: node/web-2, node/web-1"
     joining.settings = Settings(only=("node/wbe-2",))
+
+    assert (joining.plan().errors, joining.plan().result) == ((strange,), Result.ERROR)
+    assert joining.converge().errors == (strange,)
+    assert joining.sim.written() == []
+
+    joining.settings = Settings(only=("node/wbe-2", "node/web-1"))
 
     report = joining.converge()
 
-    assert [(note.key, note.kind, note.text) for note in report.notes] == [
-        ("plan", "partial", "nothing that was observed or planned is node/wbe-2; nearest: node/web-2, node/web-1"),
-        ("plan", "partial", "only node/wbe-2 is looked at; 2 other changes are left out"),
-    ]
-    assert joining.sim.written() == []
+    assert (report.errors, report.result) == ((strange,), Result.ERROR)
+    assert [line.change.key for line in report.outcomes(Applied)] == ["node/web-1"]
+
+
+def test_only_a_key_of_what_may_be_there(joining: Run) -> None:
+    """Where a list is incomplete nobody can say that it names nothing."""
+    joining.sim.spoil_hetzner("status", path="/v1/servers", code=429, count=None)
+    joining.settings = Settings(only=("node/wbe-2",))
+
+    report = joining.plan()
+
+    assert report.errors == ()
+    assert any(note.text.startswith("--only node/wbe-2 names nothing") for note in report.notes)
 
 
 @pytest.mark.parametrize(("policy", "written"), [(Policy.OBSERVE, 0), (Policy.UPSERT, 2), (Policy.SYNC, 2)])

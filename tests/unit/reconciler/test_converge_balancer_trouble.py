@@ -7,7 +7,6 @@ from email.utils import format_datetime
 import pytest
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
-from desired.plan.change import NoteKind
 from reconciler.result import Result
 from tests.balancers import LOCATED, annotated
 from tests.support.balanced_passes import (
@@ -156,7 +155,7 @@ def test_only_a_service_that_could_not_be_read(simulate: Simulate) -> None:
     run.sim.spoil_kubernetes("status", path="/api/v1/services$", **faults)
     for key in (SERVICE, BALANCER):
         run.settings = replace(LOCATED, only=(key,))
-        assert not any("nothing that was observed or planned" in note.text for note in run.plan().notes)
+        assert run.plan().errors == ()
 
 
 @pytest.mark.parametrize("key", ["load_balancer/default/wbe", "load_balancer/kube-system/web"])
@@ -166,9 +165,8 @@ def test_only_a_load_balancer_that_nobody_knows(simulate: Simulate, key: str) ->
     run.converge()
     run.settings = replace(LOCATED, only=(key,))
 
-    texts = [note.text for note in run.plan().notes if note.kind is NoteKind.PARTIAL]
-
-    assert any(text.startswith(f"nothing that was observed or planned is {key}; nearest: ") for text in texts)
+    (error,) = run.plan().errors
+    assert error.startswith(f"--only {key} names nothing that was observed or planned; nearest: ")
 
 
 def test_only_the_load_balancer_of_a_service_that_has_none(simulate: Simulate) -> None:
@@ -179,9 +177,9 @@ def test_only_the_load_balancer_of_a_service_that_has_none(simulate: Simulate) -
     run = a_balanced_run(simulate, plain)
     run.settings = replace(LOCATED, only=("load_balancer/default/db",))
 
-    assert any("nothing that was observed or planned" in note.text for note in run.plan().notes)
+    assert len(run.plan().errors) == 1
     run.settings = replace(LOCATED, only=("service/default/db",))
-    assert not any("nothing that was observed or planned" in note.text for note in run.plan().notes)
+    assert run.plan().errors == ()
 
 
 LACKING = {"kind": "list_lacks", "path": "/load_balancers"}

@@ -71,6 +71,15 @@ def verdicts(report: Report) -> list[tuple[str, Verdict, str | None]]:
     ]
 
 
+def test_only_a_node_that_goes_with_the_pass(lose: Lose) -> None:
+    """Its key named something when the pass began, and is no error at its end."""
+    run = lose([silent()], settings=Settings(only=("node/web-1",)))
+
+    report = run.converge()
+
+    assert (left(run), report.errors, report.result) == ([], (), Result.NO_CHANGES)
+
+
 def test_a_lost_node(lose: Lose) -> None:
     """It goes in one pass, which costs the list and two questions by id, and an event says so in HCCM's words."""
     run = lose([silent()])

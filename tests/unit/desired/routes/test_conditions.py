@@ -96,8 +96,8 @@ def test_routed(
         ),
         pytest.param(
             a_pod_node(),
-            {"network": a_pod_network("10.244.0.0/16"), "routes": []},
-            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/16 of network 4",
+            {"network": a_pod_network("10.244.0.0/15"), "routes": []},
+            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/15 of network 4",
             id="a-subnet-in-the-way",
         ),
         pytest.param(

@@ -12,7 +12,7 @@ from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
-from desired.routes.desired import DesiredRoutes, why_mismatched
+from desired.routes.desired import DesiredRoutes, why_covering, why_mismatched
 from desired.section import Absent, Present, Section, Unknown
 from tests.builders import incomplete
 from tests.routes import (
@@ -166,6 +166,48 @@ def test_a_mismatch_is_told_with_the_routes() -> None:
     world, wrong = a_routed_world([a_pod_node(1)]), replace(ROUTING, cluster_cidr=NINE)
     assert routing(world, wrong).mismatch == why_mismatched(NINE, [a_pod_node(1)])
     assert routing(world, CREATING).mismatch is None
+
+
+def covers(cidr: str, subnet: str, pods: str = "") -> str:
+    """The sentence; ``pods`` is where the Nodes have theirs."""
+    return (
+        f"--cluster-cidr is {cidr}, which covers subnet {subnet} of network net (4): no pod can have an address there,"
+        " and routes of others would count as the cluster's. No route is created, changed or removed until it is the"
+        " range from which the cluster gives its Nodes pod CIDRs"
+    ) + (f"; the Nodes' pods are in {pods} so far" if pods else "")
+
+
+@pytest.mark.parametrize(
+    ("cluster_cidr", "subnets", "nodes", "expected"),
+    [
+        pytest.param(None, ["10.0.0.0/24"], BOTH, None, id="none given"),
+        pytest.param("10.244.0.0/16", ["10.0.0.0/24"], BOTH, None, id="beside the subnet"),
+        pytest.param("10.244.0.0/16", ["10.0.0.0/8"], BOTH, None, id="within a subnet, where Hetzner takes no route"),
+        pytest.param("10.0.0.0/8", [], BOTH, None, id="no subnet"),
+        pytest.param(
+            "10.0.0.0/8", ["10.0.0.0/24"], BOTH, covers("10.0.0.0/8", "10.0.0.0/24", "10.244.0.0/22"), id="the network"
+        ),
+        pytest.param("10.0.0.0/24", ["10.0.0.0/24"], [], covers("10.0.0.0/24", "10.0.0.0/24"), id="the subnet itself"),
+        pytest.param(
+            "10.244.0.0/16",
+            ["10.0.0.0/24", "10.244.255.0/24"],
+            [],
+            covers("10.244.0.0/16", "10.244.255.0/24"),
+            id="one of several",
+        ),
+    ],
+)
+def test_a_cluster_cidr_over_a_subnet(
+    cluster_cidr: str | None, subnets: list[str], nodes: list[Node], expected: str | None
+) -> None:
+    """Nothing is decided on any route or condition: whose they are could not be told."""
+    network = replace(a_pod_network(), name="net", subnets=tuple(map(IPv4Network, subnets)))
+    given = None if cluster_cidr is None else IPv4Network(cluster_cidr)
+
+    assert why_covering(given, network, nodes) == expected
+    world = replace(a_routed_world(nodes, routes=[a_route(9, "10.0.0.201")]), network=Present(network))
+    found = routing(world, replace(ROUTING, cluster_cidr=given))
+    assert (found == DesiredRoutes(error=expected)) is (expected is not None)
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:

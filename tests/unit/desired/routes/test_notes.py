@@ -44,9 +44,9 @@ V6 = "fd00:1::/64"
         ),
         pytest.param(
             a_pod_node(),
-            {"network": a_pod_network("10.244.0.0/16")},
+            {"network": a_pod_network("10.244.0.0/15")},
             NoteKind.UNROUTABLE,
-            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/16 of network 4",
+            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/15 of network 4",
             id="a-subnet-in-the-way",
         ),
         pytest.param(
