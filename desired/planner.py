@@ -66,7 +66,10 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
         for change in node_changes(snapshot.nodes.items[name], wanted, settings)
     ]
     for lb in desired.services.values():
-        changes += load_balancer_changes(lb, snapshot) if isinstance(lb, DesiredLoadBalancer) else release_changes(lb)
+        if isinstance(lb, DesiredLoadBalancer):
+            changes += load_balancer_changes(lb, snapshot)
+        else:
+            changes += release_changes(lb, snapshot)
     changes += [deletion_change(pending, snapshot) for pending in desired.pending_deletions]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))

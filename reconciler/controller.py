@@ -313,5 +313,6 @@ def _token(runtime: Runtime, connections: Connections, config: Config) -> Rotati
     def use(token: str) -> None:
         connections.cloud.use_token(token)
         runtime.plan_context.readers.confirmer.forget()
+        runtime.plan_context.readers.primary_ips.forget()
 
     return RotatingToken(config.token_file, config.token, use)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 from typing import Any
 
 from desired.annotations.choices import Algorithm, Protocol
@@ -21,6 +21,7 @@ from desired.model.load_balancer import (
     IssuanceError,
     Listener,
     LoadBalancer,
+    PrimaryIp,
     ServerTarget,
     Target,
 )
@@ -120,6 +121,8 @@ def a_balancer(
         zone="eu-central",
         algorithm=Algorithm.ROUND_ROBIN,
         public_interface=True,
+        primary_ipv4=None,
+        primary_ipv6=None,
         attachment=attachments[0] if attachments else None,
         ipv4_rdns="static.200.example.com",
         ipv6_rdns="",
@@ -156,6 +159,23 @@ def a_certificate(certificate_id: int = 5, name: str = "shop", **overrides: Any)
         code, _, message = said.partition(": ")
         overrides["error"] = IssuanceError(code, message)
     return Certificate(**defaults | overrides)
+
+
+def a_primary_ip(primary_ip_id: int = 7, **overrides: Any) -> PrimaryIp:
+    """An IPv4 address in fsn1 that nothing has, and that is not deleted with what gets it."""
+    defaults: dict[str, Any] = {
+        "name": f"web-{primary_ip_id}",
+        "version": 4,
+        "network": ip_network("198.51.100.7"),
+        "location": "fsn1",
+        "zone": "eu-central",
+    }
+    return PrimaryIp(**{"id": primary_ip_id} | defaults | overrides)
+
+
+def a_primary_ipv6(primary_ip_id: int = 8, **overrides: Any) -> PrimaryIp:
+    """The same of version 6, which is a whole range."""
+    return a_primary_ip(primary_ip_id, **{"version": 6, "network": ip_network("2001:db8:8::/64")} | overrides)
 
 
 def a_world(

@@ -34,6 +34,9 @@ def creation_body(wanted: LoadBalancer) -> Body:
         body["algorithm"] = {"type": wanted.algorithm.value}
     if wanted.public_interface is False:
         body["public_interface"] = False
+    chosen = {"ipv4": wanted.primary_ipv4, "ipv6": wanted.primary_ipv6}
+    if given := {family: held for family, held in chosen.items() if isinstance(held, int)}:
+        body["public_net"] = given
     match wanted.attachment:
         case Attachment(network_id=network_id, ip=Unmanaged(), ip_range=Unmanaged()):
             body["network"] = network_id

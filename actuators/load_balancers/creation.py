@@ -33,6 +33,10 @@ _ABOUT_TARGETS = frozenset(
     }
 )
 """Error codes with which Hetzner refuses a creation because of one of its targets, old names included."""
+_ABOUT_PRIMARY_IPS = frozenset(
+    {"primary_ip_assigned", "primary_ip_blocked", "primary_ip_location_mismatch", "primary_ip_version_mismatch"}
+)
+"""Error codes with which Hetzner refuses a Primary IP: it is asked for, so nothing is created without it."""
 _LIMIT = "resource_limit_exceeded"
 _REMEDY = (
     "ask Hetzner for a higher limit, or delete load balancers: `reconcile orphans` lists those of this cluster "
@@ -90,6 +94,8 @@ def _part_in_the_way(refusal: ApiError, body: Mapping[str, Any]) -> str | None:
     about something else. An unknown certificate is ``not_found``, and so are an unknown location and network.
     """
     if refusal.status is None or _is_quota(refusal) or (isinstance(refusal, Exhausted) and refusal.code != _LIMIT):
+        return None
+    if refusal.code in _ABOUT_PRIMARY_IPS:
         return None
     if _is_about_a_target(refusal):
         return "targets" if "targets" in body else None

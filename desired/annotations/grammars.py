@@ -174,6 +174,16 @@ def _read_certificate(given: str) -> int | str:
     return number if number <= _LARGEST_ID else given
 
 
+def _read_primary_ip(given: str) -> int | str:
+    """A number is an id, and never looked up as a name."""
+    if not _ID.fullmatch(given):
+        return _read_name(given)
+    number = int(given) if len(given) <= 20 else 0
+    if not 1 <= number <= _LARGEST_ID:
+        raise ValueError("expect the id or the name of a Primary IP, such as 4711")
+    return number
+
+
 def _read_address(given: str) -> IPv4Address:
     try:
         return IPv4Address(given.strip())
@@ -235,6 +245,7 @@ NAME: Final = Grammar("1 to 128 characters, no blank at either end", _read_name)
 WORD: Final = Grammar("name", str)
 HOST: Final = Grammar("host name, or nothing for no pointer", _read_host, longest=bounds.HOST)
 DNS_NAME: Final = Grammar("host name in lower case", _read_dns_name, longest=bounds.HOST)
+PRIMARY_IP: Final = Grammar("id or name of a Primary IP", _read_primary_ip)
 ADDRESS: Final = Grammar("IPv4 address", _read_address, longest=bounds.ADDRESS)
 RANGE: Final = Grammar("IPv4 range (CIDR)", _read_range, _check_range, bounds.RANGE)
 SELECTOR: Final = Grammar("label selector", _read_selector, longest=bounds.SELECTOR)

@@ -28,6 +28,9 @@ class Options:
     """UNMANAGED whenever there is a location, which takes precedence."""
     algorithm_type: Algorithm | Unmanaged = UNMANAGED
     disable_public_network: bool | Unmanaged = UNMANAGED
+    public_net_ipv4: int | str | Unmanaged = UNMANAGED
+    public_net_ipv6: int | str | Unmanaged = UNMANAGED
+    """Primary IPs, read at creation only: a number is an id, a text a name."""
     disable_private_ingress: bool = False
     ipv6_disabled: bool = False
     use_private_ip: bool = False

@@ -81,6 +81,15 @@ def _outside_its_range(options: Options) -> bool:
     return not isinstance(address, Unmanaged) and not isinstance(network, Unmanaged) and address not in network
 
 
+def _needs_public_interface(field: str) -> _Rule:
+    return _Rule(
+        field,
+        ("disable_public_network",),
+        lambda options: options.disable_public_network is True and getattr(options, field) is not UNMANAGED,
+        "a Primary IP needs the public interface; set {disable_public_network.key} to false, or remove this",
+    )
+
+
 _ALWAYS = (
     _Rule(
         "private_ipv4",
@@ -108,6 +117,8 @@ _ALWAYS = (
     ),
 )
 _TO_CREATE = (
+    _needs_public_interface("public_net_ipv4"),
+    _needs_public_interface("public_net_ipv6"),
     _Rule(
         "location",
         ("network_zone",),

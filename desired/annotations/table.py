@@ -20,6 +20,7 @@ from desired.annotations.grammars import (
     LENIENT_BOOL,
     NAME,
     PATH,
+    PRIMARY_IP,
     RANGE,
     RESERVED,
     SELECTOR,
@@ -46,6 +47,9 @@ _PORTS = "all ports change"
 _CHECKS = "all health checks change"
 _AS_PROTOCOL = "`tcp`; as `protocol` when another setting of health checks is there"
 _LATER = "no effect after creation"
+_MANAGED_ADDRESS = "an address that Hetzner manages, and that goes with the load balancer"
+_NOTED = "a note: no effect after creation"
+_NOTHING_KEPT = "the load balancer keeps its address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,8 @@ _ROWS = (
         _KEPT,
         f"{_LB}DISABLE_PUBLIC_NETWORK",
     ),
+    Annotation("public-net-ipv4", PRIMARY_IP, _MANAGED_ADDRESS, _NOTED, _NOTHING_KEPT),
+    Annotation("public-net-ipv6", PRIMARY_IP, _MANAGED_ADDRESS, _NOTED, _NOTHING_KEPT),
     Annotation(
         "disable-private-ingress",
         BOOL,

@@ -15,6 +15,7 @@ from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
 from desired.guards.preconditions import other_controllers
 from desired.load_balancers.switch import SWITCH
 from desired.model.key import Key
+from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.nodes.desired import orphaned_node
@@ -33,6 +34,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.ADOPTION: lambda change: change.kind == ChangeKind.LB_ADOPT,
     GuardName.UNDO_WINDOW: lambda _change: False,
     GuardName.IP_LOSS: lambda change: change.kind == ChangeKind.LB_DELETE,
+    GuardName.ADDRESS_IN_USE: lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips),
     GuardName.TARGET_FLOOR: lambda change: (
         (change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE)
         or (change.kind == ChangeKind.LB_NETWORK and change.before is not None)

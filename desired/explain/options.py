@@ -56,6 +56,8 @@ _OF_BALANCERS: Mapping[str, Callable[[CloudBalancer], Iterable[Any]]] = {
     "network_zone": lambda it: [it.spec.zone],
     "algorithm_type": lambda it: [it.spec.algorithm],
     "disable_public_network": lambda it: [it.spec.public_interface is False],
+    "public_net_ipv4": lambda it: [it.spec.primary_ipv4],
+    "public_net_ipv6": lambda it: [it.spec.primary_ipv6],
     "use_private_ip": lambda it: [target.use_private_ip for target in it.targets if isinstance(target, ServerTarget)],
     "private_ipv4": lambda it: [place.ip for place in it.attachments],
     "ipv4_rdns": lambda it: [it.spec.ipv4_rdns],

@@ -13,6 +13,7 @@ from desired.guards.anchor import AnchorState
 from desired.guards.facts import Facts, Guard, GuardResult
 from desired.guards.history import back_off, flapping, quota
 from desired.guards.load_balancers import (
+    address_in_use,
     adoption,
     certificate_issuance,
     foreign_owner,
@@ -70,6 +71,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.ADOPTION: adoption,
         GuardName.UNDO_WINDOW: undo_window,
         GuardName.IP_LOSS: ip_loss,
+        GuardName.ADDRESS_IN_USE: address_in_use,
         GuardName.TARGET_FLOOR: target_floor,
         GuardName.TARGET_HEALTH: target_health,
         GuardName.CERTIFICATE_ISSUANCE: certificate_issuance,

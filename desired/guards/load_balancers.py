@@ -6,6 +6,7 @@
 | ``adoption`` | an adoption that removes something, or of a load balancer that may be somebody else's |
 | ``undo-window`` | the deletion of a released load balancer before its time |
 | ``ip-loss`` | the deletion of a load balancer that a Service still wants |
+| ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
 | ``target-floor`` | the removal of all existing servers, or of most of them without a known reason |
 | ``target-health`` | the next batch of a switch of targets until the one before it is healthy |
 | ``certificate-issuance`` | an https port without its certificate |
@@ -17,11 +18,12 @@ from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Ownership, former_of, owner_of, ownership
-from desired.load_balancers.release import due_of, shown_former, shown_time
+from desired.load_balancers.primary_ips import holder_of, loses_addresses
+from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.switch import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
 from desired.load_balancers.targets import Membership, removal_reason
 from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, PrimaryIp, ServerTarget, Target
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
@@ -102,14 +104,19 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
 
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
-    same namespace and name has come back and did not get it, because the list of load balancers lacked it then."""
+    same namespace and name has come back and did not get it, because the list of load balancers lacked it then.
+
+    For the latter one it is no loss if all its addresses are Primary IPs that are known to stay.
+    """
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
     due = (
         [each for each in facts.desired.pending_deletions if each.due_at <= facts.snapshot.taken_at]
         if deletions
         else []
     )
-    returned = {pending.balancer.key: pending.returned for pending in due}
+    returned = {
+        pending.balancer.key: pending.returned for pending in due if loses_addresses(pending.balancer, facts.snapshot)
+    }
     for change in deletions:
         service, heir = facts.snapshot.service(change.owner), returned.get(change.owner)
         if service is not None and wants_balancer(service):
@@ -120,6 +127,55 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
         else:
             continue
         yield GuardResult(GuardName.IP_LOSS, Verdict.HELD, (change.key,), why, "1", "0")
+
+
+def address_in_use(facts: Facts) -> Iterator[GuardResult]:
+    """No Primary IP is taken from what has it: the creation that asks for it waits for a load balancer of this cluster
+    that is about to go, and is refused otherwise. Of several Services that ask for one the oldest gets it."""
+    asking: dict[int, list[tuple[PrimaryIp, DesiredLoadBalancer, tuple[str, ...]]]] = {}
+    for lb, changes in _serving(facts, ChangeKind.LB_CREATE):
+        creations = tuple(change.key for change in changes if change.kind == ChangeKind.LB_CREATE)
+        for found in lb.primary_ips.by_field.values():
+            asking.setdefault(found.id, []).append((found, lb, creations))
+    for askers in asking.values():
+        askers.sort(key=lambda asker: (asker[1].service.created_at, asker[1].service.uid))
+        for found, _, keys in askers:
+            holder = holder_of(found, facts.snapshot)
+            if holder is None and found.assignee_id is None:
+                continue
+            leaving = None if holder is None else _why_it_gets_free(holder, facts)
+            verdict = Verdict.REFUSED if leaving is None else Verdict.WAITING
+            remedy = "an address is never taken from something else: unassign it there, or name another one"
+            why = f"{found.shown} is assigned to {_assignee(found, holder)}; {leaving or remedy}"
+            yield GuardResult(GuardName.ADDRESS_IN_USE, verdict, keys, why)
+        oldest = askers[0][1].service
+        for found, _, keys in askers[1:]:
+            why = f"{found.shown} goes to Service {oldest.id}, which is older and asks for it as well; name another one"
+            yield GuardResult(GuardName.ADDRESS_IN_USE, Verdict.REFUSED, keys, why)
+
+
+def _why_it_gets_free(balancer: CloudBalancer, facts: Facts) -> str | None:
+    """What becomes of the load balancer that has a Primary IP, where this cluster deletes or has released it; None
+    where it stays as it is."""
+    for pending in facts.desired.pending_deletions:
+        if pending.balancer.id == balancer.id:
+            return f"that one is deleted after {shown_time(pending.due_at)}"
+    for release in facts.desired.services.values():
+        if isinstance(release, LoadBalancerRelease) and release.present == balancer:
+            return f"that one is being released with Service {release.service.id}"
+    owner = owner_of(balancer.spec.labels)
+    is_ours = ownership(owner.cluster_uid, facts.snapshot) is Ownership.OURS
+    if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
+        return f"that one was released and stays: delete it to set the address free (reconcile orphans, {balancer.id})"
+    return None
+
+
+def _assignee(found: PrimaryIp, balancer: CloudBalancer | None) -> str:
+    """``load balancer 7 web``."""
+    if balancer is not None:
+        return f"load balancer {balancer.id} {balancer.spec.name}"
+    what = found.assignee_type.replace("_", " ") or "resource"
+    return f"{what} {found.assignee_id}"
 
 
 def target_floor(facts: Facts) -> Iterator[GuardResult]:

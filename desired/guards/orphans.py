@@ -44,6 +44,5 @@ def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Se
         for each in desired.pending_deletions
     )
     desired = replace(desired, pending_deletions=pending)
-    return judge(
-        Facts(Plan(tuple(map(orphan_deletion, chosen)), desired.notes), snapshot, settings, desired, NO_SETBACKS)
-    )
+    deletions = tuple(orphan_deletion(orphan, snapshot) for orphan in chosen)
+    return judge(Facts(Plan(deletions, desired.notes), snapshot, settings, desired, NO_SETBACKS))

@@ -16,9 +16,10 @@ from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, waits_for_certificate
+from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.model.key import Key
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
@@ -87,6 +88,12 @@ def _parsed(text: str | None) -> object:
         return text or ""
 
 
+def _is_of(entry: Ingress, found: PrimaryIp) -> bool:
+    """Whether the entry publishes an address of this Primary IP."""
+    address = _parsed(entry.ip)
+    return isinstance(address, IPv4Address | IPv6Address) and address in found.network
+
+
 def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
     """The changes that give a Service the load balancer that it wants, each after what it needs."""
     wanted = lb.wanted
@@ -117,7 +124,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size, to_private=way), *status)
 
 
-def release_changes(lb: LoadBalancerRelease) -> tuple[Change, ...]:
+def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:
     """The changes after which a Service may go: its load balancer is deleted or released, then the finalizer is
     removed."""
     if not lb.is_settled:
@@ -145,7 +152,7 @@ def release_changes(lb: LoadBalancerRelease) -> tuple[Change, ...]:
         )
         first = (change,)
     elif present is not None:
-        first = (_deletion(present, service.balancer_key, service.key, why),)
+        first = (_deletion(present, service.balancer_key, service.key, why, snapshot),)
     release = Change(
         key=service.key.part("release"),
         kind=ChangeKind.SERVICE_RELEASE,
@@ -184,15 +191,15 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
             cloud_id=balancer.id,
             consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
         )
-    return _deletion(balancer, balancer.key, balancer.key, why)
+    return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
 
 
-def orphan_deletion(orphan: Orphan) -> Change:
+def orphan_deletion(orphan: Orphan, snapshot: Snapshot) -> Change:
     """The deletion of an orphan because a person asks for it."""
-    return _deletion(orphan.balancer, orphan.balancer.key, orphan.balancer.key, orphan.why)
+    return _deletion(orphan.balancer, orphan.balancer.key, orphan.balancer.key, orphan.why, snapshot)
 
 
-def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str) -> Change:
+def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str, snapshot: Snapshot) -> Change:
     return Change(
         key=key,
         kind=ChangeKind.LB_DELETE,
@@ -202,13 +209,8 @@ def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str) -> Change:
         reason=why,
         owner=owner,
         cloud_id=present.id,
-        consequences=_lost_addresses(present),
+        consequences=addresses_at_deletion(present, snapshot),
     )
-
-
-def _lost_addresses(present: CloudBalancer) -> tuple[str, ...]:
-    addresses = [str(address) for address in (present.ipv4, present.ipv6) if address]
-    return (f"its public addresses {' and '.join(addresses)} are lost for good",) if addresses else ()
 
 
 def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
@@ -261,7 +263,11 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, 
         ipv4_rdns=UNMANAGED,
         ipv6_rdns=UNMANAGED,
     )
-    published = [entry.ip or entry.hostname or "" for entry in service.ingress]
+    published = [
+        entry.ip or entry.hostname or ""
+        for entry in service.ingress
+        if not any(_is_of(entry, found) for found in lb.primary_ips.by_field.values())
+    ]
     return Change(
         key=service.balancer_key,
         kind=ChangeKind.LB_CREATE,

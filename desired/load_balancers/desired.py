@@ -39,6 +39,14 @@ from desired.load_balancers.ownership import (
     match_balancers,
     wanted_name,
 )
+from desired.load_balancers.primary_ips import (
+    AT_CREATION,
+    NO_CHOICE,
+    PrimaryIpChoice,
+    chosen_primary_ips,
+    notes_on_choice,
+    notes_on_primary_ips,
+)
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, pending_deletions, release, window_of
 from desired.load_balancers.size import Demand, Size, fitting_size
 from desired.load_balancers.targets import (
@@ -85,6 +93,8 @@ class DesiredLoadBalancer:
     remarks: tuple[AnnotationWarning, ...] = ()
     """Warnings about the Service: values without effect, unknown annotations, what Hetzner cannot do."""
     notes: tuple[Note, ...] = ()
+    primary_ips: PrimaryIpChoice = NO_CHOICE
+    """The public addresses with which it is created."""
 
     @property
     def present(self) -> CloudBalancer | None:
@@ -108,9 +118,11 @@ def desired_load_balancer(
     settled = is_settled(options, present, snapshot)
     check = check_claim(service.claim, defaults, has_network=settings.network is not None, is_settled=settled)
     is_created = present is None and not isinstance(match, Undecided)
-    absent = () if is_created else [problem.key for problem in missing_for_creation(options, bad)]
+    absent = () if is_created else {*(problem.key for problem in missing_for_creation(options, bad)), *AT_CREATION}
+    chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     problems = [
         *(problem for problem in check.problems if problem.key not in absent),
+        *chosen.problems,
         *attachment_problems(options, present, snapshot, rivals),
     ]
     certificates = desired_certificates(service, options, snapshot)
@@ -126,8 +138,20 @@ def desired_load_balancer(
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
     notes += [*certificates.notes, *notes_on_match(service, match)]
     unclear = frozenset(_fields_of(problems))
+    notes += notes_on_choice(service, chosen) if present is None else ()
+    notes += () if present is None else notes_on_primary_ips(service, options, bad, present, snapshot)
     serving = DesiredLoadBalancer(
-        service, options, match, None, size, certificates, targets, tuple(problems), unclear, check.remarks
+        service,
+        options,
+        match,
+        None,
+        size,
+        certificates,
+        targets,
+        tuple(problems),
+        unclear,
+        check.remarks,
+        primary_ips=chosen,
     )
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot)
@@ -148,7 +172,8 @@ def _to_create(
 ) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
     """The load balancer to create; None when that would go wrong, or may not be (``serving.match``)."""
     options, service, size = serving.options, serving.service, serving.size.type
-    if serving.problems or size is None or isinstance(serving.match, Undecided):
+    chosen = serving.primary_ips
+    if serving.problems or chosen.unknown or size is None or isinstance(serving.match, Undecided):
         return None, ()
     listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates)
     hidden = tuple(notes_on_hidden_targets(service, options, public=_public(options)))
@@ -156,10 +181,12 @@ def _to_create(
         name=wanted_name(service, options),
         labels=labels_of(service, snapshot.cluster_uid),
         type=size.name,
-        location=None if isinstance(options.location, Unmanaged) else options.location,
-        zone=None if isinstance(options.network_zone, Unmanaged) else options.network_zone,
+        location=chosen.location if isinstance(options.location, Unmanaged) else options.location,
+        zone=None if chosen.location or isinstance(options.network_zone, Unmanaged) else options.network_zone,
         algorithm=options.algorithm_type,
         public_interface=_public(options),
+        primary_ipv4=chosen.ipv4.id if chosen.ipv4 else UNMANAGED,
+        primary_ipv6=chosen.ipv6.id if chosen.ipv6 else UNMANAGED,
         attachment=wanted_attachment(options, snapshot),
         ipv4_rdns=options.ipv4_rdns,
         ipv6_rdns=options.ipv6_rdns,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from types import MappingProxyType
 from typing import Final
 
@@ -183,6 +183,10 @@ class LoadBalancer:
     """Of the two exactly one at creation; what was observed has both."""
     algorithm: Algorithm | Unmanaged = UNMANAGED
     public_interface: bool | Unmanaged = UNMANAGED
+    primary_ipv4: int | Unmanaged | None = UNMANAGED
+    primary_ipv6: int | Unmanaged | None = UNMANAGED
+    """Ids of the Primary IPs that are its public addresses. They can only be chosen at creation, and are never compared
+    afterwards; None of what was observed: Hetzner manages the address, which goes with the load balancer."""
     attachment: Attachment | Unmanaged | None = UNMANAGED
     """None: it shall be in no network."""
     ipv4_rdns: str | Unmanaged | None = UNMANAGED
@@ -194,6 +198,11 @@ class LoadBalancer:
     former: str | None = field(default=None, compare=False)
     """The label by which one that waits for its Service's return is looked for before another one is created; None
     where no undo window can have left any. No part of it, so it is never compared."""
+
+    @property
+    def primary_ips(self) -> tuple[int, ...]:
+        """Ids of the Primary IPs among its public addresses."""
+        return tuple(held for held in (self.primary_ipv4, self.primary_ipv6) if isinstance(held, int))
 
 
 class Health(Enum):
@@ -222,6 +231,34 @@ class BalancerType:
     """None unless it is deprecated."""
     monthly_prices: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Location → gross price a month, as the API writes it, in the project's currency."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryIp:
+    """A Primary IP of the project: a public address that exists on its own (Hetzner Cloud API, Primary IPs)."""
+
+    id: int
+    name: str
+    version: int
+    """4 or 6."""
+    network: IPv4Network | IPv6Network
+    """The address; of IPv6 the range in which it is."""
+    location: str | None = None
+    zone: str | None = None
+    """Where it is bound to; None when the API did not say."""
+    assignee_id: int | None = None
+    """Id of what has it; None when nothing has."""
+    assignee_type: str = ""
+    """``server``, ``load_balancer``, or a word that this version does not know."""
+    is_blocked: bool = False
+    auto_delete: bool = False
+    """Whether Hetzner deletes it together with what has it."""
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        address = self.network if self.version == 6 else self.network.network_address
+        return f"Primary IP {self.id} {self.name} ({address})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import Key, ObjectKind
-from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer
+from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer, PrimaryIp
 from desired.model.remembered import Remembered
 from desired.model.route import Member, Route
 from desired.model.service import Service
@@ -265,6 +265,8 @@ class Snapshot:
     balancer_types: Mapping[str, BalancerType] | Unknown = field(default_factory=lambda: MappingProxyType({}))
     """Name → type: those of the load balancers that are there, and the whole catalog once a Service names another;
     Unknown when that could not be read."""
+    primary_ips: Mapping[int | str, PrimaryIp | Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
+    """Id or name of a Primary IP that something depends on → what was found. Not in here: nobody asked."""
     controllers: Section[str, Workload] | None = None
     """By key, what runs in the Lease's namespace, where another cloud controller may be; None: not read."""
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)

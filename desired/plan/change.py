@@ -109,6 +109,7 @@ class GuardName(StrEnum):
     ADOPTION = "adoption"
     UNDO_WINDOW = "undo-window"
     IP_LOSS = "ip-loss"
+    ADDRESS_IN_USE = "address-in-use"
     TARGET_FLOOR = "target-floor"
     TARGET_HEALTH = "target-health"
     CERTIFICATE_ISSUANCE = "certificate-issuance"
@@ -240,6 +241,8 @@ class NoteKind(StrEnum):
     """A clock that others disagree with."""
     ORPHAN = "orphan"
     """A load balancer of this cluster that no Service wants."""
+    PRIMARY_IP = "primary-ip"
+    """A Primary IP that a load balancer does not get, or that goes with it."""
     PARTIAL = "partial"
     """Part of the plan is not shown and not applied, as asked."""
 

@@ -162,7 +162,7 @@ LOAD_BALANCER = only(
     "id",
     "name",
     "created",
-    public_net=only("enabled", ipv4=only("ip", "dns_ptr"), ipv6=only("ip", "dns_ptr")),
+    public_net=only("enabled", ipv4=only("id", "ip", "dns_ptr"), ipv6=only("id", "ip", "dns_ptr")),
     private_net=each(only("network", "ip")),
     location=only("name", "network_zone"),
     load_balancer_type=BALANCER_TYPE,
@@ -194,6 +194,18 @@ LOAD_BALANCER = only(
         )
     ),
     targets=each(only("type", "use_private_ip", **_TARGET, targets=each(only("type", **_TARGET)))),
+)
+
+PRIMARY_IP = only(
+    "id",
+    "name",
+    "type",
+    "ip",
+    "assignee_id",
+    "assignee_type",
+    "auto_delete",
+    "blocked",
+    location=only("name", "network_zone"),
 )
 
 CERTIFICATE = only(

@@ -2,10 +2,10 @@
 are.
 
 Costs one GET for each page of a list, one for the cluster's identity and one for approvals, and up to ten for servers
-that the list lacks though a removal may depend on them.
+that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.hetzner_lists import Decoded, read_list
 from actuators.http.kubernetes import KubernetesReader, segment
 from desired.guards.absence_proof import missing_servers, servers_to_confirm
+from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings, Waits
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.section import Present
@@ -30,6 +31,7 @@ from reconciler.capture.masks import Mask
 from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import Captured, Cluster, MissingPart, Objects, Project, World
 from reconciler.observe.kubernetes_lists import server_time
+from reconciler.observe.primary_ips import MOST_AT_ONCE as MOST_PRIMARY_IPS
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import observe_world
 
@@ -95,15 +97,17 @@ def capture_world(cluster: KubernetesReader, project: HetznerReader, network: st
             found[approvals].objects,
             *(found[path].objects for path in workloads),
         ),
-        hetzner=Project(*(found[f"/{name}"].objects for name in Project.__struct_fields__)),
+        hetzner=Project(
+            **{name: found[f"/{name}"].objects for name in Project.__struct_fields__ if f"/{name}" in found}
+        ),
     )
     _look_closer(world.captured, project, world, network)
     return world
 
 
 def _look_closer(captured: Captured, project: HetznerReader, world: World, network: str | None) -> None:
-    """Add what follows from what was read: the members of the network, and the servers that are only found by their
-    ids."""
+    """Add what follows from what was read: the members of the network, the servers that are only found by their ids,
+    and the Primary IPs that something depends on."""
     settings = Settings(network=network, waits=_AT_ONCE)
     snapshot = observe_world(readers_of(world), settings).snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
@@ -123,6 +127,26 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
             continue
         except ApiError as error:
             captured.gaps[path] = MissingPart.of(error)
+    world.hetzner.primary_ips += _primary_ips(captured, project, asked_primary_ips(snapshot, settings))
+
+
+def _primary_ips(captured: Captured, project: HetznerReader, asked: Iterable[int | str]) -> Objects:
+    """The Primary IPs that are ``asked`` for, by id or name, each once; those that are not there are left out."""
+    found: dict[Any, msgspec.Raw] = {}
+    for each in islice(asked, MOST_PRIMARY_IPS):
+        path = f"/primary_ips/{each}" if isinstance(each, int) else "/primary_ips"
+        query = "" if isinstance(each, int) else f"?name={segment(each)}"
+        try:
+            answer = _decoded(project.get(path + query), path)
+        except NotFound:
+            continue
+        except ApiError as error:
+            captured.gaps[path] = MissingPart.of(error)
+            continue
+        listed = [answer.get("primary_ip")] if isinstance(each, int) else answer.get("primary_ips")
+        for raw in filter(lambda raw: isinstance(raw, dict), listed or ()):
+            found[raw.get("id")] = _raw(raw, masks.PRIMARY_IP)
+    return list(found.values())
 
 
 def _listed(cluster: KubernetesReader, path: str, mask: Mask) -> _Found:

@@ -88,6 +88,8 @@ class Project(msgspec.Struct):
 
     servers: Objects = []
     networks: Objects = []
+    primary_ips: Objects = []
+    """Those that a plan depends on."""
     load_balancers: Objects = []
     certificates: Objects = []
 

@@ -166,6 +166,8 @@ class _Address(msgspec.Struct, gc=False):
     ip: str | None
     dns_ptr: str | None
     """Null and an empty text both say that there is no pointer, which is what a desired value of "" means."""
+    id: int | None = None
+    """Of the Primary IP; null where Hetzner manages the address, and not there before October 2026."""
 
 
 class _PublicNet(msgspec.Struct, gc=False):
@@ -263,6 +265,8 @@ def _balancer(found: _Balancer) -> CloudBalancer:
             zone=found.location.network_zone,
             algorithm=found.algorithm.type,
             public_interface=public.enabled,
+            primary_ipv4=public.ipv4.id,
+            primary_ipv6=public.ipv6.id,
             attachment=attachments[0] if attachments else None,
             ipv4_rdns=public.ipv4.dns_ptr or "",
             ipv6_rdns=public.ipv6.dns_ptr or "",

@@ -29,6 +29,7 @@ from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, o
 from reconciler.observe.load_balancers import LeftBehind, observe_certificates, observe_load_balancers
 from reconciler.observe.networks import observe_members, observe_network
 from reconciler.observe.nodes import observe_nodes
+from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from reconciler.observe.services import observe_services
 
@@ -64,6 +65,7 @@ class Readers:
     hetzner: HetznerReader
     confirmer: Confirmer
     catalogue: Catalogue = field(default_factory=Catalogue)
+    primary_ips: PrimaryIps = field(default_factory=PrimaryIps)
     left: LeftBehind = field(default_factory=LeftBehind)
     wall: Callable[[], float] | None = None
     """This machine's clock, in seconds since the epoch; None where it is irrelevant, as with a file."""
@@ -245,8 +247,12 @@ def _finish(
     snapshot = replace(observation.snapshot, **sections)
     readers.left.saw(snapshot)
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
-    types, error = _types(readers, settings, snapshot, failures.get("load_balancers"))
-    return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
+    gap = failures.get("load_balancers")
+    types, error = _types(readers, settings, snapshot, gap)
+    snapshot = replace(snapshot, balancer_types=types)
+    if gap is None:  # an API that has just failed is not asked for more
+        snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, settings))
+    return Observation(snapshot, _failures(failures, {"load_balancer_types": error}))
 
 
 def _looked_closer(

@@ -18,7 +18,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "deployments",
         "daemonsets",
     ),
-    "hetzner": ("servers", "networks", "load_balancers", "certificates"),
+    "hetzner": ("servers", "networks", "primary_ips", "load_balancers", "certificates"),
     "robot": ("servers",),
 }
 """Part of a world file → its sections, each a list of objects."""

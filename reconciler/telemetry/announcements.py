@@ -81,6 +81,7 @@ _SERVICE_REASONS: Mapping[NoteKind, str] = {
     NoteKind.LIMIT: "LimitReached",
     NoteKind.DEPRECATED: "LoadBalancerTypeDeprecated",
     NoteKind.NO_TARGETS: "UnAvailableLoadBalancer",
+    NoteKind.PRIMARY_IP: "CheckPrimaryIP",
     NoteKind.STUCK: "DeletionStuck",
 }
 """Notes on a Service that a person has to do something about → the event's reason. A note on something foreign is not

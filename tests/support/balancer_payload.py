@@ -37,7 +37,7 @@ REAL: dict[str, Any] = {
     "public_net": {
         "enabled": True,
         "ipv4": {"id": None, "ip": "203.0.113.200", "blocked": False, "dns_ptr": "lb.example.com"},
-        "ipv6": {"id": None, "ip": "2001:db8::200", "blocked": False, "dns_ptr": ""},
+        "ipv6": {"id": 8, "ip": "2001:db8::200", "blocked": False, "dns_ptr": ""},
     },
     "private_net": [{"network": 7, "ip": "10.0.0.5"}, {"network": 8, "ip": "10.1.0.5"}],
     "location": {"id": 1, "name": "fsn1", "country": "DE", "city": "Falkenstein", "network_zone": "eu-central"},
@@ -135,6 +135,8 @@ WHOLE = CloudBalancer(
         zone="eu-central",
         algorithm=Algorithm.LEAST_CONNECTIONS,
         public_interface=True,
+        primary_ipv4=None,
+        primary_ipv6=8,
         attachment=ATTACHMENTS[0],
         ipv4_rdns="lb.example.com",
         ipv6_rdns="",

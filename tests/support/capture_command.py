@@ -38,6 +38,7 @@ PROJECT: Mapping[str, list[dict[str, Any]]] = {
         }
     ],
     "certificates": [{"id": 5, "name": "shop"}],
+    "primary_ips": [{"id": 20, "name": "mail", "labels": {"team": "secret"}}, {"id": 21, "name": "unasked"}],
 }
 SETTINGS = {"HCLOUD_NETWORK": "net", "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1"}
 FLAGS = ("--cluster-cidr", "10.244.0.0/16")
@@ -53,9 +54,14 @@ def nodes() -> list[dict[str, Any]]:
 
 
 def services() -> list[dict[str, Any]]:
-    """One that is served, one of another type, and one that asks for a type that no load balancer has."""
+    """One that is served, one of another type, and one that asks for a Primary IP and a type that no load balancer
+    has."""
     spec = {"type": "LoadBalancer", "ports": [{"name": "a", "port": 80, "nodePort": 30080}]}
-    wishes = {"load-balancer.hetzner.cloud/type": "lb21", "kubectl.kubernetes.io/last-applied-configuration": "secret"}
+    wishes = {
+        "load-balancer.hetzner.cloud/type": "lb21",
+        "load-balancer.hetzner.cloud/public-net-ipv4": "mail",
+        "kubectl.kubernetes.io/last-applied-configuration": "secret",
+    }
     return [
         {"metadata": {"name": "web", "namespace": "shop", "uid": UID}, "spec": spec},
         {"metadata": {"name": "db", "namespace": "shop"}, "spec": {"type": "ClusterIP", "ports": [{"port": 5432}]}},

@@ -35,6 +35,7 @@ from tests.balancers import (
     a_certificate,
     a_claim,
     a_listener,
+    a_primary_ip,
     a_served_service,
     a_service,
     a_world,
@@ -228,6 +229,15 @@ def _refused() -> Explained:
     return explained_service(a_world([service], [theirs], **FLEET))
 
 
+def _address_in_use() -> Explained:
+    """A copy of a Service that names the Primary IP of the original's load balancer."""
+    claim = a_claim(annotations=annotated(public_net_ipv4="7"))
+    original = a_served_service("api", uid=RIVAL_UID, claim=claim)
+    theirs = a_balancer(43, service_uid=RIVAL_UID, spec={"name": "api", "primary_ipv4": 7})
+    held = a_primary_ip(assignee_id=43, assignee_type="load_balancer")
+    return explained_service(a_world([a_service(claim=claim), original], [theirs], primary_ips={7: held}, **FLEET))
+
+
 def _contested() -> Explained:
     claim = a_claim(annotations=annotated(name="shop"))
     services = [a_served_service(claim=claim), a_service("api", uid=RIVAL_UID, claim=claim)]
@@ -289,6 +299,7 @@ SERVICE_EXPLANATIONS: Mapping[str, Explained] = {
     "service_full": _full(),
     "service_malformed": _malformed(),
     "service_refused": _refused(),
+    "service_address_in_use": _address_in_use(),
     "service_contested": _contested(),
     "service_ambiguous": explained_service(a_world([a_served_service()], [a_balancer(), a_balancer(43)], **FLEET)),
     "service_waiting": _waiting(),

@@ -18,6 +18,7 @@ from reconciler.sandbox.hetzner.balancers import Balancers
 from reconciler.sandbox.hetzner.certificates import Certificates
 from reconciler.sandbox.hetzner.errors import not_simulated
 from reconciler.sandbox.hetzner.networks import Networks
+from reconciler.sandbox.hetzner.primary_ips import PrimaryIps
 from reconciler.sandbox.hetzner.project import SINGULAR, Project
 from reconciler.sandbox.hetzner.reading import Reading
 from reconciler.sandbox.hetzner.servers import Servers
@@ -41,6 +42,7 @@ _SERVER_ACTIONS_LATER = (
     "request_console",
     "reset_password",
 )
+_PRIMARY_IP_ACTIONS_LATER = ("assign", "change_dns_ptr", "unassign")
 _KINDS_LATER = (
     "firewalls",
     "floating_ips",
@@ -48,7 +50,6 @@ _KINDS_LATER = (
     "isos",
     "placement_groups",
     "pricing",
-    "primary_ips",
     "ssh_keys",
     "volumes",
     "zones",
@@ -76,7 +77,8 @@ class Routes:
         self._services = BalancerServices(project, changes)
         self._targets = BalancerTargets(project, changes)
         self._balancer_network = BalancerNetwork(project, attachments, changes)
-        self._balancers = Balancers(project, attachments, changes, self._services, self._targets)
+        self._primary_ips = PrimaryIps(project)
+        self._balancers = Balancers(project, attachments, changes, self._services, self._targets, self._primary_ips)
         self._certificates = Certificates(project)
         self._exact: dict[str, dict[str, Handler]] = {}
         """Path with ``{id}`` for each number → method → handler."""
@@ -86,6 +88,7 @@ class Routes:
         self._add_networks()
         self._add_load_balancers()
         self._add_certificates()
+        self._add_primary_ips()
         self._add_later()
 
     def find(self, path: str) -> Route | None:
@@ -182,11 +185,19 @@ class Routes:
         self._add("/certificates/{id}", PUT=certificates.update, DELETE=certificates.delete)
         self._add("/certificates/{id}/actions/retry", POST=certificates.retry)
 
+    def _add_primary_ips(self) -> None:
+        primary_ips = self._primary_ips
+        self._add("/primary_ips", POST=primary_ips.create)
+        self._add("/primary_ips/{id}", PUT=primary_ips.update, DELETE=primary_ips.delete)
+        self._add("/primary_ips/{id}/actions/change_protection", POST=primary_ips.change_protection)
+
     def _add_later(self) -> None:
         for kind in ("servers", "load_balancers"):
             self._add(f"/{kind}/{{id}}/metrics", GET=_later)
         for name in _SERVER_ACTIONS_LATER:
             self._add(f"/servers/{{id}}/actions/{name}", POST=_later)
+        for name in _PRIMARY_IP_ACTIONS_LATER:
+            self._add(f"/primary_ips/{{id}}/actions/{name}", POST=_later)
 
 
 def _later(request: Request, *_ids: int) -> Response:

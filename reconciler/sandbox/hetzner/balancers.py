@@ -2,7 +2,7 @@
 
 Source: Hetzner Cloud API, load balancers. Known differences: the services and targets of a creation are there at once,
 and only the network comes when its action ends; a load balancer whose creation fails disappears; a creation in a
-network locks it and names it in its action; Primary IPs are not simulated.
+network locks it and names it in its action; an unknown Primary IP is ``not_found``.
 """
 
 from reconciler.sandbox.exchange import Request, Response
@@ -19,6 +19,7 @@ from reconciler.sandbox.hetzner.objects import (
     system_address,
 )
 from reconciler.sandbox.hetzner.ordering import is_available, wanted_balancer_location, wanted_load_balancer_type
+from reconciler.sandbox.hetzner.primary_ips import PrimaryIps
 from reconciler.sandbox.hetzner.project import Project
 from reconciler.sandbox.hetzner.rendering import Renderer, assigned_certificates
 from reconciler.sandbox.hetzner.store import Object
@@ -38,12 +39,14 @@ class Balancers:
         changes: BalancerChanges,
         services: BalancerServices,
         targets: BalancerTargets,
+        primary_ips: PrimaryIps,
     ) -> None:
         self._project = project
         self._attachments = attachments
         self._changes = changes
         self._services = services
         self._targets = targets
+        self._primary_ips = primary_ips
 
     def create(self, request: Request) -> Response:
         """``POST /load_balancers``: everything in one body; the load balancer, preliminary, and its action."""
@@ -62,7 +65,7 @@ class Balancers:
             "create_load_balancer",
             *resources,
             effect=lambda: self._attachments.settle(balancer["id"], "load_balancers"),
-            on_failure=lambda: self._remove(balancer["id"]),
+            on_failure=lambda: self._forget(balancer["id"]),
         )
         present = self._project.store.get("load_balancers", balancer["id"]) or balancer
         body_of_answer = {"load_balancer": self._render(present), "action": self._project.actions.render(action)}
@@ -145,7 +148,7 @@ class Balancers:
         location = wanted_balancer_location(body)
         algorithm = body.object("algorithm").choice("type", _ALGORITHMS, _ALGORITHMS[0])
         labels = body.labels() or {}
-        public_net = self._public_net(body)
+        public_net = self._public_net(body, location)
         if len(self._project.store.truth().all("load_balancers")) >= self._project.options.load_balancer_limit:
             raise limit_exceeded("load balancer limit exceeded", "load_balancer_limit")
         blank = load_balancer_template(self._project.store.next_id("load_balancers"), self._project.now())
@@ -169,21 +172,30 @@ class Balancers:
             attached = self._targets.with_target(attached, target)
         return {**attached, "private_net": []}
 
-    def _public_net(self, body: Body) -> Object:
+    def _public_net(self, body: Body, location: Object) -> Object:
         enabled = body.boolean("public_interface", default=True)
         wanted = body.object("public_net")
-        if any(wanted.has(family) for family in _FAMILIES):
-            if not enabled:
-                raise invalid_field("public_net", "is only allowed if the public interface is enabled")
-            raise ApiError("unsupported_error", "the simulator does not simulate Primary IPs of load balancers yet")
+        chosen = {family: wanted.integer(family) for family in _FAMILIES if wanted.has(family)}
+        if chosen and not enabled:
+            raise invalid_field("public_net", "is only allowed if the public interface is enabled")
         addresses = PublicAddresses(self._project.store)
-        given = {family: addresses.of_balancer(family) for family in _FAMILIES}
-        return {
-            "enabled": enabled,
-            **{family: system_address(address, default_dns_ptr(address)) for family, address in given.items()},
-        }
+        public_net: Object = {"enabled": enabled}
+        for family in _FAMILIES:
+            if family in chosen:
+                public_net[family] = self._primary_ips.address_for(chosen[family], family, location)
+            else:
+                address = addresses.of_balancer(family)
+                public_net[family] = system_address(address, default_dns_ptr(address))
+        return public_net
 
     def _remove(self, balancer_id: int) -> None:
+        """Remove the load balancer, and the Primary IPs that go with it."""
+        balancer = self._project.store.get("load_balancers", balancer_id)
+        if balancer is not None:
+            self._primary_ips.go_with(balancer)
+        self._forget(balancer_id)
+
+    def _forget(self, balancer_id: int) -> None:
         self._attachments.forget(balancer_id, "load_balancers")
         if self._project.store.get("load_balancers", balancer_id) is not None:
             self._project.store.remove("load_balancers", balancer_id)

@@ -125,6 +125,30 @@ def system_address(ip: str, dns_ptr: str | None) -> Object:
     return {"id": None, "ip": ip, "blocked": False, "dns_ptr": dns_ptr}
 
 
+def primary_ip_template(primary_ip_id: int, created: str) -> Object:
+    """An IPv4 address that nothing has; ``ip`` is still to be given out."""
+    return {
+        "id": primary_ip_id,
+        "name": f"primary-ip-{primary_ip_id}",
+        "type": "ipv4",
+        "ip": None,
+        "assignee_id": None,
+        "assignee_type": "unassigned",
+        "auto_delete": False,
+        "blocked": False,
+        "created": created,
+        "dns_ptr": [],
+        "labels": {},
+        "location": LOCATIONS[DEFAULT_LOCATION],
+        "protection": {"delete": False},
+    }
+
+
+def address_of_primary_ip(primary_ip: Object) -> str:
+    """The address that a load balancer has of a Primary IP: of a /64 the first one behind the network's own."""
+    return str(primary_ip["ip"] if primary_ip["type"] == "ipv4" else IPv6Network(primary_ip["ip"])[1])
+
+
 def default_dns_ptr(ip: str) -> str | None:
     """The reverse DNS name that an address has when nobody gave it one; an IPv6 address has none."""
     parsed = ip_address(ip)
@@ -168,6 +192,10 @@ class PublicAddresses:
         address = self._next("public_ipv6", lambda number: f"{IPv6Network((_IPV6_POOL + (number << 64), 64))}")
         return {"id": self._store.next_id("primary_ips"), "ip": address, "blocked": False, "dns_ptr": []}
 
+    def of_primary_ip(self, family: str) -> str:
+        """A Primary IP's new IPv4 address, or its /64."""
+        return str((self.ipv4("") if family == "ipv4" else self.ipv6())["ip"])
+
     def of_balancer(self, family: str) -> str:
         """A load balancer's new IPv4 or IPv6 address, which is a single one."""
         if family == "ipv4":
@@ -184,6 +212,7 @@ class PublicAddresses:
 
 def _addresses_in(store: Store) -> Iterable[str]:
     view = store.truth()
+    yield from (primary_ip["ip"] for primary_ip in view.all("primary_ips"))
     for holder in (*view.all("servers"), *view.all("load_balancers")):
         for family in ("ipv4", "ipv6"):
             held = holder["public_net"][family]

@@ -13,10 +13,15 @@ from reconciler.sandbox.hetzner.store import Kind, Object, Store, View
 SINGULAR: dict[Kind, str] = {
     "servers": "server",
     "networks": "network",
+    "primary_ips": "primary_ip",
     "load_balancers": "load_balancer",
     "certificates": "certificate",
 }
-_IN_MESSAGES: dict[Kind, str] = {**SINGULAR, "load_balancers": "load balancer"}
+_IN_MESSAGES: dict[Kind, str] = {
+    **SINGULAR,
+    "load_balancers": "load balancer",
+    "primary_ips": "primary IP",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,15 @@ from reconciler.sandbox.hetzner.errors import invalid_field, not_found, removed_
 from reconciler.sandbox.hetzner.objects import fresh_copy
 from reconciler.sandbox.hetzner.paging import BY_NAME, filtered, ordered, page_of
 from reconciler.sandbox.hetzner.project import SINGULAR, Project
-from reconciler.sandbox.hetzner.rendering import Renderer
+from reconciler.sandbox.hetzner.rendering import Renderer, primary_ips
 from reconciler.sandbox.hetzner.servers import remove_server
 from reconciler.sandbox.hetzner.store import Kind, Object, View
 
-_EXACT_FILTERS: dict[Kind, tuple[str, ...]] = {"servers": ("status",), "certificates": ("type",)}
+_EXACT_FILTERS: dict[Kind, tuple[str, ...]] = {
+    "servers": ("status",),
+    "certificates": ("type",),
+    "primary_ips": ("ip",),
+}
 _ACTION_ORDER = ("id", "command", "status", "started", "finished")
 _CHANGELOG = "https://docs.hetzner.cloud/changelog"
 
@@ -38,7 +42,8 @@ class Reading:
 
         def handler(request: Request) -> Response:
             view = self._view(request)
-            found = filtered(request, view.all(kind), _EXACT_FILTERS.get(kind, ()))
+            stored = primary_ips(view) if kind == "primary_ips" else view.all(kind)
+            found = filtered(request, stored, _EXACT_FILTERS.get(kind, ()))
             found, total = self._project.faults.listed(request.path, ordered(request, found, BY_NAME))
             renderer = Renderer(view, self._project.actions)
             response = page_of(request, kind, found, lambda stored: renderer.render(kind, stored), total)
@@ -52,7 +57,9 @@ class Reading:
 
         def handler(request: Request, object_id: int) -> Response:
             view = self._view(request)
-            stored = self._project.require_seen(view, kind, object_id)
+            listed = primary_ips(view) if kind == "primary_ips" else []
+            named = next((each for each in listed if each["id"] == object_id), None)
+            stored = named or self._project.require_seen(view, kind, object_id)
             return Response(200, {SINGULAR[kind]: Renderer(view, self._project.actions).render(kind, stored)})
 
         return handler

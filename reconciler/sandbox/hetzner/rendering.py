@@ -1,7 +1,8 @@
 """Stored objects as the API answers them: with the fields that follow from other objects.
 
 A network's ``servers`` and ``load_balancers``, a server's ``load_balancers`` and ``locked``, the health of targets,
-what label selectors find and a certificate's ``used_by`` are not stored, so they cannot be out of step.
+what label selectors find, a certificate's ``used_by``, the load balancer that has a Primary IP and the Primary IPs of
+servers are not stored, so they cannot be out of step.
 """
 
 from collections import defaultdict
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from reconciler.sandbox.hetzner.actions import Actions
 from reconciler.sandbox.hetzner.balancer_backends import target_servers
 from reconciler.sandbox.hetzner.balancer_health import shown_targets
-from reconciler.sandbox.hetzner.objects import fresh_copy
+from reconciler.sandbox.hetzner.objects import fresh_copy, primary_ip_template
 from reconciler.sandbox.hetzner.store import Kind, Object, View
 
 
@@ -37,6 +38,8 @@ class Renderer:
             rendered["servers"] = [server["id"] for server, _ in attached(self._view, "servers", stored["id"])]
             balancers = attached(self._view, "load_balancers", stored["id"])
             rendered["load_balancers"] = [balancer["id"] for balancer, _ in balancers]
+        if kind == "primary_ips" and (holder := holder_of(self._view, stored["id"])) is not None:
+            rendered |= {"assignee_id": holder["id"], "assignee_type": "load_balancer"}
         if kind == "certificates":
             rendered["used_by"] = users_of(self._view, stored["id"])
         return rendered
@@ -60,6 +63,28 @@ def attached(view: View, kind: Kind, network_id: int) -> Iterator[tuple[Object, 
         for entry in holder["private_net"]:
             if entry["network"] == network_id:
                 yield holder, entry
+
+
+def holder_of(view: View, primary_ip_id: int) -> Object | None:
+    """The load balancer that has the Primary IP; None when none has."""
+    for balancer in view.all("load_balancers"):
+        if primary_ip_id in (balancer["public_net"][family]["id"] for family in ("ipv4", "ipv6")):
+            return balancer
+    return None
+
+
+def primary_ips(view: View) -> list[Object]:
+    """All Primary IPs by their ids, those of servers among them."""
+    found = {primary_ip["id"]: primary_ip for primary_ip in view.all("primary_ips")}
+    for server in view.all("servers"):
+        for family in ("ipv4", "ipv6"):
+            held = server["public_net"][family]
+            if held is not None:
+                blank = primary_ip_template(held["id"], server["created"])
+                assigned = {"assignee_id": server["id"], "assignee_type": "server", "auto_delete": True}
+                place = {"ip": held["ip"], "location": server["location"], "blocked": held["blocked"]}
+                found.setdefault(held["id"], {**blank, "type": family, **assigned, **place})
+    return [found[primary_ip_id] for primary_ip_id in sorted(found)]
 
 
 def users_of(view: View, certificate_id: int) -> list[Object]:

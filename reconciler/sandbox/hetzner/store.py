@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 Object = dict[str, Any]
-Kind = Literal["servers", "networks", "load_balancers", "certificates"]
-KINDS: tuple[Kind, ...] = ("servers", "networks", "load_balancers", "certificates")
+Kind = Literal["servers", "networks", "primary_ips", "load_balancers", "certificates"]
+KINDS: tuple[Kind, ...] = ("servers", "networks", "primary_ips", "load_balancers", "certificates")
 
 Undo = dict[tuple[Kind, int], Object | None]
 """What objects were before a change; None for one that was not there."""

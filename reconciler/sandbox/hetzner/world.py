@@ -18,6 +18,7 @@ from reconciler.sandbox.hetzner.store import KINDS, Kind, Object, Store
 from reconciler.sandbox.hetzner.world_balancers import (
     complete_certificate,
     complete_load_balancer,
+    complete_primary_ip,
     complete_targets,
 )
 from reconciler.sandbox.hetzner.world_networks import complete_network, connect
@@ -34,11 +35,14 @@ def load_world(world: Mapping[str, Any]) -> Store:
     """A store with the objects of a world. Raises ValueError naming the object and the remedy."""
     given = {kind: _identified(kind, section) for kind, section in _sections(world).items()}
     store = Store()
+    for raw in given["primary_ips"]:  # before servers are given ids of theirs
+        store.reserve_id("primary_ips", raw["id"])
     addresses = PublicAddresses(store, _public_addresses(given))
     complete: dict[Kind, Callable[[Object, str], Object]] = {
         "servers": lambda raw, where: complete_server(raw, _CREATED, where, store, addresses),
         "networks": lambda raw, where: complete_network(raw, _CREATED, where),
-        "load_balancers": lambda raw, where: complete_load_balancer(raw, _CREATED, where, addresses),
+        "primary_ips": lambda raw, where: complete_primary_ip(raw, _CREATED, where, addresses),
+        "load_balancers": lambda raw, where: complete_load_balancer(raw, _CREATED, where, store, addresses),
         "certificates": lambda raw, where: complete_certificate(raw, _CREATED, where),
     }
     with store.change():
@@ -101,6 +105,7 @@ def _where(kind: Kind, raw: Object) -> str:
 
 
 def _public_addresses(given: dict[Kind, list[Object]]) -> Iterator[str]:
+    yield from (raw["ip"] for raw in given["primary_ips"] if isinstance(raw.get("ip"), str))
     for kind in ("servers", "load_balancers"):
         for raw in given[kind]:
             public_net = raw.get("public_net")

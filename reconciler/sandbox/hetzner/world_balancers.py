@@ -1,4 +1,4 @@
-"""Load balancers and certificates of a world file.
+"""Load balancers, Primary IPs and certificates of a world file.
 
 Known differences: a managed certificate that a world calls pending stays so, for a world has no running actions.
 """
@@ -13,25 +13,49 @@ from reconciler.sandbox.hetzner.completing import (
     check_labels_shape,
     check_type,
     checked_address,
+    checked_network,
     complete,
     completed_list,
 )
 from reconciler.sandbox.hetzner.objects import (
     PublicAddresses,
+    address_of_primary_ip,
     certificate_template,
     health_check_template,
     http_check_template,
     listener_template,
     load_balancer_template,
+    primary_ip_template,
 )
 from reconciler.sandbox.hetzner.store import Object, Store
 
+_FAMILIES = ("ipv4", "ipv6")
 _CERTIFICATE_TYPES = ("uploaded", "managed")
 _ISSUANCES = ("pending", "completed", "failed")
 _ONCE_ISSUED = ("certificate", "not_valid_before", "not_valid_after", "fingerprint")
 
 
-def complete_load_balancer(given: Object, created: str, where: str, addresses: PublicAddresses) -> Object:
+def complete_primary_ip(given: Object, created: str, where: str, addresses: PublicAddresses) -> Object:
+    """A Primary IP with everything that was left out. The load balancer that has it names it; anything else that has
+    it is named here."""
+    primary_ip = complete(given, primary_ip_template(given["id"], created), where)
+    primary_ip["location"] = catalogue_entry(primary_ip["location"], LOCATIONS, "fsn1", f"{where} location")
+    check_labels_shape(primary_ip["labels"], f"{where} labels")
+    primary_ip["protection"] = complete(primary_ip["protection"], {"delete": False}, f"{where} protection")
+    if primary_ip["type"] not in _FAMILIES:
+        raise ValueError(f"{where}: type {primary_ip['type']!r} is not known; use one of {', '.join(_FAMILIES)}")
+    if primary_ip["assignee_type"] == "load_balancer":
+        primary_ip |= {"assignee_id": None, "assignee_type": "unassigned"}
+    if primary_ip["ip"] is None:
+        primary_ip["ip"] = addresses.of_primary_ip(primary_ip["type"])
+    elif primary_ip["type"] == "ipv4":
+        primary_ip["ip"] = checked_address(primary_ip["ip"], f"{where} ip")
+    else:
+        primary_ip["ip"] = checked_network(primary_ip["ip"], f"{where} ip")
+    return primary_ip
+
+
+def complete_load_balancer(given: Object, created: str, where: str, store: Store, addresses: PublicAddresses) -> Object:
     """A load balancer with everything that was left out; the addresses of targets follow in ``complete_targets``."""
     balancer = complete(given, load_balancer_template(given["id"], created), where)
     balancer["location"] = catalogue_entry(balancer["location"], LOCATIONS, "fsn1", f"{where} location")
@@ -41,7 +65,7 @@ def complete_load_balancer(given: Object, created: str, where: str, addresses: P
     check_labels_shape(balancer["labels"], f"{where} labels")
     balancer["protection"] = complete(balancer["protection"], {"delete": False}, f"{where} protection")
     balancer["algorithm"] = complete(balancer["algorithm"], {"type": "round_robin"}, f"{where} algorithm")
-    balancer["public_net"] = _public_net(balancer["public_net"], f"{where} public_net", addresses)
+    balancer["public_net"] = _public_net(balancer["public_net"], f"{where} public_net", store, addresses)
     balancer["private_net"] = [
         _attachment(entry, f"{where} private_net")
         for entry in completed_list(balancer["private_net"], f"{where} private_net")
@@ -88,13 +112,14 @@ def complete_certificate(given: Object, created: str, where: str) -> Object:
     return {**certificate, "used_by": []}
 
 
-def _public_net(given: Any, where: str, addresses: PublicAddresses) -> Object:
+def _public_net(given: Any, where: str, store: Store, addresses: PublicAddresses) -> Object:
     public_net = complete(given, {"enabled": True, "ipv4": {}, "ipv6": {}}, where)
     template = {"id": None, "ip": None, "blocked": False, "dns_ptr": None}
-    for family in ("ipv4", "ipv6"):
+    for family in _FAMILIES:
         address = complete(public_net[family], template, f"{where} {family}")
+        primary_ip = None if address["id"] is None else store.get("primary_ips", address["id"])
         if "ip" not in public_net[family]:
-            address["ip"] = addresses.of_balancer(family)
+            address["ip"] = addresses.of_balancer(family) if primary_ip is None else address_of_primary_ip(primary_ip)
         elif address["ip"] is not None:
             address["ip"] = checked_address(address["ip"], f"{where} {family}")
         public_net[family] = address

@@ -60,6 +60,32 @@ def posts(stage: Stage) -> list[Any]:
     return [body for method, path, body in stage.sent() if (method, path) == ("POST", "/load_balancers")]
 
 
+@pytest.mark.parametrize(
+    ("wish", "sent"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"primary_ipv4": 7}, {"ipv4": 7}, id="one of the two"),
+        pytest.param({"primary_ipv4": 7, "primary_ipv6": 8}, {"ipv4": 7, "ipv6": 8}, id="both"),
+    ],
+)
+def test_primary_ips(simulate: Callable[..., Simulation], wish: dict[str, Any], sent: dict[str, int] | None) -> None:
+    """Named in the creation, and nowhere else: Hetzner itself refuses what it cannot assign, and says so."""
+    stage = a_stage(simulate, servers=[a_member(1), a_member(2)])
+    world = stage.sim.hetzner.world()["hetzner"]
+    free = [{"id": 7, "name": "four"}, {"id": 8, "name": "six", "type": "ipv6"}]
+    stage.sim.hetzner.replace_world({**world, "primary_ips": free})
+
+    stage.carry_out(creation(replace(WISH, **wish)))
+
+    assert [body.get("public_net") for body in posts(stage)] == [sent]
+    public_net = stage.balancer()["public_net"]
+    assert {family: public_net[family]["id"] for family in sent or {}} == (sent or {})
+    if sent:
+        with pytest.raises(Invalid, match="primary_ip_assigned"):
+            stage.carry_out(creation(replace(WISH, name="another", **wish)))
+        assert len(posts(stage)) == 2
+
+
 def test_everything_is_asked_for_at_once(simulate: Callable[..., Simulation]) -> None:
     """Two ports, twenty targets, network, labels, algorithm are one request, and its action takes one poll or two."""
     stage = a_stage(simulate, servers=[a_member(number) for number in range(1, 21)])

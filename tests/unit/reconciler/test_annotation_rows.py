@@ -33,6 +33,7 @@ NETWORK = {
     ],
 }
 CERTIFICATES = [{"id": 5, "name": "shop", "type": "uploaded"}, {"id": 6, "name": "blog", "type": "uploaded"}]
+PRIMARY_IPS = [{"id": 7, "name": "four"}, {"id": 8, "name": "six", "type": "ipv6"}]
 HTTP = {"protocol": "http"}
 HTTPS = {"protocol": "https", "http_certificates": "shop"}
 MANAGED = {
@@ -81,7 +82,12 @@ class Stage:
         machines = [
             server(i, f"n{i}", private_net=[{"network": 7, "ip": f"10.0.0.{10 + i}"}], labels={}) for i in (1, 2)
         ]
-        project = {"servers": machines, "networks": [NETWORK], "certificates": CERTIFICATES}
+        project = {
+            "servers": machines,
+            "networks": [NETWORK],
+            "certificates": CERTIFICATES,
+            "primary_ips": PRIMARY_IPS,
+        }
         nodes = [settled_node(f"n{i}", i, zone="ab"[i - 1]) for i in (1, 2)]
         for i, node in enumerate(nodes, 1):
             node["status"]["addresses"].append({"type": "InternalIP", "address": f"10.0.0.{10 + i}"})
@@ -190,6 +196,8 @@ ROWS: Mapping[str, Row] = {
     "disable_public_network": Row(
         "true", "false", _balancer("public_net", "enabled"), (False, True, True), "yes", {"use_private_ip": "true"}
     ),
+    "public_net_ipv4": Row("7", "9", _balancer("public_net", "ipv4", "id"), (7, 7, 7)),
+    "public_net_ipv6": Row("six", "seven", _balancer("public_net", "ipv6", "id"), (8, 8, 8)),
     "disable_private_ingress": Row(
         "true", "false", lambda seen: "10" in _kinds(seen), (False, True, True), "yes"
     ),

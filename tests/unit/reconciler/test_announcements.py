@@ -97,6 +97,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.CERTIFICATE, None, None),
     (NoteKind.UNUSABLE_TARGET, None, None),
     (NoteKind.NO_TARGETS, None, None),
+    (NoteKind.PRIMARY_IP, None, None),
     (NoteKind.ORPHAN, None, None),
     (NoteKind.PARTIAL, None, None),
 ]

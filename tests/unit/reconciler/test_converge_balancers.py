@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from actuators.outcome import Applied
 from reconciler.passes.attempts import NO_ROUND_LEFT
 from reconciler.result import Result
-from tests.balancers import IN_NETWORK, annotated
+from tests.balancers import IN_NETWORK, LOCATED, annotated
 from tests.support.balanced_passes import (
     BALANCER,
     NETWORK,
@@ -190,6 +193,89 @@ def test_a_load_balancer_is_removed(simulate: Simulate) -> None:
     ]
     assert (balancers(run), run.sim.objects("services"), run.ears.begun) == ([], {}, 1)
     assert ("web", "DeletedLoadBalancer") in {(event.subject.name, event.reason) for event in run.ears.events}
+
+
+PRIMARY_IPS = [{"id": 7, "name": "four", "ip": "198.51.100.7"}, {"id": 8, "name": "six", "type": "ipv6"}]
+NAMED = annotated(public_net_ipv4="7", public_net_ipv6="six")
+
+
+def asked_about_addresses(run: Run) -> int:
+    """How often Hetzner was asked for a Primary IP."""
+    return sum(entry.path.startswith("/v1/primary_ips") for entry in run.sim.sent_to_hetzner())
+
+
+def remove_service(run: Run, name: str = "web") -> None:
+    """A person deletes it; a pass lets it go."""
+    found = run.sim.objects("services")[name]["metadata"]
+    run.sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
+
+
+@pytest.mark.parametrize(
+    ("annotations", "requests", "is_kept"),
+    [pytest.param({}, [0] * 5, False, id="nobody names any"), pytest.param(NAMED, [2, 0, 2, 2, 0], True, id="named")],
+)
+def test_addresses_of_a_service_that_is_made_anew(
+    simulate: Simulate, annotations: dict[str, str], requests: list[int], is_kept: bool
+) -> None:
+    """Primary IPs outlive the load balancer and come back. Each is asked for before a creation and before a deletion,
+    not while nothing changes, and never where nobody names one."""
+    service = load_balancer_service(**annotations)
+    run = a_balanced_run(simulate, service, primary_ips=PRIMARY_IPS)
+    counts, had = [], []
+
+    def converge() -> None:
+        before = asked_about_addresses(run)
+        assert run.converge().result is Result.NO_CHANGES
+        counts.append(asked_about_addresses(run) - before)
+
+    converge()
+    had.append(published(run))
+    converge()
+    remove_service(run)
+    converge()
+    assert balancers(run) == []
+    run.sim.kubernetes_writer().create(SERVICES, service)
+    converge()
+    had.append(published(run))
+    converge()
+
+    assert counts == requests
+    assert ("198.51.100.7" in had[0], had[0] == had[1]) == (is_kept, is_kept)
+    assert len(had[0]) == len(had[1]) == 2
+
+
+def test_a_copy_of_a_service_takes_no_address_from_the_original(simulate: Simulate) -> None:
+    """``kubectl get | sed | kubectl apply``: the copy gets no load balancer until it names another address."""
+    run = a_balanced_run(simulate, load_balancer_service(**NAMED), primary_ips=PRIMARY_IPS)
+    run.converge()
+    had = published(run)
+    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service("copy", **NAMED))
+
+    report = run.converge()
+
+    assert report.result is Result.REFUSED
+    assert (len(balancers(run)), published(run), published(run, "copy")) == (1, had, [])
+    assert run.plan().holds == ()
+
+
+def test_an_address_in_its_undo_window_is_waited_for(simulate: Simulate) -> None:
+    """Another Service gets it in the pass in which the load balancer goes that has it."""
+    settings = replace(LOCATED, undo_window=timedelta(minutes=10))
+    run = a_balanced_run(simulate, load_balancer_service(**NAMED), settings=settings, primary_ips=PRIMARY_IPS)
+    run.converge()
+    had = published(run)
+    remove_service(run)
+    run.converge()
+    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service("next", **NAMED))
+
+    waiting = run.converge()
+    assert (waiting.result, published(run, "next"), len(balancers(run))) == (Result.CHANGES, [], 1)
+
+    run.sim.clock.advance(601)
+    run.converge()
+    run.converge()
+
+    assert (published(run, "next"), len(balancers(run))) == (had, 1)
 
 
 def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:

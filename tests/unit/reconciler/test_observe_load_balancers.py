@@ -62,6 +62,7 @@ TYPE: Path = ("load_balancer_type",)
 CHECK: Path = ("services", 1, "health_check", "http")
 ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
 DROPPED: dict[Path, CloudBalancer] = {
+    ("public_net", "ipv6", "id"): replace(WHOLE, spec=replace(WHOLE.spec, primary_ipv6=None)),
     (*TYPE, "deprecation"): typed(unavailable_after=ANNOUNCED),
     (*TYPE, "prices"): typed(monthly_prices={}),
     (*TYPE, "prices", 0, "location"): typed(monthly_prices={}),
@@ -87,7 +88,8 @@ DROPPED |= {
     for field in ("listen_port", "status")
 }
 IGNORED: set[Path] = {
-    *((*("public_net", family), field) for family in ("ipv4", "ipv6") for field in ("id", "blocked")),
+    ("public_net", "ipv4", "id"),
+    *(("public_net", family, "blocked") for family in ("ipv4", "ipv6")),
     *(("location", field) for field in ("id", "country", "city")),
     (*TYPE, "max_connections"),
     (*TYPE, "deprecated"),

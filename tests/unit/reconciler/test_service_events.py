@@ -174,6 +174,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.LIMIT, "LimitReached"),
     (NoteKind.DEPRECATED, "LoadBalancerTypeDeprecated"),
     (NoteKind.NO_TARGETS, "UnAvailableLoadBalancer"),
+    (NoteKind.PRIMARY_IP, "CheckPrimaryIP"),
     (NoteKind.UNUSABLE_TARGET, None),
     (NoteKind.FOREIGN, None),
     (NoteKind.UNMATCHED, None),

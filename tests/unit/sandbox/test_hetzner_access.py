@@ -137,7 +137,7 @@ def test_removed_endpoints(path: str, announcement: str) -> None:
         ("GET", "/servers/1/metrics"),
         ("GET", "/load_balancers/1/metrics"),
         ("GET", "/images"),
-        ("GET", "/primary_ips/3"),
+        ("POST", "/primary_ips/3/actions/assign"),
     ],
 )
 def test_what_is_not_simulated_says_so(method: str, path: str) -> None:

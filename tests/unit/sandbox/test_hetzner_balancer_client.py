@@ -9,6 +9,7 @@ from hcloud.actions import ActionFailedException
 from hcloud.load_balancer_types import LoadBalancerType
 from hcloud.load_balancers import (
     LoadBalancerAlgorithm,
+    LoadBalancerCreatePublicNetwork,
     LoadBalancerHealthCheck,
     LoadBalancerHealthCheckHttp,
     LoadBalancerService,
@@ -189,6 +190,37 @@ def test_network_of_a_load_balancer(client: Any) -> None:
         "add_target",
         "detach_from_network",
     ]
+
+
+def test_primary_ips(client: Any) -> None:
+    """Created, found by name and among those of servers, given to a load balancer and kept, protected and deleted."""
+    made = client.primary_ips.create(type="ipv4", name="web", location=Location(name="fsn1")).primary_ip
+    six = client.primary_ips.create(type="ipv6", name="six", location=Location(name="fsn1")).primary_ip
+    assert (made.ip, made.auto_delete, made.assignee_id, six.ip) == ("198.18.0.4", False, None, "2001:db8:0:4::/64")
+    assert client.primary_ips.get_by_name("web").id == made.id
+    assert {found.assignee_type for found in client.primary_ips.get_all()} == {"server", "unassigned"}
+    created = client.load_balancers.create(
+        name="lb",
+        load_balancer_type=LoadBalancerType(name="lb11"),
+        location=Location(name="fsn1"),
+        public_net=LoadBalancerCreatePublicNetwork(ipv4=made, ipv6=six),
+    )
+    created.action.wait_until_finished()
+    balancer = client.load_balancers.get_by_name("lb")
+
+    assert (balancer.public_net.ipv4.ip, balancer.public_net.ipv6.ip) == (made.ip, "2001:db8:0:4::1")
+    assert balancer.public_net.ipv4.primary_ip.name == "web"
+    assert client.primary_ips.get_by_id(made.id).assignee_id == balancer.id
+    with pytest.raises(APIException, match="assigned"):
+        made.delete()
+
+    balancer.delete().action.wait_until_finished()
+    kept = client.primary_ips.get_by_id(made.id).update(auto_delete=True, name="renamed", labels={"a": "b"})
+    assert (kept.assignee_id, kept.auto_delete, kept.name, kept.labels) == (None, True, "renamed", {"a": "b"})
+    kept.change_protection(delete=True).wait_until_finished()
+    with pytest.raises(APIException, match="delete protected"):
+        kept.delete()
+    assert six.delete()
 
 
 def test_certificates(client: Any) -> None:

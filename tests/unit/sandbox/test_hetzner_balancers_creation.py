@@ -24,7 +24,14 @@ WORLD: dict[str, Any] = {
             "subnets": [{"ip_range": "10.6.0.0/24", "network_zone": "us-east"}],
         },
     ],
-    "load_balancers": [{"id": 3, "name": "lb", "labels": {"a": "b"}}],
+    "load_balancers": [{"id": 3, "name": "lb", "labels": {"a": "b"}, "public_net": {"ipv4": {"id": 9}}}],
+    "primary_ips": [
+        {"id": 7, "name": "four"},
+        {"id": 8, "name": "six", "type": "ipv6"},
+        {"id": 9, "name": "had"},
+        {"id": 10, "name": "server's", "assignee_id": 2, "assignee_type": "server"},
+        {"id": 11, "name": "bad", "blocked": True},
+    ],
 }
 
 
@@ -87,6 +94,52 @@ def test_public_addresses_of_a_new_load_balancer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("auto_delete", "left"),
+    [pytest.param(False, [7, 8], id="kept"), pytest.param(True, [8], id="deleted-with-what-has-it")],
+)
+def test_life_of_primary_ips(auto_delete: bool, left: list[int]) -> None:
+    """A load balancer has them from its creation on, of a range the first address, and sets them free when it goes."""
+    api = HetznerApi(WORLD)
+    api.accepted("PUT", "/primary_ips/7", {"auto_delete": auto_delete})
+    given = {family: api.get(f"/primary_ips/{held}")["primary_ip"]["ip"] for family, held in (("ipv4", 7), ("ipv6", 8))}
+    created = api.accepted("POST", "/load_balancers", {**NEW, "public_net": {"ipv4": 7, "ipv6": 8}})["load_balancer"]
+    api.clock.advance(1)
+    public_net = api.get(f"/load_balancers/{created['id']}")["load_balancer"]["public_net"]
+
+    assert {family: (public_net[family]["id"], public_net[family]["ip"]) for family in given} == {
+        "ipv4": (7, given["ipv4"]),
+        "ipv6": (8, given["ipv6"].replace("/64", "1")),
+    }
+    assert had_by(api, 7) == had_by(api, 8) == (created["id"], "load_balancer")
+    assert api.refused("POST", "/load_balancers", {**NEW, "name": "b", "public_net": {"ipv4": 7}}) == (
+        422,
+        "primary_ip_assigned",
+    )
+    assert api.refused("DELETE", "/primary_ips/7") == (422, "service_error")
+
+    api.done("DELETE", f"/load_balancers/{created['id']}")
+
+    assert [held["id"] for held in api.get("/primary_ips")["primary_ips"] if held["id"] in (7, 8)] == left
+    assert had_by(api, 8) == (None, "unassigned")
+
+
+def had_by(api: HetznerApi, primary_ip_id: int) -> tuple[int | None, str]:
+    """What has it."""
+    found = api.get(f"/primary_ips/{primary_ip_id}")["primary_ip"]
+    return found["assignee_id"], found["assignee_type"]
+
+
+def test_a_failed_creation_keeps_no_primary_ip() -> None:
+    """It is free again, and there, whatever it is set to."""
+    api = HetznerApi({**WORLD, "primary_ips": [{"id": 7, "name": "four", "auto_delete": True}], "load_balancers": []})
+    api.simulator.set_faults([{"kind": "action_fails", "command": "create_load_balancer"}])
+    api.accepted("POST", "/load_balancers", {**NEW, "public_net": {"ipv4": 7}})
+    api.clock.advance(1)
+
+    assert had_by(api, 7) == (None, "unassigned")
+
+
+@pytest.mark.parametrize(
     ("change", "location"),
     [
         pytest.param({"location": "nbg1"}, "nbg1", id="location-by-name"),
@@ -126,7 +179,18 @@ def test_included_traffic_depends_on_the_place() -> None:
         pytest.param({"location": None, "network_zone": "moon"}, (422, "invalid_input"), id="unknown-zone"),
         pytest.param({"algorithm": {"type": "random"}}, (422, "invalid_input"), id="unknown-algorithm"),
         pytest.param({"labels": {"hetzner.cloud/a": "b"}}, (422, "invalid_input"), id="reserved-label"),
-        pytest.param({"public_net": {"ipv4": 7}}, (422, "unsupported_error"), id="primary-ip"),
+        pytest.param({"public_net": {"ipv4": 77}}, (404, "not_found"), id="unknown-primary-ip"),
+        pytest.param(
+            {"public_net": {"ipv6": 7}}, (412, "primary_ip_version_mismatch"), id="primary-ip-of-the-other-version"
+        ),
+        pytest.param({"public_net": {"ipv4": 9}}, (422, "primary_ip_assigned"), id="primary-ip-of-another"),
+        pytest.param({"public_net": {"ipv4": 10}}, (422, "primary_ip_assigned"), id="primary-ip-of-a-server"),
+        pytest.param({"public_net": {"ipv4": 11}}, (422, "primary_ip_blocked"), id="primary-ip-blocked"),
+        pytest.param(
+            {"public_net": {"ipv4": 7}, "location": "nbg1"},
+            (422, "primary_ip_location_mismatch"),
+            id="primary-ip-elsewhere",
+        ),
         pytest.param(
             {"public_net": {"ipv4": 7}, "public_interface": False}, (422, "invalid_input"), id="primary-ip-not-public"
         ),

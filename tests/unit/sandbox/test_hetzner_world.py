@@ -99,7 +99,20 @@ def test_round_trip() -> None:
     assert second.simulator.world() == world
     assert [second.get(path) for path in READS] == [first.get(path) for path in READS]
     assert world["format_version"] == "1.0"
-    assert list(world["hetzner"]) == ["servers", "networks", "load_balancers", "certificates"]
+    assert list(world["hetzner"]) == ["servers", "networks", "primary_ips", "load_balancers", "certificates"]
+
+
+def test_a_primary_ip_of_a_world_is_free_once_its_load_balancer_is_gone() -> None:
+    """The load balancer says what it has, and the Primary IP says it after it, in a world as in an answer."""
+    given = {"primary_ips": [{"id": 7, "name": "four"}]}
+    balancers = [{"id": 3, "name": "lb", "public_net": {"ipv4": {"id": 7}}}]
+    world = HetznerApi({**given, "load_balancers": balancers}).simulator.world()
+    assert world["hetzner"]["primary_ips"][0]["assignee_id"] == 3
+    api = HetznerApi(world)
+
+    api.done("DELETE", "/load_balancers/3")
+
+    assert api.get("/primary_ips/7")["primary_ip"]["assignee_id"] is None
 
 
 def test_world_shows_what_became_due() -> None:

@@ -41,6 +41,8 @@ ROWS: Mapping[str, Row] = {
     "network_zone": Row("eu-central", "eu-central", None, UNSET),
     "algorithm_type": Row("Least_Connections", Algorithm.LEAST_CONNECTIONS, "random", ERROR),
     "disable_public_network": Row("true", True, "yes", ERROR),
+    "public_net_ipv4": Row("4711", 4711, "-4711", ERROR),
+    "public_net_ipv6": Row("web", "web", " web", ERROR),
     "disable_private_ingress": Row("true", True, " true", ERROR),
     "ipv6_disabled": Row("1", True, "on", ERROR),
     "use_private_ip": Row("t", True, "2", ERROR),

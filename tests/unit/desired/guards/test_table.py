@@ -390,6 +390,7 @@ def test_guards_by_name() -> None:
         "adoption",
         "undo-window",
         "ip-loss",
+        "address-in-use",
         "target-floor",
         "target-health",
         "certificate-issuance",

@@ -1,0 +1,290 @@
+"""Primary IPs as public addresses of load balancers: which ones are asked for, whether a new load balancer can have
+them, and what becomes of them when it goes.
+
+| Function | Result |
+|---|---|
+| ``asked_primary_ips`` | the Primary IPs that something depends on, to be looked up |
+| ``chosen_primary_ips`` | those that a new load balancer gets, or why it cannot have them |
+| ``holder_of``, ``is_outdated`` | which load balancer has one, and whether the list of load balancers says otherwise |
+| ``notes_on_primary_ips`` | notes on those that an existing load balancer has, or does not have |
+| ``surviving``, ``addresses_at_deletion`` | what becomes of its addresses when it is deleted |
+
+A load balancer gets its addresses at creation, for its whole life (Hetzner Cloud API, creation of load balancers): none
+is replaced for another address, and no address is taken from something else. Nor is a Primary IP ever created, changed
+or deleted here.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from desired.annotations.options import BadAnnotation, Options
+from desired.annotations.table import BY_FIELD
+from desired.load_balancers.ownership import Adoptable, Missing, Owned, match_balancers
+from desired.load_balancers.release import pending_deletions
+from desired.load_balancers.wanted import wants_balancer
+from desired.model.load_balancer import CloudBalancer, PrimaryIp
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Note, NoteKind
+from desired.section import Absent, Present, Unknown, Unmanaged
+
+_VERSIONS: Mapping[str, int] = {"public_net_ipv4": 4, "public_net_ipv6": 6}
+"""Field of ``Options`` → version of the address."""
+AT_CREATION: frozenset[str] = frozenset(BY_FIELD[field].full_key for field in _VERSIONS)
+"""Annotations that an existing load balancer does not read: whatever they say, it is kept in sync."""
+
+
+class Purpose(IntEnum):
+    """What depends on a Primary IP, the most urgent first."""
+
+    DELETION = 0
+    """Of the load balancer that has it: does it stay?"""
+    CREATION = 1
+    """Of a load balancer that is to have it."""
+    UPKEEP = 2
+    """Only notes."""
+
+
+def asked_primary_ips(snapshot: Snapshot, settings: Settings) -> Mapping[int | str, Purpose]:
+    """Id or name of each Primary IP that something depends on → what for, the most urgent first. Empty unless a Service
+    asks for one, or a load balancer that is about to go has one."""
+    balancers = snapshot.load_balancers
+    if snapshot.services is None or balancers is None:
+        return {}
+    asking = {service.id: _asked(service, settings) for service in snapshot.services if wants_balancer(service)}
+    if not any(asking.values()) and not any(balancer.spec.primary_ips for balancer in balancers):
+        return {}
+    asked: list[tuple[Purpose, int | str]] = []
+    matches = match_balancers(snapshot, settings)
+    for key, match in matches.items():
+        wanted = asking.get(key)
+        match match:
+            case Owned(balancer) if wanted is None:
+                asked += ((Purpose.DELETION, held) for held in balancer.spec.primary_ips)
+            case Owned(balancer) | Adoptable(balancer) if wanted:
+                there = {field: _id_of(balancer, field) for field in wanted}
+                asked += (
+                    (Purpose.UPKEEP, each)
+                    for field, each in wanted.items()
+                    if there[field] is not None and (isinstance(each, str) or each == there[field])
+                )
+            case Missing() if wanted:
+                asked += ((Purpose.CREATION, each) for each in wanted.values())
+    for pending in pending_deletions(snapshot, matches):
+        is_due = pending.due_at <= snapshot.taken_at
+        purpose = Purpose.DELETION if is_due else Purpose.UPKEEP
+        asked += ((purpose, held) for held in pending.balancer.spec.primary_ips)
+    found: dict[int | str, Purpose] = {}
+    for purpose, each in sorted(asked, key=lambda pair: (pair[0], str(pair[1]))):
+        found.setdefault(each, purpose)
+    return found
+
+
+def _asked(service: Service, settings: Settings) -> Mapping[str, int | str]:
+    """Field → the Primary IP that the Service asks for."""
+    options, _ = service.claim.options(settings.balancer_defaults)
+    values = {field: getattr(options, field) for field in _VERSIONS}
+    return {field: value for field, value in values.items() if not isinstance(value, Unmanaged)}
+
+
+def _id_of(balancer: CloudBalancer, field: str) -> int | None:
+    held = balancer.spec.primary_ipv4 if _VERSIONS[field] == 4 else balancer.spec.primary_ipv6
+    return None if isinstance(held, Unmanaged) else held
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryIpChoice:
+    """The Primary IPs that a new load balancer gets."""
+
+    by_field: Mapping[str, PrimaryIp]
+    """Field of ``Options`` → Primary IP; without those that were not asked for, and those that cannot be had."""
+    problems: tuple[BadAnnotation, ...] = ()
+    """Why it cannot have one that was asked for: then none is created."""
+    unknown: tuple[str, ...] = ()
+    """Why it is not known whether it can: then it waits."""
+    location: str | None = None
+    """Where it has to be created for them; None where nothing says so, or the Service says it itself."""
+
+    @property
+    def ipv4(self) -> PrimaryIp | None:
+        """The IPv4 address; None: Hetzner chooses it."""
+        return self.by_field.get("public_net_ipv4")
+
+    @property
+    def ipv6(self) -> PrimaryIp | None:
+        """The IPv6 address; None: Hetzner chooses it."""
+        return self.by_field.get("public_net_ipv6")
+
+
+NO_CHOICE = PrimaryIpChoice({})
+"""Nothing was asked for."""
+
+
+def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
+    """The Primary IPs that the load balancer of these ``options`` gets when it is created.
+
+    They have to exist, to be of the right version, not blocked, and where the load balancer goes (Hetzner Cloud API,
+    creation of load balancers). Where only a network zone is asked for, the load balancer goes where they are. Whether
+    something else has one is decided by the guard ``address-in-use``.
+    """
+    by_field: dict[str, PrimaryIp] = {}
+    problems: list[BadAnnotation] = []
+    unknown: list[str] = []
+    place = None if isinstance(options.location, Unmanaged) else options.location
+    for field in _VERSIONS:
+        asked, key = getattr(options, field), BY_FIELD[field].full_key
+        if isinstance(asked, Unmanaged):
+            continue
+        match snapshot.primary_ips.get(asked, Unknown("it was not looked up yet")):
+            case Unknown(why):
+                unknown.append(f"{key} is {asked}, and it is not known whether the load balancer can have it: {why}")
+            case Absent():
+                why = "the project has no such Primary IP; create it, correct this, or remove it"
+                problems.append(BadAnnotation(key, f"{key} is {asked}: {why}"))
+            case PrimaryIp() as found:
+                wrong = _why_not(found, field, options, place)
+                if wrong is not None:
+                    problems.append(BadAnnotation(key, f"{key} is {asked}: {wrong}"))
+                    continue
+                by_field[field] = found
+                place = place or found.location
+    moved = place if isinstance(options.location, Unmanaged) and by_field else None
+    return PrimaryIpChoice(by_field, tuple(problems), tuple(unknown), moved)
+
+
+def _why_not(found: PrimaryIp, field: str, options: Options, place: str | None) -> str | None:
+    """The reason why the load balancer cannot have it, with the remedy; None when it can."""
+    if found.version != _VERSIONS[field]:
+        return f"{found.shown} is an IPv{found.version} address; name one of IPv{_VERSIONS[field]}"
+    if found.is_blocked:
+        return f"Hetzner has blocked {found.shown}; ask its support, or name another one"
+    if place is not None and found.location is not None and found.location != place:
+        location = BY_FIELD["location"].full_key
+        return (
+            f"{found.shown} is bound to {found.location}, and the load balancer goes to {place}; set {location} to"
+            f" {found.location}, or name one of {place}"
+        )
+    zone = options.network_zone
+    if place is None and not isinstance(zone, Unmanaged) and found.zone is not None and found.zone != zone:
+        return f"{found.shown} is bound to {found.location} in {found.zone}, and the load balancer goes to {zone}"
+    return None
+
+
+def holder_of(found: PrimaryIp, snapshot: Snapshot) -> CloudBalancer | None:
+    """The load balancer that has the Primary IP, by the word of either; None where none is known to have it."""
+    balancers = snapshot.load_balancers
+    if balancers is None:
+        return None
+    for balancer in balancers:
+        if found.id in balancer.spec.primary_ips:
+            return balancer
+    said = _balancer_of(found)
+    named = None if said is None else balancers.find(said)
+    return named.value if isinstance(named, Present) else None
+
+
+def is_outdated(found: PrimaryIp, snapshot: Snapshot) -> bool:
+    """Whether the list of load balancers, which is read anew in each pass, says otherwise: another one has the Primary
+    IP, or the one that had it is gone."""
+    holder = holder_of(found, snapshot)
+    return _balancer_of(found) != (None if holder is None else holder.id)
+
+
+def _balancer_of(found: PrimaryIp) -> int | None:
+    """Id of the load balancer that has the Primary IP, by its own word; None where it names none."""
+    return found.assignee_id if found.assignee_type == "load_balancer" else None
+
+
+def notes_on_choice(service: Service, choice: PrimaryIpChoice) -> Iterator[Note]:
+    """What is not known of the Primary IPs of a new load balancer, and which of them will not outlive it."""
+    for why in choice.unknown:
+        yield Note(service.key, NoteKind.UNKNOWN, why)
+    for found in choice.by_field.values():
+        if found.auto_delete:
+            yield Note(service.key, NoteKind.PRIMARY_IP, _goes_along(found))
+
+
+def notes_on_primary_ips(
+    service: Service, options: Options, bad: Mapping[str, BadAnnotation], present: CloudBalancer, snapshot: Snapshot
+) -> Iterator[Note]:
+    """An existing load balancer keeps its addresses: what differs from what is asked for, and what will not outlive it.
+
+    ``bad`` are the options that cannot be read. Nothing is said of a Primary IP that could not be looked up.
+    """
+    for field in _VERSIONS:
+        asked, held, row = getattr(options, field), _id_of(present, field), BY_FIELD[field]
+        address = present.ipv4 if _VERSIONS[field] == 4 else present.ipv6
+        keeps = f"load balancer {present.id} keeps {_address_and_kind(address, held)}"
+        if field in bad:
+            yield Note(service.key, NoteKind.PRIMARY_IP, f"{bad[field].text}; {keeps}")
+        if isinstance(asked, Unmanaged):
+            continue
+        found = snapshot.primary_ips.get(asked)
+        if held is None or _differs(asked, held, found):
+            text = (
+                f"{row.full_key} is {asked}, and {keeps}: addresses are chosen at creation only. To move to another"
+                " one, let a second Service have it, change DNS records, and delete this Service then"
+            )
+            yield Note(service.key, NoteKind.PRIMARY_IP, text)
+        elif isinstance(found, PrimaryIp) and found.auto_delete:
+            yield Note(service.key, NoteKind.PRIMARY_IP, _goes_along(found))
+
+
+def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | None) -> bool:
+    """Whether the Primary IP that is asked for is certainly not the one with the id ``held``."""
+    if isinstance(asked, int):
+        return asked != held
+    return isinstance(found, Absent) or (isinstance(found, PrimaryIp) and found.id != held)
+
+
+def _address_and_kind(address: object, held: int | None) -> str:
+    kind = "an address that Hetzner manages" if held is None else f"Primary IP {held}"
+    return kind if address is None else f"{address}, {kind}"
+
+
+def _goes_along(found: PrimaryIp) -> str:
+    return (
+        f"{found.shown} is deleted together with its load balancer, as its auto_delete is on; to keep it, run:"
+        f" hcloud primary-ip update --auto-delete=false {found.id}"
+    )
+
+
+def surviving(held: int | None, snapshot: Snapshot) -> bool | None:
+    """Whether a public address outlives its load balancer. ``held`` is the id of its Primary IP, None for an address
+    that Hetzner manages. None: it is not known, as nobody asked or got an answer."""
+    if held is None:
+        return False
+    found = snapshot.primary_ips.get(held)
+    return not found.auto_delete if isinstance(found, PrimaryIp) else None
+
+
+def loses_addresses(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
+    """Whether an address may be gone with the load balancer: one that is not known to outlive it counts."""
+    return any(surviving(held, snapshot) is not True for _, held in _addresses(balancer))
+
+
+def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
+    """What becomes of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
+    lost: list[str] = []
+    others: list[str] = []
+    for address, held in _addresses(balancer):
+        stays, named = surviving(held, snapshot), f"Primary IP {held} ({address})"
+        if held is None:
+            lost.append(address)
+        elif stays is None:
+            others.append(f"{named} is deleted with it if its auto_delete is on, which is not known here")
+        elif stays:
+            others.append(f"{named} stays, and is paid for")
+        else:
+            others.append(f"{named} is deleted with it, as its auto_delete is on: the address is lost for good")
+    gone = (f"its public addresses {' and '.join(lost)} are lost for good",) if lost else ()
+    return (*gone, *others)
+
+
+def _addresses(balancer: CloudBalancer) -> Iterator[tuple[str, int | None]]:
+    """Each public address of the load balancer, with the id of its Primary IP."""
+    for field, address in zip(_VERSIONS, (balancer.ipv4, balancer.ipv6), strict=True):
+        if address is not None:
+            yield str(address), _id_of(balancer, field)

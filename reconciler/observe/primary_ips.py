@@ -1,0 +1,157 @@
+"""Primary IPs, looked up one by one by what Services ask for: a list would be as long as that of all servers."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_network
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.http.hetzner import HetznerReader
+from actuators.http.kubernetes import segment
+from desired.load_balancers.primary_ips import Purpose, asked_primary_ips, is_outdated
+from desired.model.load_balancer import PrimaryIp
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.section import Absent, Unknown
+
+MOST_AT_ONCE = 10
+"""Requests in one reading at most, whatever the number of Services that ask for one: the rest is for the next."""
+_FIRST_PAUSE = timedelta(seconds=30)
+_LONGEST_PAUSE: Mapping[Purpose, timedelta] = {
+    Purpose.DELETION: _FIRST_PAUSE,
+    Purpose.CREATION: timedelta(minutes=5),
+    Purpose.UPKEEP: timedelta(hours=1),
+}
+"""How long an answer is used at most. None is too old to be safe: Hetzner itself refuses to assign an address twice."""
+
+_VERSIONS = {"ipv4": 4, "ipv6": 6}
+
+
+class _Location(msgspec.Struct):
+    name: str
+    network_zone: str | None = None
+
+
+class _PrimaryIp(msgspec.Struct):
+    id: int
+    name: str
+    type: str
+    ip: str
+    auto_delete: bool
+    assignee_id: int | None = None
+    assignee_type: str | None = None
+    blocked: bool = False
+    location: _Location | None = None
+
+
+class _One(msgspec.Struct):
+    primary_ip: _PrimaryIp
+
+
+class _Named(msgspec.Struct):
+    primary_ips: list[_PrimaryIp]
+
+
+_ONE = decoder(_One)
+_NAMED = decoder(_Named)
+
+_Answer = PrimaryIp | Absent | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    answer: _Answer
+    purpose: Purpose
+    asked_at: datetime
+    pause: timedelta
+    """From one question to the next."""
+
+
+class PrimaryIps:
+    """Looks up Primary IPs, and remembers the answers as long as they are needed.
+
+    An answer that does not change costs one request, then one after 30 s, after a minute, and so on: up to five minutes
+    while a load balancer is to be created with it, and up to an hour once it has been.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int | str, _Known] = {}
+
+    def forget(self) -> None:
+        """Forget all answers. Those to another token do not concern this project. May be called from any thread."""
+        self._known = {}
+
+    def look_up(
+        self, reader: HetznerReader, snapshot: Snapshot, settings: Settings
+    ) -> Mapping[int | str, PrimaryIp | Absent | Unknown]:
+        """Id or name of each Primary IP that something depends on → what was found. Without a request where nothing
+        asks for one. Never raises an ApiError: what could not be read is Unknown, or an older answer."""
+        asked, now = asked_primary_ips(snapshot, settings), snapshot.taken_at
+        known = {each: found for each, found in self._known.items() if each in asked}
+        todo = [each for each, purpose in asked.items() if not _is_settled(known.get(each), purpose, snapshot)]
+        answers = _ask(reader, todo[:MOST_AT_ONCE])
+        for each, answer in answers.items():
+            known[each] = _remembered(known.get(each), answer, asked[each], now)
+        self._known = {each: found for each, found in known.items() if not isinstance(found.answer, Unknown)}
+        return {each: found.answer for each, found in known.items()}
+
+
+def _is_settled(known: _Known | None, purpose: Purpose, snapshot: Snapshot) -> bool:
+    """Whether it is too early to ask again. Not for a new purpose, unless that is only a note, nor for a creation that
+    the list of load balancers contradicts, nor if the API server's clock was put back."""
+    if known is None or purpose not in (known.purpose, Purpose.UPKEEP):
+        return False
+    if purpose is Purpose.CREATION and isinstance(known.answer, PrimaryIp) and is_outdated(known.answer, snapshot):
+        return False
+    return known.asked_at <= snapshot.taken_at < known.asked_at + known.pause
+
+
+def _remembered(before: _Known | None, answer: _Answer, purpose: Purpose, now: datetime) -> _Known:
+    pause = before.pause * 2 if before is not None and before.answer == answer else _FIRST_PAUSE
+    return _Known(answer, purpose, now, min(pause, _LONGEST_PAUSE[purpose]))
+
+
+def _ask(reader: HetznerReader, asked: Sequence[int | str]) -> Mapping[int | str, _Answer]:
+    if not asked:
+        return {}
+    with ThreadPoolExecutor(len(asked), thread_name_prefix="primary-ips") as pool:
+        return dict(zip(asked, pool.map(lambda each: _ask_one(reader, each), asked), strict=True))
+
+
+def _ask_one(reader: HetznerReader, asked: int | str) -> _Answer:
+    try:
+        if isinstance(asked, int):
+            found = [_ONE.decode(reader.get(f"/primary_ips/{asked}")).primary_ip]
+        else:
+            listed = _NAMED.decode(reader.get(f"/primary_ips?name={segment(asked)}")).primary_ips
+            found = [each for each in listed if each.name == asked]
+        return _value(found[0]) if found else Absent()
+    except NotFound:
+        return Absent()
+    except ApiError as error:
+        return Unknown(str(error))
+    except ValueError as error:
+        return Unknown(str(Broken(f"Hetzner GET /primary_ips: {asked} could not be read ({error})")))
+
+
+def _value(found: _PrimaryIp) -> PrimaryIp:
+    """Raises ValueError for a type that this version does not know."""
+    if found.type not in _VERSIONS:
+        raise ValueError(f"its type is {found.type!r}")
+    place = found.location
+    return PrimaryIp(
+        id=found.id,
+        name=found.name,
+        version=_VERSIONS[found.type],
+        network=ip_network(found.ip, strict=False),
+        location=place.name if place else None,
+        zone=place.network_zone if place else None,
+        assignee_id=found.assignee_id,
+        assignee_type=found.assignee_type or "",
+        is_blocked=found.blocked,
+        auto_delete=found.auto_delete,
+    )

@@ -1,0 +1,167 @@
+"""Guard ``address-in-use``: no Primary IP is taken from what has it, and of several Services one gets it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.model.load_balancer import CloudBalancer, PrimaryIp
+from desired.model.service import Service
+from desired.names import LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.plan.change import GuardName, Plan, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.planner import compute_plan
+from tests.balancers import (
+    LOCATED,
+    a_balancer,
+    a_claim,
+    a_primary_ip,
+    a_primary_ipv6,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import CLUSTER_UID, NOW
+from tests.support.judging import judge
+
+UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0022"
+OTHER_UID = "1f2e3d4c-5b6a-7980-aabb-ccddeeff0033"
+
+
+def asking(name: str = "api", uid: str = UID, *, age_s: int = 0, **options: str) -> Service:
+    """A Service without a load balancer that asks for Primary IPs."""
+    claim = a_claim(annotations=annotated(**options or {"public_net_ipv4": "7"}))
+    return a_service(name, uid=uid, claim=claim, created_at=NOW - timedelta(seconds=age_s))
+
+
+def holding(labels: dict[str, str]) -> CloudBalancer:
+    """A load balancer that has Primary IP 7."""
+    return a_balancer(43, spec={"name": "theirs", "labels": labels, "primary_ipv4": 7})
+
+
+def judged(services: list[Service], *balancers: CloudBalancer, found: Mapping[int | str, PrimaryIp]) -> Plan:
+    """The judged plan."""
+    world = a_world(services, balancers, primary_ips=found)
+    return judge(compute_plan(world, LOCATED), world, LOCATED)
+
+
+def creations(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
+    """Service → what becomes of the creation of its load balancer."""
+    made = (change for change in plan.changes if change.kind is ChangeKind.LB_CREATE)
+    return {change.owner.name: (change.decision.verdict, change.decision.rule) for change in made}
+
+
+HAD: dict[str, Any] = {"assignee_id": 43, "assignee_type": "load_balancer"}
+OURS = {"hcloud-reconciler/cluster-uid": CLUSTER_UID}
+IN_WINDOW = {**OURS, LABEL_FORMER: "default.gone", LABEL_DELETE_AFTER: "20991231T235959Z"}
+
+
+@pytest.mark.parametrize(
+    ("assigned", "there", "verdict", "why"),
+    [
+        pytest.param({}, (), Verdict.ALLOWED, "", id="free"),
+        pytest.param({}, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs; an", id="in use by the list"),
+        pytest.param(
+            {},
+            (holding({**OURS, LABEL_SERVICE_UID: OTHER_UID}),),
+            Verdict.REFUSED,
+            "to load balancer 43 theirs; an",
+            id="another Service of this cluster has it",
+        ),
+        pytest.param(
+            {"assignee_id": 9, "assignee_type": "server"},
+            (),
+            Verdict.REFUSED,
+            "Primary IP 7 web-7 (198.51.100.7) is assigned to server 9; an address is never taken from something else:"
+            " unassign it there, or name another one",
+            id="a server has it",
+        ),
+        pytest.param(
+            {"assignee_id": 9, "assignee_type": "toaster"}, (), Verdict.REFUSED, "to toaster 9;", id="a new kind has it"
+        ),
+        pytest.param(HAD, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs; an", id="somebody's has it"),
+        pytest.param(HAD, (), Verdict.REFUSED, "to load balancer 43; an", id="one has it that is not listed"),
+        pytest.param(
+            HAD,
+            (holding({**IN_WINDOW, "hcloud-reconciler/cluster-uid": "other"}),),
+            Verdict.REFUSED,
+            "to load balancer 43 theirs; an",
+            id="one has it that another cluster has released",
+        ),
+        pytest.param(
+            HAD,
+            (holding(IN_WINDOW),),
+            Verdict.WAITING,
+            "to load balancer 43 theirs; that one is deleted after 2099-12-31 23:59:59 UTC",
+            id="one has it in its undo window",
+        ),
+        pytest.param(
+            HAD,
+            (holding({**OURS, LABEL_FORMER: "default.gone", LABEL_RELEASED: "20200101T000000Z"}),),
+            Verdict.WAITING,
+            "that one was released and stays: delete it to set the address free (reconcile orphans, 43)",
+            id="one has it that was released for good",
+        ),
+        pytest.param(
+            {**HAD, "assignee_id": 42},
+            (a_balancer(spec={"primary_ipv4": 7}),),
+            Verdict.WAITING,
+            "that one is being released with Service default/web",
+            id="one has it that is being deleted",
+        ),
+    ],
+)
+def test_no_address_is_taken_from_anything(
+    assigned: dict[str, Any], there: tuple[CloudBalancer, ...], verdict: Verdict, why: str
+) -> None:
+    """The creation waits for what goes anyway, and is refused where something else has the address."""
+    others = [a_served_service(deleted_at=NOW), a_service("other", uid=OTHER_UID)]
+    plan = judged([asking(), *others], *there, found={7: a_primary_ip(**assigned)})
+
+    (create,) = (change for change in plan.changes if change.key == "load_balancer/default/api")
+    assert (create.decision.verdict, create.decision.rule) == (
+        verdict,
+        None if verdict is Verdict.ALLOWED else GuardName.ADDRESS_IN_USE,
+    )
+    assert why in create.decision.why
+    assert plan.holds == ()
+
+
+def test_of_several_services_the_oldest_gets_it() -> None:
+    """A newcomer keeps nobody from his address, and gets none of the two that it asks for half."""
+    services = [
+        asking("new", UID, public_net_ipv4="7", public_net_ipv6="six"),
+        asking("old", "0" * 36, age_s=60),
+        asking("other", "f" * 36, age_s=30, public_net_ipv4="web-7"),
+    ]
+    found: dict[int | str, PrimaryIp] = {7: a_primary_ip(), "web-7": a_primary_ip(), "six": a_primary_ipv6()}
+
+    refused = (Verdict.REFUSED, GuardName.ADDRESS_IN_USE)
+    assert creations(judged(services, found=found)) == {
+        "default/old": (Verdict.ALLOWED, None),
+        "default/other": refused,
+        "default/new": refused,
+    }
+
+
+def test_a_service_that_has_come_back_loses_no_address_that_stays() -> None:
+    """What was released for a Service that has another load balancer by now is deleted without a question."""
+    labels = {**OURS, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20200101T000000Z"}
+    balancer = holding(labels)
+    both = replace(balancer, spec=replace(balancer.spec, primary_ipv6=8))
+    known: dict[int | str, PrimaryIp] = {7: a_primary_ip(**HAD), 8: a_primary_ipv6(**HAD)}
+    going: dict[int | str, PrimaryIp] = {**known, 8: a_primary_ipv6(**HAD, auto_delete=True)}
+
+    worlds: tuple[tuple[CloudBalancer, Mapping[int | str, PrimaryIp], Verdict], ...] = (
+        (both, known, Verdict.ALLOWED),
+        (both, going, Verdict.HELD),
+        (both, {7: a_primary_ip(**HAD)}, Verdict.HELD),
+        (balancer, known, Verdict.HELD),
+    )
+    for there, found, expected in worlds:
+        plan = judged([a_served_service()], a_balancer(), there, found=found)
+        (deletion,) = (change for change in plan.changes if change.kind is ChangeKind.LB_DELETE)
+        assert deletion.decision.verdict is expected
