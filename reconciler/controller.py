@@ -64,7 +64,7 @@ class RotatingToken:
         try:
             token = self._path.read_text("utf-8").strip()
         except (OSError, UnicodeError) as error:
-            self._complain(type(error).__name__)
+            self._complain(str(error.strerror) if isinstance(error, OSError) else "it is no text in UTF-8")
             return False
         if not _TOKEN.fullmatch(token):
             self._complain("it is empty" if not token else "it has a character that no token has")

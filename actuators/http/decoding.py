@@ -11,6 +11,8 @@ anything that is decoded is therefore left out, in one run over the text.
 
 import re
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -36,9 +38,34 @@ class Decoder(Generic[T]):
     def decode(self, data: "bytes | bytearray | memoryview | msgspec.Raw") -> T:
         """The value. Raises ValueError for what is no JSON, or no such value; never RecursionError."""
         try:
-            return self._decoder.decode(data)
-        except RecursionError:
-            return self._decoder.decode(without_depths(bytes(memoryview(data))))
+            try:
+                return self._decoder.decode(data)
+            except RecursionError:
+                return self._decoder.decode(without_depths(bytes(memoryview(data))))
+        except msgspec.ValidationError as error:
+            raise msgspec.ValidationError(in_words(error)) from error
+
+
+_KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "array": "a list",
+        "bool": "true or false",
+        "datetime": "a time",
+        "float": "a number",
+        "int": "a whole number",
+        "null": "nothing",
+        "object": "an object",
+        "str": "text",
+    }
+)
+"""Kind of value, as msgspec names it → the same for people."""
+_KIND = re.compile("`({0}(?: [|] {0})*)`".format(f"(?:{'|'.join(_KINDS)})"))
+
+
+def in_words(error: msgspec.ValidationError) -> str:
+    """What does not fit, for people: ``Expected text, got a list - at $.metadata.name``."""
+    text = _KIND.sub(lambda found: " or ".join(_KINDS[kind] for kind in found[1].split(" | ")), str(error))
+    return text.replace("`", "")
 
 
 def decoder(shape: type[T]) -> Decoder[T]:

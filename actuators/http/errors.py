@@ -14,14 +14,46 @@
 | Broken | the answer is not one of the API |
 """
 
+import re
+
 from actuators.http.shown import without_user_info
 
 _LONGEST = 300
+_OBJECTS = re.compile(
+    r"HTTPS?Connection(?:Pool)?\(host='[^']*', port=\w+\): |<[\w.]+ object at 0x[0-9a-f]+>(?:: |, )"
+    r"|^SSLError |\[Errno -?\d+\] |\[SSL(?:: \w+)?\] | ?\(_ssl\.c:\d+\)"
+)
+"""What libraries put before and behind the words of the operating system."""
+_TIMED_OUT = re.compile(r"Read timed out\. \(read timeout=([\d.]+)\)")
+_NOT_CONNECTED = re.compile(r"Connection to \S+ timed out\. \(connect timeout=([\d.]+)\)")
+_CUT_OFF = re.compile(r"IncompleteRead\((\d+) bytes read, (\d+) more expected\)")
 
 
 def one_line(text: object) -> str:
     """The text on one line, shortened, its URLs without user and password: libraries repeat what they were given."""
     return without_user_info(" ".join(str(text).split()))[:_LONGEST]
+
+
+def cause(error: object) -> str:
+    """The innermost reason of a transport's error, or of its text, on one line: in the words of the operating system,
+    without the library's. Time-outs are in whole seconds: what is left of one differs each time."""
+    said = ""
+    while isinstance(error, BaseException):
+        below = (getattr(error, "reason", None), *error.args)
+        inner = [reason for reason in below if isinstance(reason, BaseException)]
+        if not inner:
+            break
+        if error.args and isinstance(error.args[0], str):  # "Unable to connect to proxy", the reason beside it
+            said = f"{error.args[0].partition(':')[0].rstrip('.')}: "
+        error = inner[-1]
+    text = _OBJECTS.sub("", one_line(f"{said}{error}"))
+    text = _TIMED_OUT.sub(lambda found: f"nothing came within {_seconds(found)} s", text)
+    text = _NOT_CONNECTED.sub(lambda found: f"no connection within {_seconds(found)} s", text)
+    return _CUT_OFF.sub(r"\1 bytes came and \2 more were to come", text)
+
+
+def _seconds(found: re.Match[str]) -> int:
+    return max(1, round(float(found[1])))
 
 
 class ApiError(Exception):

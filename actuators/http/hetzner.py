@@ -26,6 +26,7 @@ from actuators.http.errors import (
     NotFound,
     Throttled,
     Transient,
+    cause,
     one_line,
 )
 from actuators.http.requests import Observe, RequestCount, ignore, note_correlation, observed
@@ -155,17 +156,17 @@ class HetznerConnection:
                 lambda answer: answer.status_code,
             )
         except requests.exceptions.SSLError as error:
-            raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({_cause(error)})") from error
+            raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({cause(error)})") from error
         except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
             raise Transient(
-                f"Hetzner API {self._shown} does not answer: {_cause(error)}; check HCLOUD_ENDPOINT and the network"
+                f"Hetzner API {self._shown} does not answer: {cause(error)}; check HCLOUD_ENDPOINT and the network"
             ) from error
         except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError) as error:
-            raise Transient(f"Hetzner API {self._shown}: the answer was cut off ({_cause(error)})") from error
+            raise Transient(f"Hetzner API {self._shown}: the answer was cut off ({cause(error)})") from error
         except (requests.exceptions.InvalidHeader, UnicodeError):  # the error's text holds the token: not chained
             raise Broken(f"Hetzner API {self._shown} cannot be called: the token has a forbidden character") from None
         except (requests.exceptions.RequestException, ValueError) as error:
-            raise Broken(f"Hetzner API {self._shown} cannot be called: {_cause(error)}") from error
+            raise Broken(f"Hetzner API {self._shown} cannot be called: {cause(error)}") from error
         _log.debug("hetzner %s %s %s", method, path, response.status_code)
         self._observe(response.headers)
         is_refused = response.status_code >= HTTPStatus.MULTIPLE_CHOICES
@@ -220,6 +221,8 @@ class HetznerConnection:
             message += "; check HCLOUD_TOKEN" if kind is Denied else ""
         else:
             message += f"{response.reason or 'without a word'}, and not as the Hetzner API does; check HCLOUD_ENDPOINT"
+        if status == HTTPStatus.NOT_FOUND and path.count("/") == 1 and not self._endpoint.endswith("/v1"):
+            message += "; HCLOUD_ENDPOINT has no /v1 at its end, as in https://api.hetzner.cloud/v1"
         if status == HTTPStatus.TOO_MANY_REQUESTS or code == "rate_limit_exceeded":
             refill_s = self.rate_limit.refill_s if self.rate_limit else 3600.0 / DEFAULT_LIMIT
             return Throttled(message, retry_after_s=refill_s, status=status, code=code)
@@ -337,9 +340,3 @@ def connect(
     return HetznerConnection(
         client, endpoint=endpoint, retry=retry, timeout_s=timeout_s, read_only=read_only, gate=gate
     )
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost reason, which is the one that people understand."""
-    reason = getattr(error.args[0], "reason", None) if error.args else None
-    return one_line(reason or error)

@@ -48,9 +48,9 @@ def load_kubeconfig(
             else:
                 token_file = _load_file(configuration, file)
         except (TypeError, KeyError, AttributeError, IndexError, YAMLError, RecursionError) as error:
-            raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({one_line(error)})") from error
+            raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({_why_none(error)})") from error
         except (config_exception.ConfigException, OSError, ValueError) as error:
-            raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error
+            raise ConnectionProblem(f"{name} cannot be used: {_why_unusable(error)}; {remedy}") from error
     if complaints:
         by_hand = "run the plugin by hand, or log in again"
         raise ConnectionProblem(f"{name}: its credential plugin failed, {complaints[0]}; {by_hand}")
@@ -61,11 +61,29 @@ def load_kubeconfig(
             token(configuration)
         except (OSError, ValueError) as error:
             if not configuration.api_key.get("BearerToken", "").split()[1:]:  # the kubeconfig may have one as well
-                raise ConnectionProblem(f"{name} cannot be used: {one_line(error)}; {remedy}") from error
+                raise ConnectionProblem(f"{name} cannot be used: {_why_unusable(error)}; {remedy}") from error
     source = token or configuration.refresh_api_key_hook
     if source is not None:
         configuration.refresh_api_key_hook = _Refresh(name, source)
     return token.refused if token else lambda: None
+
+
+def _why_unusable(error: Exception) -> str:
+    """What is wrong with a kubeconfig, or with a file that it names."""
+    is_binary = isinstance(error, UnicodeError)
+    return "it, or a file that it names, is no text in UTF-8" if is_binary else one_line(error)
+
+
+def _why_none(error: Exception) -> str:
+    """What is wrong with a file that is no kubeconfig, for people: the package lets the errors of Python through."""
+    from yaml.reader import ReaderError  # noqa: PLC0415 - imported by now
+
+    if isinstance(error, ReaderError):
+        return "it is no text"
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        return f"it is no YAML from line {mark.line + 1}, column {mark.column + 1}"
+    return "it is no mapping with lists of clusters, contexts and users"
 
 
 def _check_address(name: str, host: str) -> None:

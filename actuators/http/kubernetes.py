@@ -19,7 +19,18 @@ import msgspec
 
 from actuators.http.dates import Dates
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient, one_line
+from actuators.http.errors import (
+    ApiError,
+    Broken,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    Throttled,
+    Transient,
+    cause,
+    one_line,
+)
 from actuators.http.kubeconfig import load_kubeconfig
 from actuators.http.own_writes import OwnWrites
 from actuators.http.requests import Observe, RequestCount, ignore, observed
@@ -164,7 +175,7 @@ class KubernetesConnection:
             )
             data = response.read() if response.status >= 300 else b""
         except ApiException as error:
-            raise Broken(f"Kubernetes API server {self.host}: {one_line(error.reason)}; {_TLS_REMEDY}") from error
+            raise Broken(f"Kubernetes API server {self.host}: {cause(error.reason)}; {_TLS_REMEDY}") from error
         except ValueError:  # the error's text may hold the token, so it is not chained
             raise Broken(
                 f"Kubernetes API server {self.host} cannot be called: its address or the token is malformed;"
@@ -183,7 +194,7 @@ class KubernetesConnection:
     def silent(self, error: Exception) -> Transient:
         """The error of a call to which no whole answer came."""
         return Transient(
-            f"Kubernetes API server {self.host} does not answer: {one_line(error)}; check that it is up and that"
+            f"Kubernetes API server {self.host} does not answer: {cause(error)}; check that it is up and that"
             " the kubeconfig has its address"
         )
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from actuators.http.decoding import decoder
+from actuators.http.decoding import decoder, in_words
 from actuators.http.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.shown import escaped_json
@@ -122,9 +122,9 @@ def read_world(file: str) -> World:
     except OSError as error:
         why = f"{error.strerror or error}; give a file that 'reconcile capture' has written"
     except msgspec.ValidationError as error:
-        why = f"it is no world file: {error}; {_AGAIN}"
+        why = f"it is no world file: {in_words(error)}; {_AGAIN}"
     except (ValueError, RecursionError) as error:
-        why = f"it is no whole JSON document: {error}; {_AGAIN}"
+        why = f"it is no whole JSON document: {str(error).removeprefix('JSON is malformed: ')}; {_AGAIN}"
     except _Unusable as error:
         why = str(error)
     raise WorldFileProblem(f"world file {file!r} cannot be used: {why}")

@@ -2,9 +2,10 @@
 
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
-from functools import partial
+from pathlib import Path
 
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
@@ -31,6 +32,9 @@ def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     except ConfigurationError as error:
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     begin(config)
+    if _would_overwrite(config):
+        why = "is there already: give another name, or --force to overwrite it"
+        return fail(f"--to {config.capture_to!r} {why}", code=1)
     with stop_within(READING_GRACE_S) as stop:
         world = _world(config, stop)
     if isinstance(world, str):
@@ -63,14 +67,31 @@ def _read(config: Config, stop: threading.Event) -> World:
     return capture_world(cluster, project, config.settings.network, config.lease_namespace)
 
 
+def _would_overwrite(config: Config) -> bool:
+    """Whether there is something in the file that nobody said may go."""
+    file = Path(config.capture_to)
+    return config.capture_to != "-" and not config.overwrites and file.is_file() and file.stat().st_size > 0
+
+
 def _write(text: bytes, file: str) -> None:
-    """To ``file``, which nobody else may read where it is new, or to stdout for ``-``. Raises OSError."""
+    """To ``file``, which only its owner may read, or to stdout for ``-``. Raises OSError, and leaves what was there
+    before where there is no room for all of it; devices and pipes take what they can."""
     if file == "-":
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
         return
-    with open(file, "wb", opener=partial(os.open, mode=0o600)) as opened:
-        opened.write(text)
+    place = Path(file).resolve()
+    if place.exists() and not place.is_file():
+        place.write_bytes(text)
+        return
+    handle, written = tempfile.mkstemp(prefix=".reconcile-capture-", dir=place.parent)  # with mode 0600
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(text)
+        Path(written).replace(place)
+    except BaseException:
+        Path(written).unlink(missing_ok=True)
+        raise
 
 
 def _tell(world: World) -> None:

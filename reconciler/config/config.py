@@ -82,6 +82,8 @@ class Config:
     """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
     capture_to: str = "-"
     """Where ``reconcile capture`` writes; ``-`` is stdout."""
+    overwrites: bool = False
+    """Whether it may replace a file that is there."""
     warnings: tuple[str, ...] = ()
     """Warnings about what is accepted."""
 
@@ -201,6 +203,7 @@ def _config(
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
         captured=flags["--from"],
         capture_to=flags["--to"],
+        overwrites=flags["--force"],
         warnings=warnings,
     )
 

@@ -219,6 +219,7 @@ _ROWS = (
         is_typed=True,
     ),
     Flag("--to", str, "-", "file to write; default -, which is stdout", "FILE", frozenset({Command.CAPTURE})),
+    Flag("--force", parse_bool, False, "overwrite the file", commands=frozenset({Command.CAPTURE}), is_typed=True),
     Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
     Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
     Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),

@@ -152,6 +152,7 @@ def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str
         try:
             text = _text_of(row, environ)
             if text is not None:
+                text.encode()  # bytes that are no text are an error here, and not where they are sent
                 values[row.name] = row.parse(text)
         except (ValueError, OSError) as error:
             errors.append(_problem(row, environ, error))
@@ -195,9 +196,11 @@ def _text_of(row: Variable, environ: Mapping[str, str]) -> str | None:
 
 
 def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return f"{row.name} is no text in UTF-8: set it again"
     if isinstance(error, OSError | UnicodeDecodeError | _FileProblem):
         reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-        reason = "is not text" if isinstance(error, UnicodeDecodeError) else reason
+        reason = "is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else reason
         return f"{row.name}_FILE: {environ[f'{row.name}_FILE']!r} {reason}"
     if str(error).startswith("invalid value for"):
         return str(error)

@@ -3,15 +3,30 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import yaml
+from yaml.reader import ReaderError
 
+from actuators.http.decoding import in_words
 from desired.annotations.claims import Claim
 from desired.annotations.options import BadAnnotation
 from reconciler.observe.services import ClaimSpec, claim_of
 
+_KINDS: Mapping[type, str] = MappingProxyType(
+    {
+        type(None): "nothing",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+        dict: "a mapping",
+        bytes: "binary data",
+    }
+)
+"""Type of a value in YAML → the word for it. Others are dates and times."""
 _DEEPEST = 2
 """How deeply lists may be nested; with aliases YAML can say so much that reading it would not end."""
 
@@ -79,11 +94,21 @@ def _documents(data: bytes) -> Iterator[tuple[int, Any]]:
     except RecursionError as error:
         raise NotManifests(number, "cannot be read as YAML: it is nested too deeply") from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:  # what a tag says and its value is not
-        raise NotManifests(number, f"cannot be read as YAML: {error}") from error
+        raise NotManifests(number, f"cannot be read as YAML: {_bad_value(error)}") from error
+
+
+def _bad_value(error: Exception) -> str:
+    """What is wrong with a value: what the calendar says of a date has words for people, other complaints have not."""
+    is_date = isinstance(error, ValueError) and "literal" not in str(error) and "convert" not in str(error)
+    return str(error) if is_date else "a value is not what its tag says"
 
 
 def _complaint(error: yaml.YAMLError) -> str:
+    if isinstance(error, ReaderError):
+        return "cannot be read as YAML: it has bytes or characters that are no text in UTF-8"
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if problem == "found unhashable key":
+        problem = "a key is a list or a mapping, as in a template that is not rendered"
     if mark is None or not problem:
         return f"cannot be read as YAML: {' '.join(str(error).split())}"
     return f"cannot be read as YAML: line {mark.line + 1}, column {mark.column + 1}: {problem}"
@@ -120,7 +145,7 @@ def _service(manifest: Any, document: int, item: int | None) -> FoundService | N
     try:
         service = msgspec.convert(manifest, _Service)
     except msgspec.ValidationError as error:
-        return replace(found, malformed=(BadAnnotation("manifest", f"the manifest is no Service: {error}"),))
+        return replace(found, malformed=(BadAnnotation("manifest", f"the manifest is no Service: {in_words(error)}"),))
     annotations, malformed = _annotations(metadata)
     claim = claim_of(service.spec, annotations)
     return replace(found, namespace=service.metadata.namespace, claim=claim, malformed=malformed)
@@ -140,8 +165,10 @@ def _annotations(metadata: Any) -> tuple[Mapping[str, str], tuple[BadAnnotation,
             texts[str(key)] = value
             continue
         text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-        what = "nothing" if value is None else type(value).__name__
-        malformed.append(BadAnnotation(str(key), f'{key} is {what} and no text: put it in quotes, as in "{text[:80]}"'))
+        what, remedy = _KINDS.get(type(value), "a time"), f'put it in quotes, as in "{text[:80]}"'
+        if isinstance(value, Mapping | list):
+            remedy = "write one text in quotes"
+        malformed.append(BadAnnotation(str(key), f"{key} is {what} and no text: {remedy}"))
         if isinstance(value, bool | int | float):
             texts[str(key)] = text
     return texts, tuple(malformed)

@@ -99,6 +99,10 @@ def read_world(path: str | os.PathLike[str]) -> dict[str, Any]:
         check_file(world)
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or error
+        if isinstance(error, json.JSONDecodeError):
+            why = f"it is no JSON document from line {error.lineno}, column {error.colno}"
+        elif isinstance(error, UnicodeError):
+            why = "it is no text in UTF-8"
         raise ValueError(f"world file {os.fspath(path)!r} cannot be used: {why}") from error
     except RecursionError as error:
         raise ValueError(f"world file {os.fspath(path)!r} cannot be used: it is nested too deep") from error

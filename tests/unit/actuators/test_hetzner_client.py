@@ -51,6 +51,35 @@ def get(connection: HetznerConnection) -> bytes:
     return HetznerReader(connection).get("/servers/1")
 
 
+@pytest.mark.parametrize(
+    ("end", "path", "is_said"),
+    [
+        pytest.param("", "/servers", True, id="a list that is not there"),
+        pytest.param("", "/servers/1", False, id="a server that is not there"),
+        pytest.param("/v1", "/servers", False, id="with its end"),
+    ],
+)
+def test_an_endpoint_without_its_version(
+    simulate: Callable[..., Simulation], end: str, path: str, is_said: bool
+) -> None:
+    """Where not even a list exists, the error says what the address lacks."""
+    sim = simulate()
+    sim.spoil_hetzner("status", code=404, body=refusal("not_found"), count=None)
+    connection = connect(
+        SECRET,
+        f"{sim.hetzner_proxy.url}{end}",
+        application=("tests", "1.0"),
+        retry=Retry(sim.stop, Patience()),
+        timeout_s=1.0,
+        read_only=True,
+    )
+
+    with pytest.raises(NotFound) as raised:
+        HetznerReader(connection).get(path)
+
+    assert ("HCLOUD_ENDPOINT has no /v1 at its end" in str(raised.value)) is is_said
+
+
 def post(connection: HetznerConnection) -> bytes:
     """A creation, which must never be sent twice."""
     return connection.send("POST", "/networks", body=NETWORK, repeatable=False)

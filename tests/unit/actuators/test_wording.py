@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from actuators.http.errors import one_line
+from actuators.http.errors import cause, one_line
 from actuators.http.shown import escaped_json, is_loopback, without_credentials, without_user_info
 
 
@@ -23,6 +23,39 @@ from actuators.http.shown import escaped_json, is_loopback, without_credentials,
 def test_one_line(text: object, line: str) -> None:
     """Any text is one line of at most 300 characters."""
     assert one_line(text) == line
+
+
+REFUSED = "HTTPConnection(host='h', port=80): Failed to establish a new connection: [Errno 111] Connection refused"
+SILENT = "HTTPSConnectionPool(host='10.0.0.1', port=443): Read timed out. (read timeout=4.9895651260012528)"
+UNREACHED = "<urllib3.connection.HTTPSConnection object at 0x7f00>, 'Connection to h timed out. (connect timeout=3.0)'"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        pytest.param(OSError(104, "Connection reset by peer"), "Connection reset by peer", id="the system's"),
+        pytest.param(OSError(OSError(REFUSED)), "Failed to establish a new connection: Connection refused", id="inner"),
+        pytest.param(SILENT, "nothing came within 5 s", id="a time-out"),
+        pytest.param(UNREACHED, "'no connection within 3 s'", id="a connection that is not made"),
+        pytest.param(SILENT.replace("4.98", "0.08"), "nothing came within 1 s", id="the rest of a time-out"),
+        pytest.param(
+            OSError("Unable to connect to proxy", OSError(REFUSED)),
+            "Unable to connect to proxy: Failed to establish a new connection: Connection refused",
+            id="a proxy",
+        ),
+        pytest.param(
+            OSError("Connection broken: 3", ValueError("IncompleteRead(3 bytes read, 5 more expected)")),
+            "Connection broken: 3 bytes came and 5 more were to come",
+            id="cut off",
+        ),
+        pytest.param(
+            "SSLError\n[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "wrong version number", id="TLS"
+        ),
+    ],
+)
+def test_causes(error: object, line: str) -> None:
+    """What people understand, without the names of libraries' objects; the same each time."""
+    assert cause(error) == line
 
 
 @pytest.mark.parametrize(

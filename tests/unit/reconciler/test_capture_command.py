@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import resource
+import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -197,6 +199,41 @@ def test_trouble(shell: Shell, words: tuple[str, ...], variables: dict[str, str]
 
     expected = line or "unknown variable RECONCILER_TOO: did you mean RECONCILER_TO?"
     assert (said.code, said.stdout, said.stderr) == (1, "", f"reconcile: error: {expected}\n")
+
+
+def test_a_file_that_is_there_stays(shell: Shell, tmp_path: Path) -> None:
+    """It is replaced with --force alone, and nothing is asked of anybody before that is known; an empty one may go."""
+    file = tmp_path / "world.json"
+    file.write_text("precious")
+
+    said = shell("capture", "--to", str(file), "--kubeconfig", "/nowhere")
+
+    why = "is there already: give another name, or --force to overwrite it"
+    assert (said.code, said.stderr) == (1, f"reconcile: error: --to {str(file)!r} {why}\n")
+    assert file.read_text() == "precious"
+    assert shell("capture", "--to", str(file), "--force").stderr == SUMMARY
+    assert "precious" not in file.read_text()
+    file.write_text("")
+    assert shell("capture", "--to", str(file)).stderr == SUMMARY
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_full_disk_leaves_no_half_file(shell: Shell, tmp_path: Path) -> None:
+    """Neither a new one nor in the place of the one that was there."""
+    file = tmp_path / "captured" / "world.json"
+    file.parent.mkdir()
+    file.write_text("precious")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        said = shell("capture", "--to", str(file), "--force")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+
+    assert (said.code, said.stderr) == (1, f"reconcile: error: --to {str(file)!r} cannot be written: File too large\n")
+    assert [(path.name, path.read_text()) for path in file.parent.iterdir()] == [("world.json", "precious")]
 
 
 @pytest.mark.parametrize(

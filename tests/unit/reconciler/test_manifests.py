@@ -133,10 +133,10 @@ def test_lists_of_lists_end() -> None:
 @pytest.mark.parametrize(
     ("value", "text", "said"),
     [
-        pytest.param("true", "true", 'x is bool and no text: put it in quotes, as in "true"', id="bool"),
-        pytest.param("10", "10", 'x is int and no text: put it in quotes, as in "10"', id="number"),
+        pytest.param("true", "true", 'x is a boolean and no text: put it in quotes, as in "true"', id="bool"),
+        pytest.param("10", "10", 'x is a number and no text: put it in quotes, as in "10"', id="number"),
         pytest.param("", None, 'x is nothing and no text: put it in quotes, as in ""', id="nothing"),
-        pytest.param("[a]", None, "x is list and no text: put it in quotes, as in \"['a']\"", id="list"),
+        pytest.param("[a]", None, "x is a list and no text: write one text in quotes", id="list"),
     ],
 )
 def test_values_that_are_no_texts(value: str, text: str | None, said: str) -> None:
@@ -158,12 +158,12 @@ def test_values_that_are_no_texts(value: str, text: str | None, said: str) -> No
         ),
         pytest.param(
             a_service(ports=[{"port": "http"}]),
-            "the manifest is no Service: Expected `int`, got `str` - at `$.spec.ports[0].port`",
+            "the manifest is no Service: Expected a whole number, got text - at $.spec.ports[0].port",
             id="port",
         ),
         pytest.param(
             {**a_service(), "metadata": 7},
-            "the manifest is no Service: Expected `object`, got `int` - at `$.metadata`",
+            "the manifest is no Service: Expected an object, got a whole number - at $.metadata",
             id="metadata",
         ),
     ],
@@ -187,8 +187,14 @@ def test_without_metadata() -> None:
     ("text", "document", "said"),
     [
         pytest.param(b"a: [", 1, "cannot be read as YAML: line 1, column 5: expected the node content", id="open"),
-        pytest.param(b"{{ template }}", 1, "cannot be read as YAML: ", id="a-template"),
-        pytest.param(b"a: 1\n---\n\xff", 1, "cannot be read as YAML: ", id="no-text"),
+        pytest.param(
+            b"{{ template }}",
+            1,
+            "cannot be read as YAML: line 1, column 2: a key is a list or a mapping, as in a template that is not",
+            id="a-template",
+        ),
+        pytest.param(b"a: 1\n---\n\xff", 1, "cannot be read as YAML: it has bytes or characters that", id="no-text"),
+        pytest.param(b"a: !!int b", 1, "cannot be read as YAML: a value is not what its tag says", id="no-number"),
         pytest.param(
             b"a: 1\n---\nb: *x", 2, "cannot be read as YAML: line 3, column 4: found undefined alias", id="alias"
         ),

@@ -218,7 +218,7 @@ def test_a_malformed_service(validate: Validate) -> None:
 
     said = validate("-", "--output", "json", stdin=manifest.replace("port: dns", "port: 53").encode())
     assert [bad["text"].split(";")[0] for bad in said.document["services"][0]["errors"]] == [
-        f'{P}health-check-interval is int and no text: put it in quotes, as in "10"',
+        f'{P}health-check-interval is a number and no text: put it in quotes, as in "10"',
         f"{P}health-check-interval is '10': expect a duration with a unit, such as 30s, 1m30s or 500ms",
     ]
 

@@ -232,9 +232,15 @@ def test_unusable_files(tmp_path: Path) -> None:
         (tmp_path / "missing", "cannot be read: No such file or directory"),
         (tmp_path, "cannot be read: Is a directory"),
         (tmp_path / "empty", "is empty"),
-        (tmp_path / "binary", "is not text"),
+        (tmp_path / "binary", "is no text in UTF-8"),
     ]:
         assert problems(HCLOUD_TOKEN_FILE=str(file)) == [problem.format(file, why)]
+
+
+def test_values_that_are_no_text() -> None:
+    """What a shell passes on as bytes is an error that names the variable, be it a token."""
+    for name in ("HCLOUD_TOKEN", "HCLOUD_NETWORK", "ROBOT_USER"):
+        assert problems(**{name: "a\udcff"}) == [f"{name} is no text in UTF-8: set it again"]
 
 
 def test_other_variables_have_no_file(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_good_files(tmp_path: Path, content: bytes) -> None:
         pytest.param(text()[:-1], f"it is no whole JSON document: Input data was truncated; {AGAIN}", id="truncated"),
         pytest.param(
             b"nodes: []",
-            f"it is no whole JSON document: JSON is malformed: invalid character (byte 4); {AGAIN}",
+            f"it is no whole JSON document: invalid character (byte 4); {AGAIN}",
             id="YAML",
         ),
         pytest.param(
@@ -94,7 +94,7 @@ def test_good_files(tmp_path: Path, content: bytes) -> None:
             "it is no whole JSON document: Input data was truncated; " + AGAIN,
             id="deep and cut off",
         ),
-        pytest.param(b"[]", f"it is no world file: Expected `object`, got `array`; {AGAIN}", id="a list"),
+        pytest.param(b"[]", f"it is no world file: Expected an object, got a list; {AGAIN}", id="a list"),
         pytest.param(text(kubernetes=None), f"it is no world file, as it has no kubernetes; {AGAIN}", id="no cluster"),
         pytest.param(text(hetzner=None), f"it is no world file, as it has no hetzner; {AGAIN}", id="no project"),
         pytest.param(
@@ -115,12 +115,12 @@ def test_good_files(tmp_path: Path, content: bytes) -> None:
         ),
         pytest.param(
             text(captured={"taken_at": "2027-01-15T08:00:00"}),
-            f"it is no world file: Expected `datetime` with a timezone component - at `$.captured.taken_at`; {AGAIN}",
+            f"it is no world file: Expected a time with a timezone component - at $.captured.taken_at; {AGAIN}",
             id="a time of some zone",
         ),
         pytest.param(
             text(kubernetes={"nodes": {}}),
-            f"it is no world file: Expected `array`, got `object` - at `$.kubernetes.nodes`; {AGAIN}",
+            f"it is no world file: Expected a list, got an object - at $.kubernetes.nodes; {AGAIN}",
             id="a section that is no list",
         ),
         pytest.param(text(hetzner={"servers": [{}, 5]}), f"hetzner.servers[1] is no object; {AGAIN}", id="no object"),
