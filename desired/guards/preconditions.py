@@ -43,9 +43,8 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
     if anchor.unreadable and not anchor.is_certain:
-        why = (
-            f"{anchor.unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
-        )
+        nodes = "1 Node" if anchor.unreadable == 1 else f"{anchor.unreadable} Nodes"
+        why = f"{nodes} could not be read, so that it is not certain that this is the cluster's project"
         yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, removals, why)
     match anchor.state:
         case AnchorState.VIOLATED:
@@ -67,7 +66,8 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
             keys = tuple(change.key for change in derived)
             remembered = facts.snapshot.remembered
             if anchor.hidden:
-                why = f"the servers of {anchor.hidden} Nodes could not be read to tell whether this is the cluster's"
+                servers = "server of 1 Node" if anchor.hidden == 1 else f"servers of {anchor.hidden} Nodes"
+                why = f"the {servers} could not be read to tell whether this is the cluster's"
                 yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, keys, f"{why} project")
             elif isinstance(remembered, Unknown):
                 yield GuardResult(

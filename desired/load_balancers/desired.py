@@ -48,7 +48,7 @@ from desired.load_balancers.primary_ips import (
     notes_on_primary_ips,
 )
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, pending_deletions, release, window_of
-from desired.load_balancers.size import Demand, Size, fitting_size
+from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
 from desired.load_balancers.targets import (
     DesiredTargets,
     TargetCandidates,
@@ -129,10 +129,10 @@ def desired_load_balancer(
     members = members_of(options)
     ports = desired_listeners(service, options, certificates.ids)
     demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
-    size = fitting_size(options, present, demand, snapshot)
+    size, remedy = fitting_size(options, present, demand, snapshot), larger_type(demand, snapshot)
     if problems and present is not None:  # its type is not touched, so that it holds what it holds
         size = replace(size, type=present.type)
-    targets = desired_targets(members, present, size.type.max_targets if size.type else None)
+    targets = desired_targets(members, present, size.type.max_targets if size.type else None, remedy)
     notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in check.remarks]
     notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
@@ -154,7 +154,7 @@ def desired_load_balancer(
         primary_ips=chosen,
     )
     if present is None:
-        wanted, why = _to_create(serving, ports, snapshot)
+        wanted, why = _to_create(serving, ports, snapshot, remedy)
         if wanted is not None and window_of(service, settings):
             wanted = replace(wanted, former=former_of(service))
     elif problems and not isinstance(match, Owned):
@@ -162,20 +162,20 @@ def desired_load_balancer(
     elif problems:
         wanted, why = _unchanged_but_targets(present, targets, unclear, snapshot, options), ()
     else:
-        wanted, why = _to_change(serving, present, ports, snapshot, reset=settings.reset_unset)
+        wanted, why = _to_change(serving, present, ports, snapshot, remedy, reset=settings.reset_unset)
     notes += [*why, *(notes_on_targets(service, targets, present) if size.type else ())]
     return replace(serving, wanted=wanted, notes=tuple(notes))
 
 
 def _to_create(
-    serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot
+    serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, remedy: str
 ) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
     """The load balancer to create; None when that would go wrong, or may not be (``serving.match``)."""
     options, service, size = serving.options, serving.service, serving.size.type
     chosen = serving.primary_ips
     if serving.problems or chosen.unknown or size is None or isinstance(serving.match, Undecided):
         return None, ()
-    listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates)
+    listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates, remedy)
     hidden = tuple(notes_on_hidden_targets(service, options, public=_public(options)))
     return LoadBalancer(
         name=wanted_name(service, options),
@@ -200,6 +200,7 @@ def _to_change(
     present: CloudBalancer,
     ports: Mapping[int, Listener],
     snapshot: Snapshot,
+    remedy: str,
     *,
     reset: bool,
 ) -> tuple[LoadBalancer, tuple[Note, ...]]:
@@ -207,7 +208,9 @@ def _to_change(
     options, service, spec = serving.options, serving.service, present.spec
     size = serving.size.type or present.type
     complete = {port: filled(wanted, spec.listeners.get(port), reset=reset) for port, wanted in ports.items()}
-    listeners, notes = possible_listeners(service, complete, spec.listeners, size.max_services, serving.certificates)
+    listeners, notes = possible_listeners(
+        service, complete, spec.listeners, size.max_services, serving.certificates, remedy
+    )
     targets = _targets(serving.targets, options, snapshot)
     taken = tuple(notes_on_name(service, options, present, snapshot))
     stays = bool(taken) or (isinstance(serving.match, Owned) and serving.match.why_not_renamed is not None)

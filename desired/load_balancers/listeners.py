@@ -232,8 +232,9 @@ def possible_listeners(
     present: Mapping[int, Listener],
     limit: int,
     certificates: DesiredCertificates,
+    remedy: str,
 ) -> tuple[Mapping[int, Listener], tuple[Note, ...]]:
-    """Port → listener, at most ``limit`` of them, and notes on those that are left out or wait.
+    """Port → listener, at most ``limit`` of them, and notes on those that are left out, with the ``remedy``, or wait.
 
     What is there goes before what is new, then the order of the Service's ports decides. ``present`` are the listeners
     that are there: none of them goes only because something of it is not known yet.
@@ -256,7 +257,7 @@ def possible_listeners(
         elif len(listeners) < limit:
             listeners[port] = listener
         else:
-            text = f"port {port} is left out: the load balancer's type takes {limit} ports; choose a larger type"
+            text = f"port {port} is left out: the load balancer's type takes {limit} ports; {remedy}"
             notes.append(Note(service.key, NoteKind.LIMIT, text, port))
     return listeners, tuple(notes)
 

@@ -58,8 +58,25 @@ def fitting_size(options: Options, present: CloudBalancer | None, demand: Demand
         return Size(kept, f"{named}: Hetzner has not sold it since {since}; choose another type{keeps}")
     lacking = _lacking(found, demand, kept)
     if lacking is not None:
-        return Size(kept, f"{named}, which is too small: {lacking}; choose a larger type{keeps}", NoteKind.LIMIT)
+        remedy = larger_type(demand, snapshot)
+        return Size(kept, f"{named}, which is too small: {lacking}; {remedy}{keeps}", NoteKind.LIMIT)
     return _deprecated(found)
+
+
+def larger_type(demand: Demand, snapshot: Snapshot) -> str:
+    """The remedy for a load balancer that is too small; it names the smallest type on sale that holds all of it, where
+    there is one and the types could be looked up."""
+    types = snapshot.balancer_types
+    fitting = (
+        found
+        for found in (() if isinstance(types, Unknown) else types.values())
+        if found.max_services >= demand.services
+        and found.max_targets >= demand.targets
+        and found.max_certificates >= demand.certificates
+        and (found.unavailable_after is None or found.unavailable_after > snapshot.taken_at)
+    )
+    least = min(fitting, key=lambda found: (found.max_targets, found.max_services, found.name), default=None)
+    return "choose a larger type" if least is None else f"choose a larger type, such as {least.name}"
 
 
 def _deprecated(found: BalancerType) -> Size:

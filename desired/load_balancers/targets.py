@@ -343,10 +343,10 @@ def count_targets(node_targets: TargetCandidates, present: CloudBalancer | None)
 
 
 def desired_targets(
-    node_targets: TargetCandidates, present: CloudBalancer | None, max_targets: int | None
+    node_targets: TargetCandidates, present: CloudBalancer | None, max_targets: int | None, remedy: str
 ) -> DesiredTargets:
     """The targets of a load balancer whose type takes ``max_targets``, None for all that there are; ``present`` is None
-    when it is to be created.
+    when it is to be created. ``remedy`` says what to do where these are too few.
 
     What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their
     names. Nodes that claim one server are one target, by exactly one of its addresses.
@@ -364,7 +364,7 @@ def desired_targets(
         node_targets,
         foreign,
         frozenset(candidates.keys() - chosen),
-        f"the type takes {max_targets} targets, all taken",
+        f"the type takes {max_targets} targets, all taken; {remedy}",
     )
 
 

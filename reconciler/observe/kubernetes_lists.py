@@ -133,7 +133,8 @@ class ListOf(Generic[S, V]):
         items = {key: value for page in pages for key, value in page.items.items()}
         unreadable = {key: why for page in pages for key, why in page.unreadable.items()}
         nameless = sum(page.nameless for page in pages)
-        why = f"{nameless} {self._word}s could not be read, not even their names" if nameless else None
+        counted = f"1 {self._word}" if nameless == 1 else f"{nameless} {self._word}s"
+        why = f"{counted} could not be read, name included" if nameless else None
         return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
 
     def _one_by_one(self, page: bytes) -> Page[V]:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from itertools import groupby
 from typing import Any
@@ -157,7 +158,16 @@ def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
     for field in field_changes(change) if fields and decision.verdict is not Verdict.REFUSED else ():
-        yield TextLine(f"      {field.path}: {_side(field.before, field.after)} -> {_side(field.after, field.before)}")
+        before, after = (_for_people(field.path, side) for side in (field.before, field.after))
+        yield TextLine(f"      {field.path}: {_side(before, after)} -> {_side(after, before)}")
+
+
+def _for_people(path: str, value: Any) -> Any:
+    """``22 Nov 07:23 UTC`` for a time; JSON has it whole. Any other value as it is."""
+    if path != "not_ready_since" or not isinstance(value, str):
+        return value
+    moment = datetime.fromisoformat(value).astimezone(UTC)
+    return f"{moment.day} {moment:%b %H:%M} UTC"
 
 
 def _side(value: Any, other: Any) -> str:
@@ -172,7 +182,12 @@ def _side(value: Any, other: Any) -> str:
 
 def shown_due(due_in_s: float | None) -> str:
     """When another look is worth it; "" at once, or when that is not known."""
-    return f"; due in {math.ceil(due_in_s)} s" if due_in_s else ""
+    if not due_in_s:
+        return ""
+    for unit_s, unit in ((3600, "h"), (60, "min")):
+        if due_in_s > 2 * unit_s:
+            return f"; due in {math.ceil(due_in_s / unit_s)} {unit}"
+    return f"; due in {math.ceil(due_in_s)} s"
 
 
 def _fate(line: Line) -> str:

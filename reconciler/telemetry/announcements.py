@@ -52,7 +52,8 @@ def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -
             for name in islice(worth, _MOST_NODES):
                 services.setdefault((name, membership, why), []).append(lb.service.id)
             if membership is Membership.UNUSABLE and next(worth, None) is not None:
-                text = f"{len(members)} Nodes are no target: {why}"
+                counted = "1 Node is" if len(members) == 1 else f"{len(members)} Nodes are"
+                text = f"{counted} no target: {why}"
                 yield Event(subject_of(lb.service), EventType.WARNING, _TARGET_REASONS[membership], text)
     for (name, membership, why), names in sorted(services.items()):
         node = snapshot.nodes.items[name]

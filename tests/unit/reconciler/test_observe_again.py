@@ -209,7 +209,7 @@ def test_a_gap_stays_a_gap(sim: Simulation, readers: Readers) -> None:
 
     assert services is not None
     assert isinstance(services.find("default/api"), Unknown)
-    assert services.why_incomplete == "1 Services could not be read, not even their names"
+    assert services.why_incomplete == "1 Service could not be read, name included"
 
 
 def test_services_that_cannot_be_read_again(sim: Simulation, readers: Readers) -> None:

@@ -113,7 +113,7 @@ def test_a_nameless_one(sim: Simulation) -> None:
     body = {"kind": "DeploymentList", "metadata": {"resourceVersion": "1"}, "items": [{"spec": {}}]}
     sim.spoil_kubernetes("status", path=DEPLOYMENTS, code=200, body=body)
 
-    assert look(sim).why_incomplete == "1 Deployments could not be read, not even their names"
+    assert look(sim).why_incomplete == "1 Deployment could not be read, name included"
 
 
 def test_part_of_a_reading(sim: Simulation) -> None:

@@ -222,7 +222,7 @@ def test_nameless_objects(item: Any) -> None:
 
     assert isinstance(section.find("web-1"), Present)
     assert isinstance(section.find("web-2"), Unknown)
-    assert section.why_incomplete == "1 Nodes could not be read, not even their names"
+    assert section.why_incomplete == "1 Node could not be read, name included"
 
 
 def test_text_that_is_not_utf8() -> None:

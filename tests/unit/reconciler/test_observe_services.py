@@ -248,7 +248,7 @@ def test_nameless_objects(item: Any) -> None:
 
     assert isinstance(section.find("shop/web"), Present)
     assert isinstance(section.find("shop/api"), Unknown)
-    assert section.why_incomplete == "1 Services could not be read, not even their names"
+    assert section.why_incomplete == "1 Service could not be read, name included"
 
 
 @pytest.mark.parametrize("body", [page(items=None, metadata={}), page(kind="Status"), b"<html>", b"{}"])

@@ -340,7 +340,18 @@ def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) 
 
 @pytest.mark.parametrize(
     ("due_in_s", "shown"),
-    [(12.0, "; due in 12 s"), (11.2, "; due in 12 s"), (0.4, "; due in 1 s"), (0.0, ""), (None, "")],
+    [
+        (12.0, "; due in 12 s"),
+        (11.2, "; due in 12 s"),
+        (0.4, "; due in 1 s"),
+        (120.0, "; due in 120 s"),
+        (1500.0, "; due in 25 min"),
+        (1501.0, "; due in 26 min"),
+        (7200.0, "; due in 120 min"),
+        (20_000.0, "; due in 6 h"),
+        (0.0, ""),
+        (None, ""),
+    ],
 )
 def test_when_a_wait_ends(due_in_s: float | None, shown: str) -> None:
     """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
@@ -357,6 +368,13 @@ def test_consequences_are_shown() -> None:
 
     assert "      consequence: InternalIP 10.0.0.9 goes away\n" in written(report)
     assert report_as_json(report)["changes"][0]["consequences"] == ["InternalIP 10.0.0.9 goes away"]
+
+
+def test_a_time_as_people_write_it() -> None:
+    """JSON has it with seconds and zone."""
+    (line,) = (line for line in told(a_change(kind="node.delete")) if "not_ready" in line)
+
+    assert line == "      not_ready_since: 1 Jul 11:55 UTC -> (none)"
 
 
 def test_the_anchor_is_the_first_of_the_notes() -> None:

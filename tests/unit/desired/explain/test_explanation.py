@@ -208,8 +208,8 @@ BROKEN: Section[str, Node] = Section({}, unreadable={"web-2": "the API server's 
             nodes_of(a_node("web-1"), a_node("db-1")), "the cluster has no Node 'web-2'; nearest: web-1", id="near"
         ),
         pytest.param(
-            incomplete(nodes_of(), "1 Nodes could not be read, not even their names"),
-            "the cluster has no Node 'web-2', but 1 Nodes could not be read, not even their names",
+            incomplete(nodes_of(), "1 Node could not be read, name included"),
+            "the cluster has no Node 'web-2', but 1 Node could not be read, name included",
             id="a-gap-in-the-list",
         ),
         pytest.param(

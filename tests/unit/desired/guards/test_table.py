@@ -219,7 +219,8 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
     """Where Nodes could not be read an anchor that holds lets additions pass, and removals once it holds at worst."""
     read = cluster(found, gone)
     nodes = replace(read.nodes, unreadable={f"u-{i}": "no uid" for i in range(unreadable)})
-    why = f"{unreadable} Nodes could not be read, so that it is not certain that this is the cluster's project"
+    nodes_of_them = "1 Node" if unreadable == 1 else f"{unreadable} Nodes"
+    why = f"{nodes_of_them} could not be read, so that it is not certain that this is the cluster's project"
     wanted = [GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, expected, why)] if expected else []
     assert list(project_anchor(facts([*DERIVED, ROBOT], replace(read, nodes=nodes)))) == wanted
 
@@ -280,7 +281,7 @@ def test_removals_of_a_cluster_that_is_being_born() -> None:
     ("servers", "remembered", "why"),
     [
         pytest.param(
-            MISSING, None, "the servers of 1 Nodes could not be read to tell whether this is the cluster's project"
+            MISSING, None, "the server of 1 Node could not be read to tell whether this is the cluster's project"
         ),
         pytest.param(servers_of(), Unknown("403"), "what this cluster remembers of its project could not be read: 403"),
     ],

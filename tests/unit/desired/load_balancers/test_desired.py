@@ -149,9 +149,10 @@ def test_frozen_targets_keep_to_the_type_that_is_there() -> None:
     balancer = a_balancer(targets=public(*range(1, 25)))
     plan = plan_of(service, balancer, **fleet(*range(1, 28)))
     assert in_turn(plan) == ["target/server:25"]
-    assert said(plan, LIMIT) == ["Nodes web-26, web-27 are no target: the type takes 25 targets, all taken"]
+    assert said(plan, LIMIT) == ["Nodes web-26, web-27 are no target: the type takes 25 targets, all taken; " + LARGER]
 
 
+LARGER = "choose a larger type, such as lb21"
 MANY = {"health_check_interval": "10", "algorithm_type": "fastest", "use_private_ip": "true", "http_cookie_name": "x"}
 
 
@@ -274,7 +275,7 @@ def test_a_type_with_too_few_ports() -> None:
     there = a_balancer(listeners=[a_listener(port, 30000 + port) for port in range(82, 87)])
     plan = plan_of(asking(*six), there)
     assert plan.changes == ()
-    assert said(plan, LIMIT) == ["port 81 is left out: the load balancer's type takes 5 ports; choose a larger type"]
+    assert said(plan, LIMIT) == ["port 81 is left out: the load balancer's type takes 5 ports; " + LARGER]
     assert in_turn(plan_of(asking(*six, type="lb21"), there)) == ["type", "listener/81"]
 
 
@@ -388,12 +389,12 @@ def test_nodes_for_whom_there_is_no_room() -> None:
     }
     plan = plan_of(asking(), a_balancer(targets=public(28, *range(2, 24))), **world)
     assert in_turn(plan) == ["target/server:1", "target/server:24"]
-    assert said(plan) == ["Nodes web-25, web-26, web-27 are no target: the type takes 25 targets, all taken"]
+    assert said(plan) == ["Nodes web-25, web-26, web-27 are no target: the type takes 25 targets, all taken; " + LARGER]
     plan = plan_of(new(), **world)
     after = plan.by_key[BALANCER].after
     assert isinstance(after, LoadBalancer)
     assert after.targets == frozenset(public(*range(1, 26)))
-    assert said(plan) == ["Nodes web-26, web-27, web-28 are no target: the type takes 25 targets, all taken"]
+    assert said(plan) == ["Nodes web-26, web-27, web-28 are no target: the type takes 25 targets, all taken; " + LARGER]
 
 
 def test_targets_that_are_not_ours() -> None:

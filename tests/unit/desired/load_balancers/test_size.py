@@ -7,7 +7,7 @@ import pytest
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.size import DEFAULT_TYPE, Demand, Size, fitting_size
+from desired.load_balancers.size import DEFAULT_TYPE, Demand, Size, fitting_size, larger_type
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.plan.change import NoteKind
 from desired.section import Unknown
@@ -148,6 +148,26 @@ def test_default_that_cannot_be_had() -> None:
     assert size(UNSET, types={"lb21": LB21}) == Size(None, why)
 
 
+def such_as(demand: Demand) -> str:
+    """The next type, where lb21 holds it all: 15 ports, 75 targets and 25 certificates."""
+    fits = demand.services <= 15 and demand.targets <= 75 and demand.certificates <= 25
+    return ", such as lb21" if fits else ""
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        pytest.param(TYPES, "choose a larger type, such as lb21", id="the smallest that holds it"),
+        pytest.param({"lb11": LB11}, "choose a larger type", id="none"),
+        pytest.param(Unknown("why"), "choose a larger type", id="types could not be looked up"),
+        pytest.param({"lb21": sold_until(0)}, "choose a larger type", id="out of sale"),
+    ],
+)
+def test_the_next_type(types: Mapping[str, BalancerType] | Unknown, expected: str) -> None:
+    """A person who has to choose a larger one need not look it up."""
+    assert larger_type(Demand(2, 26), a_world(balancer_types=types)) == expected
+
+
 @pytest.mark.parametrize(
     ("demand", "lacking"),
     [
@@ -161,7 +181,7 @@ def test_default_that_cannot_be_had() -> None:
 )
 def test_new_on_a_type_that_is_too_small(demand: Demand, lacking: str | None) -> None:
     """A new load balancer serves every port that is asked for, or is not created; targets may be left out."""
-    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type; nothing is created"
+    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type{such_as(demand)}; nothing is created"
 
     assert size(ASKS_11, None, demand) == (Size(None, why, NoteKind.LIMIT) if lacking else Size(LB11))
 
@@ -178,7 +198,7 @@ def test_new_on_a_type_that_is_too_small(demand: Demand, lacking: str | None) ->
 )
 def test_down_to_a_type_that_is_too_small(demand: Demand, lacking: str | None) -> None:
     """A load balancer that is there loses no port, certificate or target by another type: it stays what it is."""
-    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type; it stays lb21"
+    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type{such_as(demand)}; it stays lb21"
 
     assert size(ASKS_11, ON_21, demand) == (Size(LB21, why, NoteKind.LIMIT) if lacking else Size(LB11))
 

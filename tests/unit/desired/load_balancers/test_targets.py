@@ -55,7 +55,7 @@ LATE = Unknown("GET timed out")
 
 def desired_targets(members: Collection[NodeTarget], present: CloudBalancer | None, max_targets: int) -> DesiredTargets:
     """The targets among these Nodes, whatever their order."""
-    return of_roster(target_candidates(members), present, max_targets)
+    return of_roster(target_candidates(members), present, max_targets, "choose a larger type")
 
 
 def member(
@@ -483,21 +483,22 @@ def test_the_limit(
 ) -> None:
     """Who loses does not change from pass to pass, nor with the order of what was read."""
     found = desired_targets(members, with_targets(*there), limit)
+    full = f"the type takes {limit} targets, all taken; choose a larger type"
     assert {target.server_id for target in found.targets if isinstance(target, ServerTarget)} == targets
     over = [member for member in found.members if member.membership is OVER_LIMIT]
     assert [member.node for member in over] == list(left_out)
-    assert {member.why for member in over} <= {f"the type takes {limit} targets, all taken"}
+    assert {member.why for member in over} <= {full}
     assert all(member.target is not None for member in over)
     assert desired_targets(members[::-1], with_targets(*there[::-1]), limit) == found
     assert [member.node for member in found.being(OVER_LIMIT)] == list(left_out)
-    assert list(found.by_why(OVER_LIMIT)) == [f"the type takes {limit} targets, all taken" for _ in left_out[:1]]
+    assert list(found.by_why(OVER_LIMIT)) == [full for _ in left_out[:1]]
     for asked in Membership:
         names = [member.node for member in found.members if member.membership is asked]
         assert [member.node for member in found.being(asked)] == names
     for server_id in range(1, 5):
         claims = tuple(member for member in found.members if member.server_id == server_id)
         assert found.claiming(server_id) == claims
-    everything = of_roster(target_candidates(members), with_targets(*there), None)
+    everything = of_roster(target_candidates(members), with_targets(*there), None, "")
     assert len(everything.targets) == count_targets(target_candidates(members), with_targets(*there))
     assert OVER_LIMIT not in {member.membership for member in everything.members}
 

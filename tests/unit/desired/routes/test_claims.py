@@ -137,7 +137,7 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: Ro
             a_route(1, 2),
             {
                 "servers": [a_pod_server(), a_pod_server(2)],
-                "nodes_section": incomplete(nodes_of(a_pod_node()), "1 Nodes could not be read, not even their names"),
+                "nodes_section": incomplete(nodes_of(a_pod_node()), "1 Node could not be read, name included"),
             },
             RouteStatus.UNKNOWN,
             "some Node could not be read, and the route may be its own",
