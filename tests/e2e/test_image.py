@@ -104,7 +104,7 @@ def test_it_answers_its_probes(built: image.Stage, stage: Stage, access: Mapping
 
 def _is_well(port: int, path: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

@@ -33,7 +33,7 @@ class Pages:
     def page(self, path: str) -> tuple[int, str]:
         """Status and text of one of its pages; status 0 when nobody answers."""
         try:
-            with urllib.request.urlopen(self._address + path, timeout=5) as answer:
+            with urllib.request.urlopen(self._address + path, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refused:
             with refused:

@@ -98,7 +98,7 @@ class Replica:
     def probe(self, page: str) -> int:
         """The status of one of its probes; 0 when nobody answers."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/{page}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/{page}", timeout=60) as answer:
                 status: int = answer.status
                 return status
         except urllib.error.HTTPError as refused:

@@ -94,7 +94,7 @@ def test_only_transitions_are_said(sim: Simulation) -> None:
     with sink(sim) as events:
         for minute, holding in enumerate([[MISSED], [MISSED], [MISSED], [], [MISSED]]):
             events.announce(holding, NOW + timedelta(minutes=minute))
-            wait(events._under_way, timeout=5)
+            wait(events._under_way, timeout=60)
 
     assert len(sim.sent_to_kubernetes("POST")) == 2
     (event,) = listed(sim)
@@ -107,7 +107,7 @@ def test_what_goes_on_is_said_again_every_half_hour(sim: Simulation) -> None:
     with sink(sim) as events:
         for minute in (0, 1, 29, 30, 31, 59, 60):
             events.announce([MISSED], NOW + timedelta(minutes=minute))
-            wait(events._under_way, timeout=5)
+            wait(events._under_way, timeout=60)
 
     assert [entry.method for entry in sim.sent_to_kubernetes()] == ["POST", "POST", "PATCH", "POST", "PATCH"]
     (event,) = listed(sim)
@@ -127,7 +127,7 @@ def test_a_clock_that_is_set(sim: Simulation, minutes: tuple[int, ...], times: i
     with sink(sim) as events:
         for minute in minutes:
             events.announce([MISSED], NOW + timedelta(minutes=minute))
-            wait(events._under_way, timeout=5)
+            wait(events._under_way, timeout=60)
 
     assert len(sim.sent_to_kubernetes("POST")) == times
 
@@ -138,7 +138,7 @@ def test_an_event_that_was_lost_is_tried_again_in_the_next_pass(sim: Simulation)
     with sink(sim) as events:
         for minute in range(3):
             events.announce([MISSED], NOW + timedelta(minutes=minute))
-            wait(events._under_way, timeout=5)
+            wait(events._under_way, timeout=60)
 
     assert [entry.status for entry in sim.sent_to_kubernetes("POST")] == [503, 201]
     (event,) = listed(sim)
@@ -150,7 +150,7 @@ def test_an_event_that_was_lost_and_does_not_hold_any_more(sim: Simulation) -> N
     sim.spoil_kubernetes("status", code=503, count=1)
     with sink(sim) as events:
         events.announce([MISSED], NOW)
-        wait(events._under_way, timeout=5)
+        wait(events._under_way, timeout=60)
         events.announce([], NOW + timedelta(minutes=1))
 
     assert listed(sim) == []
@@ -255,7 +255,7 @@ def test_what_has_not_begun_by_the_end_is_never_sent(sim: Simulation) -> None:
 
     assert not events.close(0.05)
     sim.kubernetes_proxy.stop()  # whatever hangs breaks off, and who has sent it is free for the next one
-    wait(events._under_way, timeout=5)
+    wait(events._under_way, timeout=60)
 
     assert sum(future.cancelled() for future in events._under_way) >= 50 - 12
 

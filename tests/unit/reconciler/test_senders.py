@@ -17,16 +17,16 @@ def test_no_more_at_once_than_told() -> None:
 
     def call() -> None:
         at_once.release()
-        go.wait(5)
+        go.wait(60)
         most.append(len([thread for thread in threading.enumerate() if thread.name == "tests"]))
 
     futures = [senders.submit(call) for _ in range(10)]
     for _ in range(3):
-        assert at_once.acquire(timeout=5)
+        assert at_once.acquire(timeout=60)
     assert not at_once.acquire(blocking=False)
     go.set()
 
-    assert not wait(futures, timeout=5).not_done
+    assert not wait(futures, timeout=60).not_done
     assert (len(most), max(most)) == (10, 3)
 
 
@@ -34,10 +34,10 @@ def test_threads_end_when_there_is_nothing_to_do() -> None:
     """And begin anew when there is."""
     senders = Senders(2, "tests")
     for _ in range(2):
-        wait([senders.submit(lambda: None) for _ in range(5)], timeout=5)
+        wait([senders.submit(lambda: None) for _ in range(5)], timeout=60)
         for thread in threading.enumerate():
             if thread.name == "tests":
-                thread.join(5)
+                thread.join(60)
         assert not [thread for thread in threading.enumerate() if thread.name == "tests"]
 
 
@@ -47,15 +47,15 @@ def test_what_is_cancelled_before_its_turn_is_never_called() -> None:
 
     def first() -> None:
         begun.set()
-        go.wait(5)
+        go.wait(60)
         called.append("first")
 
     futures = [senders.submit(first), *(senders.submit(lambda: called.append("other")) for _ in range(2))]
-    assert begun.wait(5)
+    assert begun.wait(60)
     assert [futures[0].cancel(), futures[1].cancel()] == [False, True]
     go.set()
 
-    assert not wait(futures, timeout=5).not_done
+    assert not wait(futures, timeout=60).not_done
     assert called == ["first", "other"]
 
 

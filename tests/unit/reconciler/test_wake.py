@@ -141,13 +141,13 @@ def test_a_bell_without_a_reason_is_never_left_behind() -> None:
 
     def call() -> None:
         for number in range(500):
-            ready.wait(5)
+            ready.wait(60)
             wake.call(str(number))
 
     caller = threading.Thread(target=call)
     caller.start()
     for _ in range(500):
-        ready.wait(5)
+        ready.wait(60)
         wake.begin(None)
     caller.join()
     wake.begin(None)
