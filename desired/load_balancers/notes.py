@@ -10,13 +10,13 @@
 | ``notes_on_stuck_services`` | Services whose finalizer nothing removes |
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from ipaddress import ip_address
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.targets import OF_SEVERAL, DesiredTargets, Membership
+from desired.load_balancers.targets import OF_SEVERAL, DesiredTargets, Membership, NodeTarget
 from desired.load_balancers.wanted import needs_cleanup
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
@@ -117,7 +117,7 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
     ):
         for why, members in targets.by_why(membership).items():
             told = why if len(members) == 1 else OF_SEVERAL.get(why, why)
-            yield Note(service.key, kind, f"{_shown([member.node for member in members])} {word}: {told}")
+            yield Note(service.key, kind, f"{_shown(members)} {word}: {told}")
     if not targets.targets:
         text = "no Node may get traffic: reconcile explain service says why of each"
         yield Note(service.key, NoteKind.NO_TARGETS, text)
@@ -128,12 +128,13 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
 _SHOWN = 5
 
 
-def _shown(names: list[str]) -> str:
+def _shown(members: Sequence[NodeTarget]) -> str:
     """``Nodes a, b and 7 more are``."""
-    if len(names) == 1:
+    names = [member.node for member in members[:_SHOWN]]
+    if len(members) == 1:
         return f"Node {names[0]} is"
-    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"Nodes {', '.join(names[:_SHOWN])}{rest} are"
+    rest = f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else ""
+    return f"Nodes {', '.join(names)}{rest} are"
 
 
 def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:

@@ -243,7 +243,7 @@ def _targets(
     snapshot: Snapshot,
     before_them: tuple[Change, ...],
 ) -> Iterator[Change]:
-    if isinstance(wanted.targets, Unmanaged):
+    if isinstance(wanted.targets, Unmanaged) or wanted.targets == frozenset(present.targets):
         return
     by_server: dict[int, list[ServerTarget]] = {}
     for target in present.targets:

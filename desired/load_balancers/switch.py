@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from desired.model.load_balancer import CloudBalancer, Health, Listener, ServerTarget, Target
 from desired.model.snapshot import Readiness, ServerStatus, Snapshot
@@ -196,25 +197,58 @@ class _Look:
         left = [change.before for change in flips if isinstance(change.before, ServerTarget)]
         self.is_unchecked = not self.sound and any(map(present.is_unchecked, left))
         """Whether nothing is known yet of what is left."""
-        self.there = [t for t in present.targets if isinstance(t, ServerTarget) and t.use_private_ip is to_private]
+
+    # Most load balancers have nothing to switch, and nobody asks about each of their targets.
+
+    @cached_property
+    def there(self) -> Sequence[ServerTarget]:
         """Those that are reached by the new address."""
-        self.alive = frozenset().union(*(_ports(target, present) for target in present.targets))
+        ours = (target for target in self.present.targets if isinstance(target, ServerTarget))
+        return [target for target in ours if target.use_private_ip is self.to_private]
+
+    @cached_property
+    def alive(self) -> frozenset[int]:
         """The ports at which anybody answers."""
-        self.silent = [t for t in self.there if not self.alive or not self.alive <= _ports(t, present)]
-        """Those of them that do not answer at a port at which anybody does, or at none."""
-        self.blamed = [target for target in self.silent if not _is_down(target, snapshot)]
-        self.answering = len(self.there) - len(self.silent)
-        self.passed = sum(map(present.passed, self.there))
+        return frozenset().union(*(_ports(target, self.present) for target in self.present.targets))
+
+    @cached_property
+    def silent(self) -> Sequence[ServerTarget]:
+        """Those that are switched and do not answer at a port at which anybody does, or at none."""
+        return [t for t in self.there if not self.alive or not self.alive <= _ports(t, self.present)]
+
+    @cached_property
+    def blamed(self) -> Sequence[ServerTarget]:
+        """Those of them that have no reason of their own to be silent."""
+        return [target for target in self.silent if not _is_down(target, self.snapshot)]
+
+    @property
+    def answering(self) -> int:
+        """Number of those that are switched and answer."""
+        return len(self.there) - len(self.silent)
+
+    @cached_property
+    def passed(self) -> int:
+        """Number of health checks that they pass."""
+        return sum(map(self.present.passed, self.there))
 
     def at(self, phase: Phase, label: str | None, batch: Sequence[Change] = (), due_in_s: int | None = None) -> Switch:
         """The switch in this phase; another look is worth its while after a health check, unless that is said."""
+        if phase is Phase.FREE:
+            return Switch(phase, label, batch=tuple(batch), due_in_s=due_in_s, to_private=self.to_private)
         going = {change.key for change in batch}
-        left = () if phase is Phase.FREE else tuple(change for change in self.flips if change.key not in going)
-        back = tuple(t for t in self.silent if _may_go_back(t, self.present, self.snapshot))
-        back = back if phase in (Phase.FAILS, Phase.FAILED) else ()
-        is_new = self.is_unchecked and not self.there
-        due_in_s = due_in_s or (None if phase is Phase.FREE else self.pause_s)
-        return Switch(phase, label, left, tuple(batch), back, self.answering, due_in_s, self.to_private, is_new)
+        left = tuple(change for change in self.flips if change.key not in going)
+        back = (t for t in self.silent if _may_go_back(t, self.present, self.snapshot))
+        return Switch(
+            phase,
+            label,
+            left,
+            tuple(batch),
+            tuple(back) if phase in (Phase.FAILS, Phase.FAILED) else (),
+            self.answering,
+            due_in_s or self.pause_s,
+            self.to_private,
+            is_unchecked=self.is_unchecked and not self.there,
+        )
 
     def begin(self, size: int, trial: Trial | None = None, *, again: bool = True) -> Switch:
         """Switch so many more, as the batch of ``trial`` ``again`` or as the next one."""

@@ -11,7 +11,7 @@ Everything is decided anew in each pass, the Service's selector included. Whethe
 control plane does not matter: health checks see to the first two, and kubeadm labels the third.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, ServerTarget, Target, ipv6_of
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
@@ -248,6 +248,11 @@ class TargetCandidates:
         }
 
     @cached_property
+    def known(self) -> "dict[object, DesiredTargets]":
+        """What was decided for load balancers with these candidates (``desired_targets``)."""
+        return {}
+
+    @cached_property
     def by_server(self) -> Mapping[int, tuple[NodeTarget, ...]]:
         """Server id → the Nodes that claim it."""
         claims: dict[int, tuple[NodeTarget, ...]] = {}
@@ -293,15 +298,16 @@ class DesiredTargets:
     ``members``."""
     foreign: tuple[Target, ...] = ()
     """Targets that are left alone: label selectors, and addresses while no Robot server is read."""
-    left_out: frozenset[int] = frozenset()
-    """Ids of the servers for which there is no room."""
+    chosen: frozenset[int] | None = None
+    """Ids of the candidates for which there is room; None when there is room for all."""
     full: str = ""
-    """Why there is none, in words."""
+    """Why there is none for the others, in words."""
 
     @cached_property
     def members(self) -> tuple[NodeTarget, ...]:
         """All Nodes in the order of names. Made for every Node: what asks for some asks below."""
-        return tuple(map(self._judged, self.node_targets.members)) if self.left_out else self.node_targets.members
+        everybody = self.node_targets.members
+        return everybody if self.chosen is None else tuple(map(self._judged, everybody))
 
     def claiming(self, server_id: int) -> tuple[NodeTarget, ...]:
         """The Nodes that claim this server."""
@@ -316,29 +322,34 @@ class DesiredTargets:
             self.node_targets.by_membership.get(Membership.TARGET, ()),
             membership is Membership.OVER_LIMIT,
         )
-        if not self.left_out:
+        if self.chosen is None:
             return () if over else candidates
-        return [member for member in candidates if (member.server_id in self.left_out) is over]
+        return [member for member in candidates if (member.server_id not in self.chosen) is over]
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
         """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates."""
-        members = self.being(membership)
         if membership is Membership.OVER_LIMIT:
-            return {self.full: members} if members else {}
+            return self._over_limit
         found: dict[str, list[NodeTarget]] = {}
-        for member in members:
+        for member in self.being(membership):
             found.setdefault(member.why, []).append(member)
         return dict(sorted(found.items()))
 
+    @cached_property
+    def _over_limit(self) -> Mapping[str, Sequence[NodeTarget]]:
+        """Made once, as a type without room may leave out thousands of Nodes, and many Services share the answer."""
+        members = self.being(Membership.OVER_LIMIT)
+        return {self.full: members} if members else {}
+
     def _judged(self, member: NodeTarget) -> NodeTarget:
-        if member.membership is Membership.TARGET and member.server_id in self.left_out:
+        if self.chosen is not None and member.membership is Membership.TARGET and member.server_id not in self.chosen:
             return replace(member, membership=Membership.OVER_LIMIT, why=self.full)
         return member
 
 
 def count_targets(node_targets: TargetCandidates, present: CloudBalancer | None) -> int:
     """Number of targets that a load balancer would have if there were room for all of them."""
-    foreign, kept = _stay(node_targets, present)
+    foreign, kept = _stay(node_targets, () if present is None else present.targets)
     return len(foreign) + len(kept) + len(node_targets.candidates)
 
 
@@ -349,37 +360,48 @@ def desired_targets(
     when it is to be created. ``remedy`` says what to do where these are too few.
 
     What is not ours or uncertain keeps its place, then what is a target already, then Nodes in the order of their
-    names. Nodes that claim one server are one target, by exactly one of its addresses.
+    names. Nodes that claim one server are one target, by exactly one of its addresses. Load balancers that have the
+    same targets and the same room share the answer.
     """
-    foreign, kept = _stay(node_targets, present)
+    there = () if present is None else present.targets
+    asked = (there, ipv6_of(there), max_targets, remedy)
+    if asked not in node_targets.known:
+        node_targets.known[asked] = _fitting(node_targets, there, max_targets, remedy)
+    return node_targets.known[asked]
+
+
+def _fitting(
+    node_targets: TargetCandidates, there: tuple[Target, ...], max_targets: int | None, remedy: str
+) -> DesiredTargets:
     candidates = node_targets.candidates
+    foreign, kept = _stay(node_targets, there)
     room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
     if len(candidates) <= room:
         return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), node_targets, foreign)
-    serving = {target.server_id for target in _servers(present)}
+    serving = {target.server_id for target in there if isinstance(target, ServerTarget)}
     first = (key for key in candidates if key in serving)
-    chosen = set(islice(chain(first, (key for key in candidates if key not in serving)), room))
+    chosen = frozenset(islice(chain(first, (key for key in candidates if key not in serving)), room))
     return DesiredTargets(
         frozenset((*foreign, *kept, *(candidates[key] for key in chosen))),
         node_targets,
         foreign,
-        frozenset(candidates.keys() - chosen),
+        chosen,
         f"the type takes {max_targets} targets, all taken; {remedy}",
     )
 
 
 def _stay(
-    node_targets: TargetCandidates, present: CloudBalancer | None
+    node_targets: TargetCandidates, there: tuple[Target, ...]
 ) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
     """Existing targets that stay whatever the Nodes are: foreign ones, and servers that are left alone."""
-    there = () if present is None else set(present.targets)
-    foreign = sorted((target for target in there if not isinstance(target, ServerTarget)), key=str)
-    kept = (key for key in _servers(present) if key.server_id not in node_targets.candidates)
-    return tuple(foreign), frozenset(target for target in kept if node_targets.leaves_alone(target.server_id))
-
-
-def _servers(present: CloudBalancer | None) -> Iterator[ServerTarget]:
-    return (target for target in (present.targets if present else ()) if isinstance(target, ServerTarget))
+    foreign = {target for target in there if not isinstance(target, ServerTarget)}
+    unclaimed = (
+        target
+        for target in there
+        if isinstance(target, ServerTarget) and target.server_id not in node_targets.candidates
+    )
+    kept = frozenset(target for target in unclaimed if node_targets.leaves_alone(target.server_id))
+    return tuple(sorted(foreign, key=str)), kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A desired part may be UNMANAGED: nobody asked for it. An observed one never is. 
 Hetzner Cloud API (load balancers).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -122,6 +122,13 @@ class SelectorTarget:
 
 
 Target = ServerTarget | IpTarget | SelectorTarget
+
+
+def ipv6_of(targets: Iterable[Target]) -> tuple[str | None, ...]:
+    """The IPv6 address by which each target is reached from outside, None for any other: equal targets may differ in
+    it, so that who shares what was decided on equal ones has to look at it as well."""
+    return tuple(target.ipv6 if isinstance(target, ServerTarget) else None for target in targets)
+
 
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 

@@ -3,7 +3,8 @@
 ``LeftBehind`` decides whether load balancers have to be listed though no Service has or wants one. Fields with a
 default are those that the API's document does not require of an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
@@ -28,12 +29,15 @@ from desired.model.load_balancer import (
     SelectorTarget,
     ServerTarget,
     Target,
+    ipv6_of,
 )
 from desired.model.snapshot import Snapshot
 from desired.section import Section
 from reconciler.observe.catalogue import Moment, TypeShape, type_of
 from reconciler.observe.hetzner import PagesOf
 
+_SHARED = 256
+"""Lists of targets that are remembered from one reading to the next."""
 _STATUS_CODES = ("2??", "3??")
 """What the API's document names as the default."""
 
@@ -207,7 +211,7 @@ class _Selector(msgspec.Struct, gc=False):
     selector: str
 
 
-class _HealthStatus(msgspec.Struct, gc=False):
+class _HealthStatus(msgspec.Struct, gc=False, frozen=True):
     listen_port: int = 0
     status: str = ""
 
@@ -253,7 +257,7 @@ def _balancer(found: _Balancer) -> CloudBalancer:
     listeners = {service.listen_port: listener_of(service) for service in found.services}
     if len(listeners) < len(found.services):
         raise ValueError("it has two services on one port")
-    targets = tuple(_target(target) for target in found.targets)
+    targets, members = _shared(tuple(map(_target, found.targets)))
     attachments = tuple(Attachment(place.network, IPv4Address(place.ip)) for place in found.private_net)
     return CloudBalancer(
         id=found.id,
@@ -271,7 +275,7 @@ def _balancer(found: _Balancer) -> CloudBalancer:
             ipv4_rdns=public.ipv4.dns_ptr or "",
             ipv6_rdns=public.ipv6.dns_ptr or "",
             listeners=listeners,
-            targets=frozenset(targets),
+            targets=members,
         ),
         type=type_of(found.load_balancer_type),
         created_at=found.created,
@@ -280,15 +284,33 @@ def _balancer(found: _Balancer) -> CloudBalancer:
         attachments=attachments,
         targets=targets,
         is_protected=found.protection.delete,
-        checks={value: _checks(target, listeners) for value, target in zip(targets, found.targets, strict=True)},
+        checks=_checks(targets, found.targets, listeners),
     )
+
+
+def _shared(targets: tuple[Target, ...]) -> tuple[tuple[Target, ...], frozenset[Target]]:
+    """The targets in their order and as a set: load balancers with the same ones, of which there may be hundreds with
+    hundreds of targets each, have the same two."""
+    return _both(targets, ipv6_of(targets))
+
+
+@lru_cache(maxsize=_SHARED)
+def _both(
+    targets: tuple[Target, ...],
+    _ipv6: tuple[str | None, ...],  # equal targets may differ in it
+) -> tuple[tuple[Target, ...], frozenset[Target]]:
+    return targets, frozenset(targets)
+
+
+_server_target = lru_cache(maxsize=64 * _SHARED)(ServerTarget)
+"""One value for a server, however many load balancers lead to it."""
 
 
 def _target(found: _Target) -> Target:
     """One target. Raises ValueError for one of a later version of the API, and for one that lacks what it is."""
     match found:
         case _Target(type="server", server=_Server() as server, use_private_ip=bool() as is_private):
-            return ServerTarget(server.id, is_private, server.ip if server.ip and ":" in server.ip else None)
+            return _server_target(server.id, is_private, server.ip if server.ip and ":" in server.ip else None)
         case _Target(type="ip", ip=_Ip() as address):
             return IpTarget(str(ip_address(address.ip)))
         case _Target(
@@ -298,11 +320,25 @@ def _target(found: _Target) -> Target:
     raise ValueError(f"a target of type {found.type!r} is not known, or lacks what it needs")
 
 
-def _checks(target: _Target, listeners: Mapping[int, Listener]) -> Mapping[int, Health]:
+def _checks(
+    targets: Sequence[Target], found: Sequence[_Target], listeners: Mapping[int, Listener]
+) -> Mapping[Target, Mapping[int, Health]]:
+    """Target → port → health. Targets with equal results have the same mapping."""
+    known: dict[object, Mapping[int, Health]] = {}
+    checks: dict[Target, Mapping[int, Health]] = {}
+    for target, said in zip(targets, found, strict=True):
+        places = [said] if said.targets is None else said.targets
+        results = tuple(tuple(place.health_status or ()) for place in places)
+        if results not in known:
+            known[results] = _results(results, listeners)
+        checks[target] = known[results]
+    return checks
+
+
+def _results(places: Sequence[Sequence[_HealthStatus]], ports: Iterable[int]) -> Mapping[int, Health]:
     """Port → health. Of a selector that of everything it has found: unhealthy by one, healthy by all."""
-    places = [target] if target.targets is None else target.targets
-    by_place = [{status.listen_port: status.status for status in place.health_status or ()} for place in places]
-    return {port: _health([by_port.get(port) for by_port in by_place]) for port in listeners}
+    by_place = [{status.listen_port: status.status for status in place} for place in places]
+    return {port: _health([by_port.get(port) for by_port in by_place]) for port in ports}
 
 
 def _health(words: Sequence[str | None]) -> Health:

@@ -198,6 +198,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--served", type=_pairs, default=[(20, 20)], metavar="NxN", help="Nodes x served Services")
     parser.add_argument(
+        "--full", type=_pairs, default=[(5000, 500)], metavar="NxN", help="Nodes x Services of 150 targets each"
+    )
+    parser.add_argument(
         "--routes", type=_numbers, default=[20, 100], metavar="N,N", help="joining Nodes with pod CIDRs"
     )
     parser.add_argument(

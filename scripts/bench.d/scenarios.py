@@ -10,11 +10,15 @@ from typing import Any
 from processes import SandboxProcess
 from route_worlds import routed_world, unrouted_world
 from runs import run_further, run_once
-from served_worlds import growing_world, new_services_world, served_world
+from served_worlds import full_world, growing_world, new_services_world, served_world
 from worlds import joining_world, resized_world, settled_world
 
 LARGE = 2000
 """From this many Nodes on, one repetition is enough unless more are asked for."""
+
+
+_TOLD_NODES = 5
+"""Nodes without room that get an Event each, however many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,20 @@ def name_of_creation(services: int, *, network: bool) -> str:
     return f"{services} new Services{' in a network' if network else ''}"
 
 
+def name_of_full(services: int) -> str:
+    """The name of the row where load balancers have no room for all Nodes."""
+    return f"idle with {services} full Services"
+
+
 def name_of_joining(services: int = 0) -> str:
     """The name of the row where Nodes join that are to get routes, while so many Services are new."""
     return f"join with routes{f' and {services} new Services' if services else ''}"
 
 
 def _of_services(options: argparse.Namespace) -> Iterator[Scenario]:
+    for nodes, services in [(160, 2)] if options.quick else options.full:
+        world, again = partial(full_world, nodes, services), _repetitions(options, nodes)
+        yield Scenario(name_of_full(services), nodes, world, run_once, again, services, events=services + _TOLD_NODES)
     if options.quick:
         yield _created(options, 5, 2, network=False)
         yield _growing(options, 5, 2)

@@ -17,6 +17,15 @@ _FIRST_NODE_PORT = 30000
 _FIRST_BALANCER = 501
 _TYPES = ((25, "lb11"), (75, "lb21"), (150, "lb31"))
 """How many targets the types of load balancers take."""
+MOST_TARGETS = _TYPES[-1][0]
+"""Of a load balancer."""
+_OUT_OF_SYNC = {
+    "type": "LoadBalancerInSync",
+    "status": "False",
+    "reason": "Limit",
+    "message": "there is no room",
+    "lastTransitionTime": _SINCE,
+}
 
 
 def new_services_world(nodes: int, services: int, *, network: bool) -> dict[str, Any]:
@@ -36,6 +45,15 @@ def served_world(nodes: int, services: int) -> dict[str, Any]:
     return _served(settled_world(nodes), nodes, services)
 
 
+def full_world(nodes: int, services: int) -> dict[str, Any]:
+    """The same where each load balancer has as many targets as the largest type takes: there is no room for the other
+    Nodes, which the Services say already."""
+    world = _served(settled_world(nodes), MOST_TARGETS, services)
+    for service in world["kubernetes"]["services"]:
+        service["status"]["conditions"] = [_OUT_OF_SYNC]
+    return world
+
+
 def growing_world(nodes: int, services: int) -> dict[str, Any]:
     """The same, and one Node more that has just joined."""
     world, joining = settled_world(nodes), joining_world(nodes + 1)
@@ -45,6 +63,7 @@ def growing_world(nodes: int, services: int) -> dict[str, Any]:
 
 
 def _served(world: dict[str, Any], nodes: int, services: int) -> dict[str, Any]:
+    """With Services that the first ``nodes`` serve."""
     world["kubernetes"]["services"] = [_served_service(i, nodes) for i in range(services)]
     world["kubernetes"]["namespaces"] = [{"metadata": {"name": "kube-system", "uid": _CLUSTER}}]
     world["hetzner"]["load_balancers"] = [_balancer(i, nodes) for i in range(services)]
@@ -101,8 +120,8 @@ def _balancer(i: int, nodes: int) -> dict[str, Any]:
 
 
 def _type(nodes: int) -> str:
-    """The smallest type with room for all Nodes and one more."""
-    return next(name for targets, name in _TYPES if nodes < targets)
+    """The smallest type with room for all Nodes and one more; the largest where none has."""
+    return next((name for targets, name in _TYPES if nodes < targets), _TYPES[-1][1])
 
 
 def _uid(i: int) -> str:

@@ -18,6 +18,7 @@ from desired.model.load_balancer import (
     HttpOptions,
     Listener,
     ServerTarget,
+    ipv6_of,
 )
 from desired.section import Absent, Present, Unknown
 from reconciler.observe.load_balancers import BALANCERS, observe_load_balancers
@@ -124,6 +125,17 @@ def test_a_real_load_balancer() -> None:
     assert decoded.items == {42: WHOLE}
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
     assert decoded.items[42].targets == (SERVER, ADDRESS, SELECTOR)
+
+
+def test_equal_targets_at_other_addresses() -> None:
+    """Load balancers with equal targets share them, but each has the IPv6 address that it leads to."""
+    addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::1")
+    found = [read(("targets", 0, "server", "ip"), address) for address in addresses]
+    first, second, third = (balancer.targets for balancer in found if balancer is not None)
+
+    assert first == second
+    assert [ipv6_of(targets)[0] for targets in (first, second, third)] == list(addresses)
+    assert first is third
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))

@@ -18,7 +18,7 @@ from desired.load_balancers.targets import (
     target_candidates,
 )
 from desired.load_balancers.targets import desired_targets as of_roster
-from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.nodes.desired import DesiredNode, UninitializedNode, desired_nodes
@@ -585,3 +585,13 @@ def test_one_bad_node_blocks_nobody() -> None:
     assert not any(isinstance(node, UninitializedNode) for node in planned.values())
     members = node_targets(PUBLIC, None, snapshot, planned, DEFAULT)
     assert desired_targets(members, None, 25).targets == {public(1)}
+
+
+def test_who_has_equal_targets_shares_the_answer() -> None:
+    """But not with who reaches one that stays by another IPv6 address."""
+    candidates = target_candidates([no_target("a", UNCERTAIN, 1), wanting("b", 2)])
+    addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::1")
+    found = [of_roster(candidates, with_targets(ServerTarget(1, False, address)), 25, "") for address in addresses]
+
+    assert [set(ipv6_of(each.targets)) for each in found] == [{None, address} for address in addresses]
+    assert found[0] is found[2]
