@@ -152,7 +152,7 @@ BALANCER_TYPE = only(
 
 _HEALTH = each(only("listen_port", "status"))
 _TARGET: Mapping[str, Mask] = {
-    "server": only("id"),
+    "server": only("id", "ip"),
     "ip": only("ip"),
     "label_selector": only("selector"),
     "health_status": _HEALTH,
