@@ -183,7 +183,8 @@ class Foreign:
 @dataclass(frozen=True, slots=True)
 class Contested:
     """The Service has no load balancer, and others ask for one of the same name: none of them gets one until that is
-    settled. Who has its own keeps it, and who asks for no more than its default name gets that."""
+    settled. Who has its own keeps it, who asks for no more than its default name gets that, and who comes back within
+    its undo window gets back what was released."""
 
     balancer: CloudBalancer | None
     """The one that has the name, and no existing owner; None when there is none."""
@@ -337,7 +338,7 @@ def _asking(names: Mapping[str, str | None]) -> Mapping[str, Several]:
 
 
 def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatch:
-    """The match where ``rivals`` ask for the same name: nobody gets it anew."""
+    """The match where ``rivals`` ask for the same name: nobody gets it anew, but who has had it gets it back."""
     ask = f"Service {rivals} asks" if rivals.count == 1 else f"Services {rivals} ask"
     why = f"{ask} for a load balancer named {name!r} as well: give each a name of its own"
     match found:
@@ -345,7 +346,7 @@ def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatc
             return Owned(balancer, f"load balancer {balancer.id} stays {balancer.spec.name!r}: {why}")
         case Missing():
             return Contested(None, why)
-        case Adoptable(balancer):
+        case Adoptable(balancer, returns=returns) if not (returns and balancer.spec.name == name):
             return Contested(balancer, why)
     return found
 

@@ -27,7 +27,13 @@ from desired.load_balancers.ownership import (
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.settings import Settings
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_SERVICE_UID,
+)
 from desired.section import Present, Section, Unknown
 from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
@@ -274,6 +280,24 @@ def test_the_owner_among_rivals(name: str, why: str | None) -> None:
     has = called(name, service=SERVICE_UID, cluster=CLUSTER_UID)
 
     assert matches([A, B], [has])["web"] == Owned(has, why)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        pytest.param("shared", True, id="that name"),
+        pytest.param("old", False, id="another name, which is not changed for a contested one"),
+    ],
+)
+def test_who_comes_back_among_rivals(name: str, kept: bool) -> None:
+    """Nobody keeps a Service from what was released with it by asking for its name meanwhile."""
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20990601T120000Z"}
+    left = a_balancer(spec={"name": name, "labels": labels})
+
+    found = matches([A, B], [left])
+
+    assert isinstance(found["web"], Adoptable) is kept
+    assert type(found["shop"]) is (Foreign if kept else Contested)
 
 
 def of_another_cluster(**labels: str) -> CloudBalancer:
