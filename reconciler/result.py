@@ -79,6 +79,9 @@ class Report:
     holds: tuple[Hold, ...] = ()
     errors: tuple[str, ...] = ()
     """What ends the run with result ``error``; empty otherwise."""
+    misconfigured: tuple[str, ...] = ()
+    """Those of ``errors`` that stop only what they are about, such as a cluster CIDR that cannot be: all else was read
+    and done."""
     cost: Cost = field(default_factory=Cost)
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
@@ -89,6 +92,11 @@ class Report:
     def result(self) -> Result:
         """The result."""
         return compute_result(self)
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """Those of ``errors`` that kept something from being read or done, whatever it is about."""
+        return tuple(error for error in self.errors if error not in self.misconfigured)
 
     def outcomes(self, kind: type[Outcome]) -> tuple[Line, ...]:
         """The lines with an outcome of this kind."""

@@ -261,12 +261,14 @@ def _report(plan_context: PlanContext, observation: Observation, judged: JudgedP
     """The report of a plan of which nothing was applied. A cluster CIDR that cannot be is an error that stops routes
     alone, and a key of ``--only`` that names nothing one that stops nothing."""
     plan, routes = judged.plan, judged.desired.routes
+    misconfigured = (*filter(None, [routes.error]), *judged.strange)
     return Report(
         snapshot=observation.snapshot,
         lines=tuple(map(Line, plan.changes)),
         notes=plan.notes,
         holds=tuple(hold for hold in plan.holds if not hold.approved),
-        errors=(*all_errors(observation, plan), *filter(None, [routes.error]), *judged.strange),
+        errors=(*all_errors(observation, plan), *misconfigured),
+        misconfigured=misconfigured,
         cost=_cost(plan_context.readers),
         approve_flags=plan_context.approve_flags,
     )

@@ -133,7 +133,7 @@ class History:
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
         self._note_refusals(report, now)
-        if report.snapshot is not None and not report.errors and not is_incomplete(report):
+        if report.snapshot is not None and not report.obstacles and not is_incomplete(report):
             named = {line.change.key for line in report.lines}
             for key, trail in self._trails.items():
                 if key not in named:  # not planned any more: it was seen to be done
@@ -170,7 +170,7 @@ class History:
                 found.error, found.retry_at = error, now + self._interval_s
             if scope in self._refusals:
                 self._note_turns(self._refusals[scope], lines)
-        if report.snapshot is not None and not report.errors and not is_incomplete(report):
+        if report.snapshot is not None and not report.obstacles and not is_incomplete(report):
             self._refusals = {scope: found for scope, found in self._refusals.items() if scope in waiting}
 
     def _note_turns(self, refusal: _Refusal, lines: Collection[Line]) -> None:

@@ -204,10 +204,10 @@ def run_loop(
 
 
 def went_wrong(report: Report) -> bool:
-    """Whether a pass is worth repeating soon: an error, or something that was overtaken. What failed is due at a time
-    of its own."""
+    """Whether a pass is worth repeating soon: an error that may pass, or something that was overtaken. What failed is
+    due at a time of its own."""
     return (
-        bool(report.errors)
+        bool(report.obstacles)
         or report.result is Result.INCOMPLETE
         or any(line.outcome != PREEMPTED for line in report.outcomes(Pending))
     )

@@ -121,7 +121,7 @@ def header_lines(report: Report) -> Iterator[TextLine]:
     yield TextLine(f"{cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
     incomplete = {name: section for name, section in snapshot.sections().items() if not section.complete}
     # Nothing was read of these for the reason that the error has, which is said once, on stderr.
-    unread = [name for name, section in incomplete.items() if report.errors and not section.total]
+    unread = [name for name, section in incomplete.items() if report.obstacles and not section.total]
     if unread:
         yield TextLine(f"  {', '.join(map(_worded, unread))}: INCOMPLETE, not read", Tone.WARNING)
     for name, section in incomplete.items():
@@ -252,7 +252,7 @@ def _worth_telling(report: Report) -> Iterator[Note]:
     """The notes that do not follow from something else on the page."""
     held = {hold.why for hold in report.holds}
     seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
-    following = {*(_OF_UNKNOWN_PROJECT if seems_foreign else ()), *(_OF_AN_ERROR if report.errors else ())}
+    following = {*(_OF_UNKNOWN_PROJECT if seems_foreign else ()), *(_OF_AN_ERROR if report.obstacles else ())}
     return (note for note in report.notes if note.text not in held and note.kind not in following)
 
 
@@ -278,7 +278,7 @@ def _footer(report: Report) -> Iterator[TextLine]:
         ]
         yield TextLine(f"Plan: {', '.join(words)}.")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
-    awaiting = len({note.key.whole for note in report.notes if report.errors and note.kind in _OF_AN_ERROR})
+    awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind in _OF_AN_ERROR})
     rest = f", and {_count(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
     yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}", tone)
 

@@ -156,7 +156,7 @@ def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
     for note in report.notes:
         if note.kind is NoteKind.ANCHOR:
             yield pairs(rule=note.kind.value, why=note.text), "violated"
-    if report.snapshot is not None and not report.errors:
+    if report.snapshot is not None and not report.obstacles:
         for name, section in report.snapshot.sections().items():
             if not section.complete:
                 yield pairs(section=name, why=section.why_incomplete), "incomplete"

@@ -157,7 +157,7 @@ def became(report: Report) -> Samples:
 
 def succeeded(report: Report) -> frozenset[str]:
     """Sections that were read completely, and of which no change failed."""
-    if report.snapshot is None or report.errors:
+    if report.snapshot is None or report.obstacles:
         return frozenset()
     whole = {name for name, section in report.snapshot.sections().items() if section.complete}
     return frozenset(whole - {section_of(line.change) for line in report.outcomes(Failed)})

@@ -118,7 +118,7 @@ def test_only_a_key_that_nobody_knows(joining: Run) -> None:
 
     report = joining.converge()
 
-    assert (report.errors, report.result) == ((strange,), Result.ERROR)
+    assert (report.errors, report.obstacles, report.result) == ((strange,), (), Result.ERROR)
     assert [line.change.key for line in report.outcomes(Applied)] == ["node/web-1"]
 
 

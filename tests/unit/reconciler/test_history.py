@@ -451,10 +451,22 @@ def test_a_success_beside_a_refusal_frees_nothing() -> None:
     assert list(loop.history.setbacks().bars) == [SCOPE]
 
 
-def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
+@pytest.mark.parametrize(
+    ("report", "forgotten"),
+    [
+        pytest.param(Report(snapshot=a_snapshot()), True, id="it saw everything"),
+        pytest.param(Report(snapshot=a_snapshot(), errors=("401",)), False, id="it was kept from something"),
+        pytest.param(
+            Report(snapshot=a_snapshot(), errors=("--cluster-cidr",), misconfigured=("--cluster-cidr",)),
+            True,
+            id="an error of the settings kept it from nothing else",
+        ),
+    ],
+)
+def test_what_nobody_asks_for_any_more_is_forgotten(report: Report, forgotten: bool) -> None:
     """A pass that saw everything, and has nothing of the kind."""
     loop = Loop()
     loop.run(refused(BALANCERS[0]))
-    loop.run()
+    loop.history.note(report)
 
-    assert loop.history.setbacks().bars == {}
+    assert (loop.history.setbacks().bars == {}) is forgotten

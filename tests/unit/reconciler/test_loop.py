@@ -26,6 +26,7 @@ PENDING = replace(QUIET, lines=(Line(a_change(), Pending("conflict")),))
 THROTTLED = replace(QUIET, lines=(Line(a_change(), Pending("429", retry_after_s=12.0)),))
 GIVING_WAY = replace(QUIET, lines=(Line(a_change(), PREEMPTED),))
 ERROR = Report(errors=("no connection",))
+MISCONFIGURED = replace(QUIET, errors=("--cluster-cidr",), misconfigured=("--cluster-cidr",))
 
 
 def waiting(
@@ -118,6 +119,8 @@ def test_what_failed_is_due_at_a_time_of_its_own(retry_in_s: float | None, pause
         pytest.param(waiting(5.0), False, id="waiting is planned"),
         pytest.param(APPLIED, False, id="applied"),
         pytest.param(ERROR, True, id="error"),
+        pytest.param(MISCONFIGURED, False, id="what only a person can correct"),
+        pytest.param(replace(MISCONFIGURED, errors=("--cluster-cidr", "401")), True, id="another error beside it"),
         pytest.param(GAP, True, id="incomplete"),
         pytest.param(FAILED, False, id="failed: due at a time of its own"),
         pytest.param(PENDING, True, id="pending"),

@@ -194,7 +194,9 @@ def test_success_stands_still_while_something_fails() -> None:
         (report(), {"nodes": 0, "servers": 0}),
         (report(snapshot=GAP), {"nodes": 60, "servers": 0}),
         (report(Line(a_change(), Failed("no"))), {"nodes": 60, "servers": 120}),
-        (report(snapshot=None, errors=("gone",)), {"nodes": 60, "servers": 120}),
+        (report(errors=("gone",)), {"nodes": 60, "servers": 120}),
+        (report(errors=("wrong",), misconfigured=("wrong",)), {"nodes": 240, "servers": 240}),
+        (report(snapshot=None, errors=("gone",)), {"nodes": 240, "servers": 240}),
     ]
     for number, (told, successes) in enumerate(steps):
         clock.now = began + 60 * number

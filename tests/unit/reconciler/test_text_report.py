@@ -410,6 +410,19 @@ def test_a_wrong_token_is_told_once() -> None:
     assert text.endswith("Result: error, and 20 objects cannot be decided on until it is corrected\n")
 
 
+def test_an_error_of_the_settings_hides_nothing() -> None:
+    """It is about something else than what could not be read."""
+    world = replace(a_routed_world(), servers=Section.missing("429"))
+    noted = (Note(key_of("service/default/web"), NoteKind.UNKNOWN, "the servers were not read"),)
+    error = "--only node/x names nothing"
+
+    text = written(Report(snapshot=world, notes=noted, errors=(error,), misconfigured=(error,)))
+
+    assert "  servers: 0 read, INCOMPLETE: 429\n" in text
+    assert "  service/default/web  unknown: the servers were not read\n" in text
+    assert text.endswith("Result: error\n")
+
+
 def test_what_a_hold_says_is_not_said_again() -> None:
     """The anchor comes first of the holds and speaks for whatever was not found; only machines get each change."""
     keys = tuple(key_of(f"node/n{n}") for n in range(9))
