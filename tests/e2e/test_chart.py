@@ -470,6 +470,7 @@ def test_the_defaults_survive_the_loss_of_a_node() -> None:
         ),
         pytest.param({"rbac": {"create": False}}, {"ClusterRole": 0, "Role": 0, "ServiceAccount": 1}, id="no roles"),
         pytest.param({}, {"NetworkPolicy": 1, "ConfigMap": 1, "PodMonitor": 0}, id="by default"),
+        pytest.param({"monitoring": {"enabled": ""}}, {"Deployment": 1, "PodMonitor": 0}, id="an empty text means no"),
         pytest.param({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": 0}, id="no network policy"),
         pytest.param({"hostNetwork": True}, {"NetworkPolicy": 0, "ConfigMap": 1}, id="where it has no effect"),
         pytest.param(
@@ -520,6 +521,11 @@ def test_the_oldest_version_of_kubernetes() -> None:
             "image.repository is docker.io/hetznercloud/hcloud-cloud-controller-manager, which is another controller:"
             " leave it out",
             id="the image of HCCM",
+        ),
+        pytest.param(
+            {"image": {"repository": "hetznercloud/hcloud-cloud-controller-manager:v1.30.1"}},
+            "which is another controller",
+            id="the image of HCCM with its tag",
         ),
         pytest.param(
             {"networking": {"enabled": "false"}},

@@ -27,7 +27,7 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 
 {{/* The name of the port with the probes: that of metrics, which scrapers ask for, where one server has both. */}}
 {{- define "hcloud-reconciler.probes" -}}
-{{- and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) | ternary "metrics" "health" }}
+{{- if and .Values.monitoring.enabled (eq (int .Values.monitoring.port) (int .Values.health.port)) }}metrics{{ else }}health{{ end }}
 {{- end }}
 
 {{/* Where probes and metrics are served, a colon and the port left out: "" is every address of the pod. */}}
@@ -47,7 +47,7 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 
 {{/* Fails with a sentence where a values file of HCCM means something else than it says. */}}
 {{- define "hcloud-reconciler.check" -}}
-{{- if regexMatch "(^|/)hcloud-cloud-controller-manager$" .Values.image.repository }}
+{{- if regexMatch "(^|/)hcloud-cloud-controller-manager([:@]|$)" .Values.image.repository }}
 {{- printf "image.repository is %s, which is another controller: leave it out, or name where you have pushed the image that deploy/Dockerfile makes" .Values.image.repository | fail }}
 {{- end }}
 {{- with .Values }}
