@@ -118,11 +118,23 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
         for why, members in targets.by_why(membership).items():
             told = why if len(members) == 1 else OF_SEVERAL.get(why, why)
             yield Note(service.key, kind, f"{_shown(members)} {word}: {told}")
+    if stale := _by_lost_ipv4(targets, present):
+        text = f"{_shown(stale)} out of reach: the target has a public IPv4 address that its server has lost"
+        remedy = "remove it in Hetzner's console, and it comes back by IPv6"
+        yield Note(service.key, NoteKind.UNUSABLE_TARGET, f"{text}; {remedy}")
     if not targets.targets:
         text = "no Node may get traffic: reconcile explain service says why of each"
         yield Note(service.key, NoteKind.NO_TARGETS, text)
     for target in targets.foreign if present else ():
         yield Note(service.key, NoteKind.FOREIGN, f"{target.name} is left as it is")
+
+
+def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> list[NodeTarget]:
+    """The Nodes whose existing target has the public IPv4 address of a server that has none any more."""
+    lost = targets.node_targets.by_ipv6
+    there = [target for target in present.targets if isinstance(target, ServerTarget)] if present and lost else []
+    ids = {found.server_id for found in there if not (found.use_private_ip or found.ipv6) and found.server_id in lost}
+    return sorted((member for key in ids for member in targets.claiming(key)), key=lambda member: member.node)
 
 
 _SHOWN = 5

@@ -253,6 +253,12 @@ class TargetCandidates:
         return {}
 
     @cached_property
+    def by_ipv6(self) -> frozenset[int]:
+        """Ids of the servers without public IPv4 that get traffic from outside."""
+        found = self.candidates.values()
+        return frozenset(target.server_id for target in found if target.ipv6 and not target.use_private_ip)
+
+    @cached_property
     def by_server(self) -> Mapping[int, tuple[NodeTarget, ...]]:
         """Server id → the Nodes that claim it."""
         claims: dict[int, tuple[NodeTarget, ...]] = {}

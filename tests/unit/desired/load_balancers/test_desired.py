@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import IPv6Network
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from desired.model.load_balancer import (
     IpTarget,
     LoadBalancer,
     SelectorTarget,
+    ServerTarget,
     Target,
 )
 from desired.model.service import Service
@@ -378,6 +380,24 @@ def test_nodes_that_cannot_be_targets(lately: Mapping[str, int], text: str) -> N
     assert said(plan, KEPT) == sorted([text, silent])
     assert said(plan, NoteKind.NO_TARGETS, LIMIT) == []
     assert in_turn(plan) == []
+
+
+def test_a_target_by_an_address_that_its_server_has_lost() -> None:
+    """Nothing reaches it, and the target is no other one by IPv6: a person is told what to remove."""
+    servers = [a_server(number, f"web-{number}", ipv4=None) for number in (1, 2, 3)]
+    six = [IPv6Network(f"2001:db8:{number}::/64") for number in (1, 2, 3)]
+    world: dict[str, Any] = {
+        "nodes": [a_settled_node(server.name, server.id) for server in servers],
+        "servers": [replace(server, ipv6=network) for server, network in zip(servers, six, strict=True)],
+    }
+    by_ipv6 = ServerTarget(2, use_private_ip=False, ipv6="2001:db8:2::1")
+
+    plan = plan_of(asking(), a_balancer(targets=[*public(1), by_ipv6]), **world)
+
+    assert in_turn(plan) == ["target/server:3"]
+    remedy = "remove it in Hetzner's console, and it comes back by IPv6"
+    why = "the target has a public IPv4 address that its server has lost"
+    assert said(plan, NoteKind.UNUSABLE_TARGET) == [f"Node web-1 is out of reach: {why}; {remedy}"]
 
 
 def test_nodes_for_whom_there_is_no_room() -> None:
