@@ -367,13 +367,18 @@ def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBa
 
 
 def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
-    uid, policy = owner_of(balancer.spec.labels).cluster_uid, BY_FIELD["deletion_policy"].full_key
+    owner, policy = owner_of(balancer.spec.labels), BY_FIELD["deletion_policy"].full_key
+    take = f"hcloud load-balancer remove-label {balancer.id} {LABEL_CLUSTER_UID}"
+    remedy = (
+        f"to have it released there: kubectl annotate service NAME -n NAMESPACE {policy}={DeletionPolicy.RETAIN}, and"
+        f" delete that Service; where that cluster is gone: {take}"
+    )
+    if owner.service_uid is None and owner.delete_after is not None:
+        remedy = f"its Service is gone, and it is deleted there when its undo window ends; to have it here: {take}"
     return Foreign(
         balancer,
-        f"load balancer {balancer.id} {balancer.spec.name!r} belongs to cluster {uid}",
-        f"its label {LABEL_CLUSTER_UID} says so; to have it released there: kubectl annotate service NAME -n NAMESPACE"
-        f" {policy}={DeletionPolicy.RETAIN}, and delete that Service; where that cluster is gone: hcloud load-balancer"
-        f" remove-label {balancer.id} {LABEL_CLUSTER_UID}",
+        f"load balancer {balancer.id} {balancer.spec.name!r} belongs to cluster {owner.cluster_uid}",
+        f"its label {LABEL_CLUSTER_UID} says so; {remedy}",
     )
 
 

@@ -320,16 +320,29 @@ def test_what_another_cluster_has_released(former: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "balancer",
+    ("balancer", "remedy"),
     [
-        pytest.param(of_another_cluster(), id="not released"),
-        pytest.param(of_another_cluster(service="default.web", delete_after=AT), id="in its undo window"),
-        pytest.param(called("shared", service=DEAD, cluster=ELSEWHERE), id="owned there"),
+        pytest.param(of_another_cluster(), "to have it released there: kubectl annotate", id="not released"),
+        pytest.param(
+            of_another_cluster(service="default.web", delete_after=AT),
+            "its Service is gone, and it is deleted there when its undo window ends; to have it here: hcloud"
+            " load-balancer remove-label 42 hcloud-reconciler/cluster-uid",
+            id="in its undo window",
+        ),
+        pytest.param(
+            called("shared", service=DEAD, cluster=ELSEWHERE),
+            "to have it released there: kubectl annotate",
+            id="owned there",
+        ),
     ],
 )
-def test_what_another_cluster_has_not_released(balancer: CloudBalancer) -> None:
+def test_what_another_cluster_has_not_released(balancer: CloudBalancer, remedy: str) -> None:
     """The label of another cluster counts as long as that one may still want it."""
-    assert match(named("shared"), balancer) == of_elsewhere(balancer)
+    found = match(named("shared"), balancer)
+
+    assert found == of_elsewhere(balancer)
+    assert isinstance(found, Foreign)
+    assert found.remedy.startswith(f"its label hcloud-reconciler/cluster-uid says so; {remedy}")
 
 
 def test_a_release_that_was_taken_back_in_part() -> None:
