@@ -80,8 +80,8 @@ class Report:
     errors: tuple[str, ...] = ()
     """What ends the run with result ``error``; empty otherwise."""
     misconfigured: tuple[str, ...] = ()
-    """Those of ``errors`` that stop only what they are about, such as a cluster CIDR that cannot be: all else was read
-    and done."""
+    """Those of ``errors`` that stop only what they are about, such as a cluster CIDR that cannot be, or a name that
+    nothing has: all else was read and done."""
     cost: Cost = field(default_factory=Cost)
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""

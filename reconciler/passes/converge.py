@@ -79,7 +79,8 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
     report = _report(plan_context, observation, judged)
     found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
     if isinstance(found, str):
-        return Explained(key, replace(report, errors=(*report.errors, found)))
+        errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
+        return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))
     return Explained(key, report, found)
 
 

@@ -130,6 +130,17 @@ def test_no_such_node(explain: ExplainCommand, name: str, why: str) -> None:
     assert (said.document["key"], said.document["stage"], said.document["errors"]) == (f"node/{name}", None, [why])
 
 
+def test_no_such_node_beside_a_list_that_was_not_read(explain: ExplainCommand, world: Simulation) -> None:
+    """That the name is wrong does not say why the servers are missing."""
+    world.spoil_hetzner("status", path="/v1/servers", code=429, count=None)
+
+    said = explain("gpu")
+
+    assert said.stderr.endswith("reconcile: error: the cluster has no Node 'gpu'\n")
+    (line,) = (line for line in said.stdout.splitlines() if "INCOMPLETE" in line)
+    assert "GET /servers answers 429" in line
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", "\udcff", "\x1b[31m", "x" * 300, "../web-1"])
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_name_that_no_node_can_have(explain: ExplainCommand, name: str, output: str) -> None:
