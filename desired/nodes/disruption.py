@@ -17,8 +17,8 @@ def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta
     """Text: how the Node's disruption was announced; None when it was not.
 
     A Node counts as given up when it was not Ready, and its kubelet silent, for ``given_up_after``: a kubelet that
-    reports False is alive. Silence announces nothing while the clocks differ: an API server that is an hour ahead would
-    give up every Node.
+    reports False is alive, and one with a heartbeat in the future is not silent, however short the wait. Silence
+    announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
     """
     if node.deleted_at is not None:
         return "it is being deleted"
@@ -27,7 +27,7 @@ def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta
     tainted = sorted(taint.key for taint in node.taints if announces_disruption(taint))
     if tainted:
         return f"it has the taint {tainted[0]}"
-    is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
+    is_given_up = node.ready is not Readiness.TRUE and snapshot.taken_at - node.heard_at >= given_up_after
     if is_given_up and not snapshot.clocks.differ:
         return f"it has not been Ready since {node.ready_since:%Y-%m-%d %H:%M} UTC"
     return None

@@ -100,6 +100,9 @@ def test_why_announced(node: Node, expected: str | None) -> None:
         pytest.param(silent(timedelta(hours=1)), timedelta(hours=2), False, id="two-hours"),
         pytest.param(silent(timedelta(0)), timedelta(0), True, id="at-once"),
         pytest.param(silent(timedelta(0), Readiness.TRUE), timedelta(0), False, id="at-once-but-ready"),
+        pytest.param(
+            silent(HALF_AN_HOUR, heard=-SECOND), timedelta(0), False, id="at-once-by-a-heartbeat-in-the-future"
+        ),
     ],
 )
 def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
