@@ -164,6 +164,28 @@ def test_a_round_too_few(simulate: Simulate) -> None:
     assert "10.0.0.50" in published(run)
 
 
+def test_a_switch_that_takes_a_fourth_round(simulate: Simulate) -> None:
+    """The canary, the other target, the end of the public interface: each waits for a look at the one before. That the
+    public addresses are gone is published by the next pass, and this one says that something is left."""
+    run = a_balanced_run(simulate, settings=IN_NETWORK)
+    run.converge()
+    internal = annotated(use_private_ip="true", disable_public_network="true")
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": internal}})
+    run.ears.begun = 0
+
+    first = run.converge()
+
+    assert (first.result, run.ears.begun) == (Result.PARTIAL, 3)
+    left = {line.change.key: line.outcome for line in first.lines if line.outcome != Applied()}
+    assert left == {f"{SERVICE}/status": NO_ROUND_LEFT}
+    (balancer,) = balancers(run)
+    assert (where(run), balancer["public_net"]["enabled"]) == (([7], [(1, True), (2, True)]), False)
+
+    second = run.converge()
+    assert (second.result, outcomes(second)) == (Result.NO_CHANGES, {f"{SERVICE}/status": Applied})
+    assert published(run) == [place["ip"] for place in balancer["private_net"]]
+
+
 def test_what_comes_after_what_was_overtaken(simulate: Simulate) -> None:
     """A creation that waited for a claim is tried again with it in the next round."""
     run = a_balanced_run(simulate)
