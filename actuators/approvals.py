@@ -1,4 +1,5 @@
-"""Writes to the product's ConfigMap: the approval of a hold, its use, and what the cluster remembers of its project."""
+"""Writes to the product's ConfigMap: the approval of a hold, its use, what the cluster remembers of its project, and
+what a controller has suspended."""
 
 from datetime import datetime
 
@@ -6,6 +7,7 @@ from actuators.http.errors import Conflict, Denied, NotFound
 from actuators.http.kubernetes import KubernetesWriter, segment
 from desired.model.remembered import KEY, Remembered, format_remembered
 from desired.names import CONFIG_MAP
+from desired.plan import suspended
 from desired.plan.approval import Approval, format_approval
 
 
@@ -47,4 +49,11 @@ def remember(writer: KubernetesWriter, namespace: str, remembered: Remembered, c
     """Write what a cluster remembers of its project; what else is in the ConfigMap stays. Raises NotFound when there is
     no ConfigMap, as creating one takes a right that nothing else needs, and other ApiErrors."""
     patch = {"data": {KEY: format_remembered(remembered, cluster_uid)}}
+    writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", patch)
+
+
+def trace_suspended(writer: KubernetesWriter, namespace: str, trace: str | None) -> None:
+    """Write which changes this controller has suspended, or take that away with None. Raises NotFound when there is no
+    ConfigMap, and other ApiErrors."""
+    patch = {"data": {suspended.KEY: trace}}
     writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", patch)

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from socket import gethostname
 
 from actuators.apply import Actuator
-from actuators.approvals import remember, use_up
+from actuators.approvals import remember, trace_suspended, use_up
 from actuators.certificates import create as create_certificate
 from actuators.http import hetzner, kubernetes
 from actuators.http.errors import Broken
@@ -40,13 +41,14 @@ from reconciler.capture.world_file import read_world
 from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Leadership, NoElection
-from reconciler.observe.kubernetes import observe_remembered
+from reconciler.observe.kubernetes import observe_config_map, observe_remembered
 from reconciler.observe.load_balancers import LeftBehind
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers
 from reconciler.passes.converge import PlanContext
 from reconciler.passes.project_memory import Memory
 from reconciler.passes.rounds import ApplyContext, Progress
+from reconciler.passes.suspension_trace import SuspensionTrace
 from reconciler.permissions import missing_permissions, needed
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
@@ -101,6 +103,10 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
         memory = memory_of(config, cluster_reader, writer)
         leader.when_lost(memory.forget)
         apply_context = replace(apply_context, remember=memory.keep)
+        if config.mode is Mode.LOOP:  # nothing else remembers from pass to pass
+            trace = trace_of(config, cluster_reader, writer)
+            leader.when_lost(trace.forget)
+            apply_context = replace(apply_context, trace_suspended=trace.keep)
     return Runtime(plan_context, Connections(apply_context, events, leader, cluster, cloud))
 
 
@@ -111,6 +117,17 @@ def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kuber
         partial(remember, writer, config.lease_namespace),
         config.settings,
         after_changes_only=config.mode is not Mode.LOOP,
+    )
+
+
+def trace_of(
+    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter
+) -> SuspensionTrace:
+    """The trace of what this process suspends, beside the Lease."""
+    return SuspensionTrace(
+        partial(observe_config_map, reader, config.lease_namespace),
+        partial(trace_suspended, writer, config.lease_namespace),
+        gethostname(),
     )
 
 

@@ -11,9 +11,10 @@ from math import inf
 from desired.guards.facts import Facts, GuardResult
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import Bar, Setbacks, Suspension
+from desired.plan.suspended import Trace
 
 
 def flapping(facts: Facts) -> Iterator[GuardResult]:
@@ -47,6 +48,17 @@ def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Sus
     """The suspension of this very change; None when it may be tried."""
     found = setbacks.suspensions.get(change.key)
     return found if found is not None and found.mark == mark_in(change, snapshot) else None
+
+
+def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[Note, ...]:
+    """A note on each planned change that a running controller has suspended, by what it left in the ConfigMap. That
+    decides nothing: a controller may be gone, and anybody may have written it."""
+    found = ((change, trace.changes.get(change.key)) for change in plan.changes)
+    return tuple(
+        Note(change.key, NoteKind.SUSPENDED, suspended.shown(trace.by, snapshot.taken_at))
+        for change, suspended in found
+        if suspended is not None and suspended.mark == mark_in(change, snapshot)
+    )
 
 
 def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:

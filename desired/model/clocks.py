@@ -5,7 +5,7 @@ of a control plane is enough, each silent Node looks as if it had been silent fo
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 TOLERANCE = timedelta(minutes=1)
 """How far two clocks may be apart and still agree."""
@@ -81,3 +81,9 @@ def _roughly(apart: timedelta) -> str:
         return f"about {max(1, minutes)} minute{'s' if minutes > 1 else ''}"
     hours = round(minutes / 60)
     return f"about {hours} hours" if hours < 72 else f"about {round(hours / 24)} days"
+
+
+def shown_moment(moment: datetime, now: datetime) -> str:
+    """``22 Nov 07:23 UTC`` as a sentence has it, with the year where that is not this one."""
+    moment, year = moment.astimezone(UTC), now.astimezone(UTC).year
+    return f"{moment.day} {moment:%b}{f' {moment.year}' if moment.year != year else ''} {moment:%H:%M} UTC"

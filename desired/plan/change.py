@@ -243,6 +243,8 @@ class NoteKind(StrEnum):
     """A load balancer of this cluster that no Service wants."""
     PRIMARY_IP = "primary-ip"
     """A Primary IP that a load balancer does not get, or that goes with it."""
+    SUSPENDED = "suspended"
+    """A change that the running controller leaves alone for now, as a dry run found out."""
     PARTIAL = "partial"
     """Part of the plan is not shown and not applied, as asked."""
 

@@ -1,6 +1,7 @@
 """Single objects of the API server, its clock, and the workloads that may be another cloud controller, read into values
 of the snapshot."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -13,7 +14,6 @@ from desired.model.key import Key, ObjectKind
 from desired.model.remembered import KEY, NOTHING, Remembered, parse_remembered
 from desired.model.snapshot import Workload
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
-from desired.plan.approval import Approval, parse_approvals
 from desired.section import Present, Section, Unknown
 from reconciler.observe.kubernetes_lists import ListOf, Named, NamespacedName, ObjectList
 
@@ -38,15 +38,10 @@ def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
         return Unknown(str(error))
 
 
-def observe_approvals(reader: KubernetesReader, namespace: str) -> tuple[Approval, ...]:
-    """The approvals in the product's ConfigMap; none when there is no ConfigMap. Raises an ApiError."""
-    return parse_approvals(_config_map(reader, namespace) or {})
-
-
 def observe_remembered(reader: KubernetesReader, namespace: str, cluster_uid: str) -> Remembered | None:
     """Read what the cluster with this identity remembers of its project; None when there is no ConfigMap. Raises an
     ApiError."""
-    data = _config_map(reader, namespace)
+    data = observe_config_map(reader, namespace)
     return None if data is None else parse_remembered(data.get(KEY), cluster_uid)
 
 
@@ -63,7 +58,7 @@ def look_up_memory(
         return Unknown(str(error))
 
 
-def _config_map(reader: KubernetesReader, namespace: str) -> dict[str, str] | None:
+def observe_config_map(reader: KubernetesReader, namespace: str) -> Mapping[str, str] | None:
     """The data of the product's ConfigMap; None when it is not there. Raises an ApiError."""
     try:
         body = reader.get(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}").body

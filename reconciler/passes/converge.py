@@ -12,19 +12,21 @@ from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Outcome, Skipped
 from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
+from desired.guards.history import notes_on_suspended
 from desired.guards.judge import explain_strange_keys, judge, restrict
 from desired.load_balancers.wanted import matters
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.approval import Approval
+from desired.plan.approval import Approval, parse_approvals
 from desired.plan.change import Change, Hold, Note, NoteKind, Plan
 from desired.plan.ordering import not_preemptible
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
+from desired.plan.suspended import KEY, parse_trace
 from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
-from reconciler.observe.kubernetes import observe_approvals
+from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
@@ -64,7 +66,8 @@ def plan_once(plan_context: PlanContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Report(errors=(str(error),), cost=_cost(plan_context.readers))
-    return _report(plan_context, observation, _judge(plan_context, observation.snapshot, NO_SETBACKS))
+    judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
+    return _report(plan_context, observation, judged)
 
 
 def explain_once(plan_context: PlanContext, key: Key) -> Explained:
@@ -75,7 +78,7 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), cost=_cost(plan_context.readers)))
-    judged = _judge(plan_context, observation.snapshot, NO_SETBACKS)
+    judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
     report = _report(plan_context, observation, judged)
     found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
     if isinstance(found, str):
@@ -119,7 +122,10 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(plan_context.readers))
         return replace(report, snapshot=observation.snapshot if observation else None)
     left = _left(attempts, observation, judged.plan, apply_context)
-    return replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole), cost=_cost(plan_context.readers))
+    report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
+    if not apply_context.stop.is_set() and not plan_context.settings.only:
+        apply_context.trace_suspended(report)
+    return replace(report, cost=_cost(plan_context.readers))
 
 
 def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:
@@ -201,20 +207,29 @@ def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
 
 
-def _judge(plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks) -> JudgedPlan:
-    """The judged plan. Approvals are read only when something is held: an idle pass asks nothing."""
+def _judge(
+    plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks, *, beside_controller: bool = False
+) -> JudgedPlan:
+    """The judged plan. The ConfigMap is read only when something is held, for approvals, or when something is planned
+    ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
     desired = compute_desired(snapshot, plan_context.settings, setbacks)
     plan = diff(snapshot, desired, plan_context.settings)
     judged = judge(Facts(plan, snapshot, plan_context.settings, desired, setbacks), plan_context.approved)
     approvals: Mapping[str, Approval] = {}
-    if any(not hold.approved for hold in judged.holds):
+    is_held = any(not hold.approved for hold in judged.holds)
+    if is_held or (beside_controller and plan.changes):
+        why: tuple[Note, ...] = ()
         try:
             now, differ = snapshot.taken_at, snapshot.clocks.differ
-            found = observe_approvals(plan_context.readers.kubernetes, plan_context.namespace)
+            data = observe_config_map(plan_context.readers.kubernetes, plan_context.namespace) or {}
+            found = parse_approvals(data)
             approvals = {approval.hash: approval for approval in found if approval.counts(now, clocks_differ=differ)}
             why = _notes_on_void(found, judged.holds, now, clocks_differ=differ)
+            if beside_controller:
+                why += _notes_on_suspended(data, plan, snapshot)
         except ApiError as error:
-            why = (Note(PLAN, NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
+            if is_held:
+                why = (Note(PLAN, NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
         plan = replace(plan, notes=(*plan.notes, *why))
         judged = judge(
             Facts(plan, snapshot, plan_context.settings, desired, setbacks), (*plan_context.approved, *approvals)
@@ -256,6 +271,14 @@ def _notes_on_void(
         for approval in found
         if approval.hash in held and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
     )
+
+
+def _notes_on_suspended(data: Mapping[str, str], plan: Plan, snapshot: Snapshot) -> tuple[Note, ...]:
+    """A note on each planned change that the running controller leaves alone, as far as the ConfigMap tells."""
+    uid = snapshot.cluster_uid
+    if not isinstance(uid, Present):
+        return ()
+    return notes_on_suspended(plan, snapshot, parse_trace(data.get(KEY), uid.value, snapshot.taken_at))
 
 
 def _report(plan_context: PlanContext, observation: Observation, judged: JudgedPlan) -> Report:

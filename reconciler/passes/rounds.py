@@ -17,6 +17,7 @@ from desired.plan.ordering import bridged
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
 from reconciler.passes.attempts import Attempts
+from reconciler.result import Report
 from reconciler.telemetry.announcements import on_outcome
 from reconciler.telemetry.conditions import Due
 from reconciler.telemetry.events import Event
@@ -67,6 +68,8 @@ class ApplyContext:
     """Whether something has come up meanwhile that another pass should see: then preemptible changes stop."""
     remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
     """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
+    trace_suspended: Callable[[Report], None] = lambda _report: None
+    """Writes down for dry runs which changes the pass with this report has left alone, by what a loop remembers."""
 
 
 @dataclass(frozen=True, slots=True)

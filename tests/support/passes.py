@@ -85,6 +85,8 @@ class Run:
     """What a loop would have left of calls to Hetzner; None: as many as may be."""
     remember: Callable[[Snapshot, bool], None] | None = None
     """What lets the cluster remember its project; None: nobody does."""
+    trace_suspended: Callable[[Report], None] = lambda _report: None
+    """What writes down for dry runs what a loop has suspended."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -123,7 +125,7 @@ class Run:
         use = partial(use_up, writer, NAMESPACE)
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
-        return converge(self.plan_context, apply_context)
+        return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""

@@ -8,8 +8,8 @@ import pytest
 from actuators.approvals import approve, use_up
 from actuators.http.errors import Denied, NotFound
 from actuators.http.kubernetes import KubernetesWriter
-from desired.plan.approval import Approval, format_approval
-from reconciler.observe.kubernetes import observe_approvals
+from desired.plan.approval import Approval, format_approval, parse_approvals
+from reconciler.observe.kubernetes import observe_config_map
 from tests.support.simulators import Simulation
 
 NAMESPACE = "kube-system"
@@ -24,11 +24,16 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
     return simulate(kubernetes_tokens={"admin": None, "viewer": {"get", "list"}, "approver": {"patch"}})
 
 
+def approvals(sim: Simulation) -> tuple[Approval, ...]:
+    """Those in the ConfigMap."""
+    return parse_approvals(observe_config_map(sim.kubernetes_reader(), NAMESPACE) or {})
+
+
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
     """The ConfigMap comes into being with the first approval."""
     approve(sim.kubernetes_writer(), NAMESPACE, ONE)
 
-    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (ONE,)
+    assert approvals(sim) == (ONE,)
     assert sim.objects("configmaps")["hcloud-reconciler"]["metadata"]["namespace"] == NAMESPACE
 
 
@@ -40,7 +45,7 @@ def test_two_first_approvals_at_once(sim: Simulation) -> None:
 
     approve(sim.kubernetes_writer(), NAMESPACE, TWO)
 
-    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (ONE, TWO)
+    assert approvals(sim) == (ONE, TWO)
     assert [(entry.method, entry.status) for entry in sim.written()] == [
         ("POST", 201),
         ("PATCH", 404),
@@ -54,7 +59,7 @@ def test_approvals_stand_side_by_side(sim: Simulation) -> None:
     approve(sim.kubernetes_writer(), NAMESPACE, ONE)
     approve(sim.kubernetes_writer(), NAMESPACE, TWO)
 
-    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (ONE, TWO)
+    assert approvals(sim) == (ONE, TWO)
 
 
 def test_data_of_others_is_kept(sim: Simulation) -> None:
@@ -65,7 +70,7 @@ def test_data_of_others_is_kept(sim: Simulation) -> None:
     approve(sim.kubernetes_writer(), NAMESPACE, ONE)
 
     assert sim.objects("configmaps")["hcloud-reconciler"]["data"]["note"] == "hands off"
-    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (ONE,)
+    assert approvals(sim) == (ONE,)
 
 
 def test_approving_again_renews(sim: Simulation) -> None:
@@ -77,7 +82,7 @@ def test_approving_again_renews(sim: Simulation) -> None:
 
     approve(sim.kubernetes_writer(), NAMESPACE, again)
 
-    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == (again,)
+    assert approvals(sim) == (again,)
     assert again.counts(later)
 
 
@@ -88,7 +93,7 @@ def test_using_up(sim: Simulation) -> None:
 
     use_up(sim.kubernetes_writer(), NAMESPACE, ONE, NOW + timedelta(minutes=1))
 
-    used, other = observe_approvals(sim.kubernetes_reader(), NAMESPACE)
+    used, other = approvals(sim)
     assert used == ONE.used(NOW + timedelta(minutes=1))
     assert (used.counts(NOW + timedelta(minutes=1)), other.counts(NOW)) == (False, True)
 
@@ -106,7 +111,7 @@ def test_without_the_right_to_write(sim: Simulation) -> None:
     with pytest.raises(Denied):
         approve(KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE)
 
-    assert observe_approvals(sim.kubernetes_reader(), NAMESPACE) == ()
+    assert approvals(sim) == ()
 
 
 def test_without_the_right_to_create(sim: Simulation) -> None:
@@ -118,4 +123,4 @@ def test_without_the_right_to_create(sim: Simulation) -> None:
 
     approve(approver, NAMESPACE, TWO)
 
-    assert set(observe_approvals(sim.kubernetes_reader(), NAMESPACE)) == {ONE, TWO}
+    assert set(approvals(sim)) == {ONE, TWO}

@@ -92,6 +92,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
     (NoteKind.STUCK, None, None),
+    (NoteKind.SUSPENDED, None, None),
     (NoteKind.NO_POD_CIDR, None, None),
     (NoteKind.DEPRECATED, None, None),
     (NoteKind.CERTIFICATE, None, None),

@@ -1,4 +1,4 @@
-"""Single objects of the API server: the cluster's identity, approvals; and what trouble makes of each."""
+"""Single objects of the API server: the cluster's identity, the product's ConfigMap; and what trouble makes of each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from actuators.http.errors import Broken, Denied
 from desired.section import Present, Unknown
-from reconciler.observe.kubernetes import observe_approvals, observe_cluster_uid
+from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_map
 from tests.support.simulators import Simulation
 
 
@@ -48,7 +48,7 @@ def test_an_identity_that_cannot_be_read(simulate: Callable[..., Simulation], fa
         ({"code": 404, "body": "<html>"}, Broken),
     ],
 )
-def test_approvals_that_cannot_be_read(
+def test_a_config_map_that_cannot_be_read(
     simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[Exception]
 ) -> None:
     """Only the API server's own word says that there is no ConfigMap; anything else is an error."""
@@ -56,14 +56,14 @@ def test_approvals_that_cannot_be_read(
     sim.spoil_kubernetes("status", **fault)
 
     with pytest.raises(expected):
-        observe_approvals(sim.kubernetes_reader(), "kube-system")
+        observe_config_map(sim.kubernetes_reader(), "kube-system")
 
 
-@pytest.mark.parametrize("body", [{}, {"data": None}, {"data": {}}, {"data": {"note": "x"}}])
-def test_no_approvals(simulate: Callable[..., Simulation], body: Any) -> None:
-    """A ConfigMap without approvals, or none at all, approves nothing."""
+@pytest.mark.parametrize("body", [{}, {"data": None}, {"data": {}}])
+def test_a_config_map_without_data(simulate: Callable[..., Simulation], body: Any) -> None:
+    """It is empty, and not the same as none at all."""
     sim = simulate()
-    assert observe_approvals(sim.kubernetes_reader(), "kube-system") == ()
+    assert observe_config_map(sim.kubernetes_reader(), "kube-system") is None
 
     sim.spoil_kubernetes("status", code=200, body=body)
-    assert observe_approvals(sim.kubernetes_reader(), "kube-system") == ()
+    assert observe_config_map(sim.kubernetes_reader(), "kube-system") == {}

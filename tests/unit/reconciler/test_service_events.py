@@ -194,6 +194,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.ORPHAN, None),
     (NoteKind.ANCHOR, None),
     (NoteKind.CLOCK_SKEW, None),
+    (NoteKind.SUSPENDED, None),
     (NoteKind.STUCK, "DeletionStuck"),
 ]
 """Kind of a note on a Service → reason of its event."""

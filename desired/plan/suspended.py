@@ -1,0 +1,137 @@
+"""Trace of the changes that a running controller leaves alone for now, so that a dry run beside it can say so.
+
+It is kept in the product's ConfigMap, key ``suspended``, as JSON with a version, the cluster's UID and who wrote it.
+Whoever may write there may write anything, and a controller may be gone: the trace is information, decides nothing, and
+is void an hour after it was written. A value that we would not write, or of another cluster, tells of nothing.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from desired.model.clocks import TOLERANCE, shown_moment
+from desired.plan.change import GuardName
+
+KEY = "suspended"
+"""In the ConfigMap."""
+LIFETIME = timedelta(hours=1)
+"""How long a trace counts. A controller that still runs writes it anew before."""
+MOST = 50
+"""Changes that a trace names."""
+RULES = frozenset({GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
+"""The guards on what the controller alone remembers."""
+_VERSION = 1
+_LONGEST = 65_536
+"""Characters of a trace that are looked at: more than ``MOST`` changes take."""
+_LONGEST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedChange:
+    """One change that is not tried now."""
+
+    key: str
+    mark: str
+    """Of the change that is meant (``desired.guards.history.mark_of``): another one of the same key is free."""
+    rule: GuardName
+    why: str
+    """One sentence for people."""
+    since: datetime
+    until: datetime | None = None
+    """When it is tried again; None when nobody knows whether that helps."""
+
+    def shown(self, by: str, now: datetime) -> str:
+        """What a person should know who sees the change planned. ``by`` is who suspended it."""
+        until = f", until {shown_moment(self.until, now)}" if self.until else ""
+        since = shown_moment(self.since, now)
+        return f"suspended by the running controller ({by}) since {since}{until}: {self.rule}, {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a controller has suspended."""
+
+    by: str = ""
+    """The host's name of the controller, which is its pod's."""
+    changes: Mapping[str, SuspendedChange] = field(default_factory=lambda: MappingProxyType({}))
+    """Key of a change → its suspension."""
+
+
+NO_TRACE = Trace()
+
+
+def first_suspended(changes: Iterable[SuspendedChange]) -> tuple[SuspendedChange, ...]:
+    """As many as a trace names; those that were suspended first."""
+    return tuple(sorted(changes, key=lambda change: (change.since, change.key))[:MOST])
+
+
+def format_trace(changes: Collection[SuspendedChange], by: str, cluster_uid: str, now: datetime) -> str:
+    """The value in the ConfigMap, with texts that are not too long. ``changes`` are ``MOST`` at most."""
+    fields = {
+        "version": _VERSION,
+        "cluster": cluster_uid,
+        "by": _cut(by),
+        "written_at": now.isoformat(),
+        "changes": [
+            {
+                "key": change.key,
+                "mark": change.mark,
+                "rule": change.rule,
+                "why": _cut(change.why),
+                "since": change.since.isoformat(),
+                "until": change.until.isoformat() if change.until else None,
+            }
+            for change in changes
+        ],
+    }
+    return json.dumps(fields, sort_keys=True)
+
+
+def parse_trace(text: str | None, cluster_uid: str, now: datetime) -> Trace:
+    """Parse the value in the ConfigMap; NO_TRACE where it is missing, malformed, too long, too old, of the future or of
+    another cluster. A suspension that has ended is left out."""
+    if text is None or len(text) > _LONGEST:
+        return NO_TRACE
+    try:
+        fields = json.loads(text)
+        if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
+            return NO_TRACE
+        if not -TOLERANCE <= now - _time(fields["written_at"]) <= LIFETIME:
+            return NO_TRACE
+        found = [_change(each) for each in fields["changes"][:MOST]]
+        by = _cut(_text(fields["by"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # the last: json's on deep nesting
+        return NO_TRACE
+    return Trace(by, {change.key: change for change in found if change.until is None or change.until > now})
+
+
+def _change(fields: Mapping[str, Any]) -> SuspendedChange:
+    """One entry. Raises ValueError, KeyError, TypeError or OverflowError for anything else."""
+    key, mark, why = (_text(fields[name]) for name in ("key", "mark", "why"))
+    rule = GuardName(fields["rule"])
+    if rule not in RULES:
+        raise ValueError(f"{rule} suspends nothing")
+    until = None if fields["until"] is None else _time(fields["until"])
+    return SuspendedChange(key, mark, rule, _cut(why), _time(fields["since"]), until)
+
+
+def _text(value: object) -> str:
+    """A text. Raises TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _time(value: object) -> datetime:
+    """A time in UTC. Raises ValueError or TypeError for anything else, OverflowError where UTC has no such year."""
+    time = datetime.fromisoformat(_text(value))
+    if time.tzinfo is None:
+        raise ValueError(f"{value!r} has no zone")
+    return time.astimezone(UTC)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."

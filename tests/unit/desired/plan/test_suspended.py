@@ -1,0 +1,104 @@
+"""Traces of suspended changes: whatever else is in the ConfigMap tells of nothing, and none of it decides anything."""
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from desired.guards.history import mark_of, notes_on_suspended
+from desired.plan.change import GuardName, Note, NoteKind, Plan
+from desired.plan.suspended import MOST, NO_TRACE, SuspendedChange, Trace, first_suspended, format_trace, parse_trace
+from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
+
+CHANGE = a_change()
+SUSPENDED = SuspendedChange(
+    CHANGE.key,
+    mark_of(CHANGE),
+    GuardName.FLAPPING,
+    "was done and undone",
+    NOW - timedelta(minutes=9),
+    NOW + timedelta(minutes=51),
+)
+FAILING = replace(SUSPENDED, key="node/web-9", rule=GuardName.BACK_OFF, until=None)
+FIELDS = json.loads(format_trace([SUSPENDED], "ccm-0", CLUSTER_UID, NOW))
+(ENTRY,) = FIELDS["changes"]
+
+
+def test_what_is_written_comes_back() -> None:
+    """With who wrote it; what has ended meanwhile is left out."""
+    written = format_trace([SUSPENDED, FAILING], "ccm-0", CLUSTER_UID, NOW)
+
+    both = {SUSPENDED.key: SUSPENDED, FAILING.key: FAILING}
+    assert parse_trace(written, CLUSTER_UID, NOW) == Trace("ccm-0", both)
+    assert parse_trace(written, CLUSTER_UID, NOW + timedelta(minutes=51)).changes == {FAILING.key: FAILING}
+
+
+def test_a_trace_at_its_longest_is_read() -> None:
+    """Of many changes those are told that were suspended first, and of long texts the beginning."""
+    many = [
+        replace(SUSPENDED, key=f"node/{number:03}{'x' * 250}", why="y" * 5000, since=NOW - timedelta(seconds=number))
+        for number in range(3 * MOST)
+    ]
+    found = parse_trace(format_trace(first_suspended(many), "z" * 5000, CLUSTER_UID, NOW), CLUSTER_UID, NOW)
+
+    assert list(found.changes) == [change.key for change in many[: -MOST - 1 : -1]]
+    assert {len(change.why) for change in found.changes.values()} == {len(found.by)} == {303}
+
+
+def _with(**fields: Any) -> str:
+    return json.dumps(FIELDS | fields)
+
+
+def _of(**fields: Any) -> str:
+    return _with(changes=[ENTRY | fields])
+
+
+@pytest.mark.parametrize(
+    ("text", "now"),
+    [
+        pytest.param(None, NOW, id="nothing-there"),
+        pytest.param("", NOW, id="empty"),
+        pytest.param("[]", NOW, id="a-list"),
+        pytest.param("{}", NOW, id="no-fields"),
+        pytest.param("x" * 1_048_576, NOW, id="a-megabyte"),
+        pytest.param(_with(padding="x" * 65_536), NOW, id="too-long"),
+        pytest.param("[" * 65_536, NOW, id="too-deep"),
+        pytest.param(_with(version=2), NOW, id="another-version"),
+        pytest.param(_with(cluster="another"), NOW, id="a-copy-of-another-cluster"),
+        pytest.param(_with(), NOW + timedelta(minutes=61), id="the-controller-is-gone"),
+        pytest.param(_with(), NOW - timedelta(minutes=2), id="of-the-future"),
+        pytest.param(_with(written_at="2026-07-01T12:00:00"), NOW, id="no-zone"),
+        pytest.param(_with(written_at=7), NOW, id="no-time"),
+        pytest.param(_with(written_at="0001-01-01T00:00:00+23:59"), NOW, id="a-year-that-is-none"),
+        pytest.param(_with(by=None), NOW, id="of-nobody"),
+        pytest.param(_with(changes={}), NOW, id="no-list"),
+        pytest.param(_with(changes=["node/web-1"]), NOW, id="no-entries"),
+        pytest.param(_of(key=7), NOW, id="no-key"),
+        pytest.param(_of(why=["x"]), NOW, id="no-sentence"),
+        pytest.param(_of(rule="project-anchor"), NOW, id="a-rule-that-suspends-nothing"),
+        pytest.param(_of(rule="x"), NOW, id="no-rule"),
+        pytest.param(_of(until="never"), NOW, id="no-end"),
+    ],
+)
+def test_what_we_would_not_write_tells_of_nothing(text: str | None, now: datetime) -> None:
+    """Damaged, hostile, stale or another cluster's."""
+    found = parse_trace(text, CLUSTER_UID, now)
+    assert (found, found.changes) == (NO_TRACE, {})
+
+
+def test_only_the_planned_change_that_was_meant_has_a_note() -> None:
+    """Another one of its key is free, and what is not planned needs no word."""
+    plan, world = Plan((CHANGE,)), a_snapshot()
+    text = (
+        "suspended by the running controller (ccm-0) since 1 Jul 11:51 UTC, until 1 Jul 12:51 UTC: flapping, was done"
+        " and undone"
+    )
+
+    def notes(suspended: SuspendedChange) -> tuple[Note, ...]:
+        return notes_on_suspended(plan, world, Trace("ccm-0", {suspended.key: suspended}))
+
+    assert notes(SUSPENDED) == (Note(CHANGE.key, NoteKind.SUSPENDED, text),)
+    assert notes(replace(SUSPENDED, mark="another")) == ()
+    assert notes(FAILING) == ()
