@@ -1,6 +1,7 @@
 """Fixtures that several lanes use."""
 
 import contextlib
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         # Reported by the fixtures, for the tests that need them and no others.
         with contextlib.suppress(RuntimeError):
             find_binaries()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def in_the_foreground() -> Iterator[None]:
+    """Hear Ctrl-C, as do all processes that tests start: a shell without job control starts ``pytest &`` with SIGINT
+    ignored, which they would inherit, and which the product respects."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from reconciler.cli import INTERRUPTED
 
@@ -26,6 +27,7 @@ READING_GRACE_S = 2.0
 LAST_WORDS_S = 2.2
 """And how long what else there is to do then, of which giving back the Lease takes 2 s at most: 10 s in all."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_IGNORED = (signal.SIGINT, signal.SIG_IGN)
 _FIRST_PROCESS = 1
 _BY_SIGNAL = 128
 """Added to a signal's number this is the exit code of who was ended by it, as shells have it."""
@@ -70,15 +72,18 @@ def stop_on_signals() -> Iterator[Stop]:
     Python's handlers run in the main thread, which may be stuck where none of them runs, as in a look-up of a name. So
     a thread hears of signals from the interpreter itself. After the first they do what they do by default, but in a
     container: the first process of one ignores a signal of which it does not say what it does (pid_namespaces(7)).
+
+    Where SIGINT was ignored before, it stays so: a shell without job control starts ``reconcile &`` like that, and
+    Ctrl-C is then meant for what runs in the foreground. SIGTERM is heard all the same.
     """
     stop = Stop()
     ear, mouth = os.pipe()
     os.set_blocking(mouth, False)
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = _handlers()
 
     def by_default(_number: int, _frame: FrameType | None) -> None:
         if os.getpid() != _FIRST_PROCESS:
-            for number in _SIGNALS:
+            for number in before:
                 signal.signal(number, signal.SIG_DFL)
 
     def listen() -> None:
@@ -93,7 +98,7 @@ def stop_on_signals() -> Iterator[Stop]:
     listener = threading.Thread(target=listen, name="signals", daemon=True)
     listener.start()
     told_before = signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
-    for number in _SIGNALS:
+    for number in before:
         signal.signal(number, by_default)
     try:
         yield stop
@@ -106,6 +111,12 @@ def stop_on_signals() -> Iterator[Stop]:
         os.close(mouth)
         os.close(ear)
         stop.reraise()
+
+
+def _handlers() -> dict[signal.Signals, Any]:
+    """Signal that is to be heard → its handler until now."""
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    return {number: handler for number, handler in found.items() if (number, handler) != _IGNORED}
 
 
 @contextmanager

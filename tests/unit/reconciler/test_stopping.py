@@ -64,6 +64,22 @@ def test_handlers_are_put_back(signalled: bool) -> None:
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
+def test_ctrl_c_stays_ignored_where_it_was() -> None:
+    """As after ``reconcile &`` in a script, where Ctrl-C is meant for another; SIGTERM ends it, and nothing is put back
+    that was not changed."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stop_on_signals() as stop:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.wait(60)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert not stop.is_interrupted
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_nobody_signals() -> None:
     """Without a signal nothing stops."""
     with stop_on_signals() as stop:
