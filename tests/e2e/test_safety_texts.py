@@ -20,7 +20,7 @@ from tests.support.balancer_cluster import (
 from tests.support.stage import Stage
 
 POISONED = {
-    "duration": {"http_timeout_idle": "9" * 60_000 + "s"},
+    "duration": {"protocol": "http", "http_timeout_idle": "9" * 60_000 + "s"},
     "selector": {"node_selector": "a," * 100_000},
     "certificates": {"protocol": "https", "http_certificates": ",".join(f"cert-{n}" for n in range(20_000))},
 }
