@@ -200,13 +200,23 @@ def test_equal_trouble_has_equal_words(sim: Simulation, caplog: pytest.LogCaptur
     said = []
     for correlation_id in ("abc123", "def456"):
         headers = {"X-Correlation-Id": correlation_id}
-        sim.spoil_hetzner("status", code=403, body=refusal("forbidden"), headers=headers)
-        with pytest.raises(Denied) as raised:
+        sim.spoil_hetzner("status", code=422, body=refusal("invalid_input"), headers=headers)
+        with pytest.raises(Invalid) as raised:
             get(sim.hetzner_connection())
         said.append(str(raised.value))
 
     assert said[0] == said[1]
     assert [record.getMessage().rpartition(" ")[2] for record in caplog.records] == ["abc123", "def456"]
+
+
+def test_a_wrong_token_is_not_logged_for_each_list(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
+    """It is told once, at the end: nobody needs the correlation id of each refusal for that."""
+    caplog.set_level(logging.INFO, "hcloud-reconciler.clients")
+
+    with pytest.raises(Denied):
+        get(sim.hetzner_connection(token="w" * 64))
+
+    assert caplog.records == []
 
 
 def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
