@@ -204,8 +204,8 @@ class HetznerConnection:
         code = said.code if said else None
         kind = _BY_CODE.get(code) if code else None
         # The correlation id differs with each answer: in the message it would make the same trouble look new. That
-        # something is not there is an answer to a question, such as absence-proof asks, and no trouble; a wrong token is
-        # told once, and not for each list.
+        # something is not there is an answer to a question, such as absence-proof asks, and no trouble; a wrong token
+        # is told once, and not for each list.
         is_told = method == "GET" and (status == HTTPStatus.NOT_FOUND or kind is Denied)
         _log.log(
             logging.DEBUG if is_told else logging.INFO,
