@@ -20,11 +20,13 @@ from platform import python_version
 from typing import Any
 
 from known import AIMS, BUDGETS, HCCM
+from loops import first_request, peak_of_joining
 from processes import Conditions, SandboxProcess, count_calls, count_methods, unpublished
 from runs import MEASURES, median_of
 from scenarios import LARGE, Scenario, scenarios
 from tables import FORMAT_VERSION, render
 from watching import Watch
+from worlds import joining_world
 
 from reconciler import __version__
 
@@ -39,6 +41,8 @@ class Bench:
 
     conditions: Conditions
     rows: list[dict[str, Any]] = field(default_factory=list)
+    loop: dict[str, Any] = field(default_factory=dict)
+    """What a loop costs that no pass does: its start, and the memory that it has for ever."""
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """What is worth knowing and no failure."""
@@ -66,6 +70,18 @@ class Bench:
                 self._problem(scenario, f"{len(unserved)} Services are not served, the first is {unserved[0]}")
             runs.append(run)
         self._add(scenario, runs)
+
+    def measure_loop(self, sizes: Sequence[int], folder: Path) -> None:
+        """The start of a loop, and its peak with so many joining Nodes: after all rows, so that everything has its
+        bytecode."""
+        _say("loop: its first request")
+        self.loop = {**first_request(folder), "peaks": []}
+        for nodes in sizes:
+            _say(f"loop, {nodes} nodes")
+            world = folder / "world.json"
+            world.write_text(json.dumps(joining_world(nodes)), "utf-8")
+            with SandboxProcess(world, self.conditions) as sandbox:
+                self.loop["peaks"].append({"nodes": nodes, "peak_mib": peak_of_joining(sandbox)})
 
     def _count(self, scenario: Scenario, run: dict[str, Any], logs: Mapping[str, list[Mapping[str, Any]]]) -> None:
         """Put the requests of one pass into ``run``, and note what does not agree with the product's own count."""
@@ -136,6 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="hcloud-reconciler-bench-") as folder:
         for scenario in scenarios(options):
             bench.measure(scenario, Path(folder))
+        bench.measure_loop([5] if options.quick else options.loop, Path(folder))
     document = _document(bench)
     print(render(document), end="")
     now = datetime.now(UTC)
@@ -156,6 +173,7 @@ def _document(bench: Bench) -> dict[str, Any]:
         "load": [round(load, 2) for load in os.getloadavg()],
         "conditions": asdict(bench.conditions),
         "rows": bench.rows,
+        "loop": bench.loop,
         "budgets": BUDGETS,
         "aims": AIMS,
         "hcloud-cloud-controller-manager": HCCM,
@@ -207,6 +225,7 @@ def _parser() -> argparse.ArgumentParser:
         "--routes-and-services", type=_pairs, default=[(20, 10)], metavar="NxN", help="the same x new Services"
     )
     parser.add_argument("--routed", type=_numbers, default=[100], metavar="N,N", help="settled Nodes with routes")
+    parser.add_argument("--loop", type=_numbers, default=[5, 20, 100], metavar="N,N", help="joining Nodes of a loop")
     parser.add_argument("--latency-ms", type=int, default=50, metavar="N", help="of both APIs; default 50")
     parser.add_argument("--action-ms", type=int, default=300, metavar="N", help="of a Hetzner action; default 300")
     parser.add_argument("--rate-limit", type=int, default=36000, metavar="N", help="Hetzner's, an hour; default 36000")

@@ -47,7 +47,7 @@ class SandboxProcess:
 
     def __enter__(self) -> "SandboxProcess":
         self._process = subprocess.Popen(
-            self._command, env=_clean(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self._command, env=without_ours(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         found: dict[str, str] = {}
         for line in self._process.stdout or ():
@@ -59,7 +59,11 @@ class SandboxProcess:
             said = self._process.stderr.read() if self._process.stderr else ""
             self.__exit__(None, None, None)
             raise RuntimeError(f"the sandbox did not start: {said.strip()}")
-        self.environment = {**_clean(), **found, "RECONCILER_LEADER_ELECT": "false"}  # a Lease is no part of a pass
+        self.environment = {
+            **without_ours(),
+            **found,
+            "RECONCILER_LEADER_ELECT": "false",
+        }  # a Lease is no part of a pass
         kubeconfig = json.loads(Path(found["KUBECONFIG"]).read_text("utf-8"))
         servers = {"hetzner": found["HCLOUD_ENDPOINT"], "kubernetes": kubeconfig["clusters"][0]["cluster"]["server"]}
         for api, url in servers.items():
@@ -84,20 +88,38 @@ class SandboxProcess:
         found: list[Mapping[str, Any]] = self._ask("kubernetes", "world")["kubernetes"]["services"]
         return found
 
+    def nodes(self) -> list[Mapping[str, Any]]:
+        """The Nodes as they are now."""
+        found: list[Mapping[str, Any]] = self._ask("kubernetes", "world")["kubernetes"]["nodes"]
+        return found
+
     def cpu_s(self) -> float | None:
         """CPU that the sandbox has used so far; None where there is no /proc."""
-        if self._process is None:
-            return None
-        try:
-            stat = Path(f"/proc/{self._process.pid}/stat").read_text("ascii")
-        except OSError:
-            return None
-        fields = stat.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return None if self._process is None else cpu_s_of(self._process.pid)
 
     def _ask(self, api: str, what: str) -> Any:
         with urllib.request.urlopen(f"{self._urls[api]}/_sandbox/{what}", timeout=60) as answer:  # noqa: S310
             return json.load(answer)
+
+
+def cpu_s_of(pid: int) -> float | None:
+    """CPU that a process has used so far; None where there is no /proc."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("ascii")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mib_of(pid: int) -> float | None:
+    """Peak memory of a process so far; None where there is no /proc."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("ascii")
+    except OSError:
+        return None
+    (peak,) = [line.split() for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(peak[1]) / 2**10
 
 
 def run_measured(command: Sequence[str], environment: Mapping[str, str], output: Path) -> dict[str, Any]:
@@ -134,6 +156,9 @@ def _pattern(path: str) -> str:
     return "/" + "/".join("*" if i in names else part for i, part in enumerate(parts))
 
 
-def _clean() -> dict[str, str]:
-    """This process's environment without what would lead the product elsewhere."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+def without_ours() -> dict[str, str]:
+    """This process's environment without what would lead the product elsewhere, and with bytecode as the image has it:
+    optimized, and not compiled at each start."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**kept, "PYTHONOPTIMIZE": "2"}

@@ -44,6 +44,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield "HCCM is hcloud-cloud-controller-manager: known figures for the default conditions, not measured in this run."
     yield from _budgets(document)
     yield from _aims(document)
+    yield from _loop(document["loop"], document["aims"]["loop"])
     for row in document["rows"]:
         if row.get("served_s") is not None:
             yield f"Served in {row['name']} at {row['nodes']} nodes: all after {row['served_s']:.1f} s."
@@ -94,6 +95,17 @@ def _aims(document: Mapping[str, Any]) -> Iterator[str]:
             if aim["peak_mib"] is not None:
                 parts.append(_kept(row["peak_mib"], aim["peak_mib"], "MiB", 0))
             yield f"Aim of {row['name']} at {row['nodes']} nodes: {', '.join(parts)}."
+
+
+def _loop(loop: Mapping[str, Any], aim: Mapping[str, float]) -> Iterator[str]:
+    """What a loop costs that no pass does, whatever the conditions are."""
+    cpu_s = loop["first_request_cpu_s"]
+    used = "" if cpu_s is None else f", {cpu_s:.2f} s of CPU"
+    yield f"First request of a loop: {_kept(loop['first_request_s'], aim['first_request_s'], 's', 2)}{used}."
+    for peak in loop["peaks"]:
+        if peak["peak_mib"] is not None:
+            kept = _kept(peak["peak_mib"], aim["peak_mib"], "MiB", 1)
+            yield f"Peak of a loop that {peak['nodes']} nodes join: {kept}."
 
 
 def _kept(value: float, limit: float, unit: str, digits: int) -> str:

@@ -69,13 +69,31 @@ def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Stage) -> 
     """No module is compiled at each start; no test, no tool, no installer."""
     folder = built.opt / "hcloud-reconciler"
     sources = [each for each in folder.rglob("*.py") if "/templates/" not in str(each)]
-    compiled = {each.parent.parent / f"{each.name.split('.')[0]}.py" for each in folder.rglob("*.pyc")}
+    bytecode = folder / "bytecode" / "opt" / folder.name
+    compiled = {folder / _source_of(each.relative_to(bytecode)) for each in bytecode.rglob("*.opt-2.pyc")}
 
     assert len(sources) > 500
     assert set(sources) - compiled == set()
     assert [each.name for each in built.opt.iterdir()] == ["hcloud-reconciler"]
     assert [each.name for each in (folder / "bin").iterdir()] == ["reconcile"]
     assert not {"pip", "pytest", "tests", "deploy", "scripts"} & {each.name for each in folder.iterdir()}
+
+
+def _source_of(bytecode: Path) -> Path:
+    """``a/b.py`` for ``a/b.cpython-313.opt-2.pyc``."""
+    return bytecode.with_name(f"{bytecode.name.split('.')[0]}.py")
+
+
+def test_a_start_compiles_nothing(built: image.Stage) -> None:
+    """Neither of the product nor of the standard library, of which the base image has no bytecode."""
+    loaded = "reconciler.controller, reconciler.cli.run, hcloud, kubernetes.client, deepdiff, rich.console"
+    ran = _run(built, "python", "-v", "-c", f"import {loaded}")
+
+    assert ran.returncode == 0, ran.stderr
+    told = [line for line in ran.stderr.splitlines() if line.startswith("# code object from ")]
+    assert len(told) > 500
+    ours = [line for line in told if "/site-packages/" not in line]  # this machine's Python has things of its own there
+    assert [line for line in ours if line.endswith(".py")] == []
 
 
 def test_it_plans_and_applies(built: image.Stage, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:

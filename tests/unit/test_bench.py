@@ -208,6 +208,15 @@ def test_when_services_were_served_beside_routes(smoke: tuple[str, Mapping[str, 
     assert told == [f"Served in {mixed['name']} at {_NODES} nodes: all after {mixed['served_s']:.1f} s."]
 
 
+def test_a_loop_is_told_by_its_start_and_its_peak(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """One line each, whether the aim was kept or not."""
+    loop = smoke[1]["loop"]
+    assert loop["first_request_s"] >= loop["first_request_cpu_s"] > 0
+    assert [(peak["nodes"], peak["peak_mib"] > 0) for peak in loop["peaks"]] == [(_NODES, True)]
+    told = [line.split(":")[0] for line in smoke[0].splitlines() if " of a loop" in line]
+    assert told == ["First request of a loop", f"Peak of a loop that {_NODES} nodes join"]
+
+
 @pytest.mark.parametrize(
     ("name", "latency_ms", "judgements"),
     [
