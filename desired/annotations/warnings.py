@@ -11,7 +11,7 @@ from desired.annotations.effects import Idle
 from desired.annotations.options import BadAnnotation, Defaults, Options
 from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
 from desired.section import UNMANAGED
-from desired.syntax.bounds import LABEL_KEY, shown_text
+from desired.syntax.bounds import LABEL_KEY, counted, shown_text
 from desired.syntax.go import parse_bool
 
 
@@ -82,8 +82,9 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
         yield AnnotationWarning(key, f"{shown} is unknown, and ignored: {meant}")
     if len(unknown) > len(told):
         where = "metadata.annotations"
-        more = len(unknown) - len(told)
-        yield AnnotationWarning(where, f"{where} has {more} more unknown keys that begin with {PREFIX} or {OWN_PREFIX}")
+        more = counted(len(unknown) - len(told), "more unknown key")
+        begin = "begins" if len(unknown) == len(told) + 1 else "begin"
+        yield AnnotationWarning(where, f"{where} has {more} that {begin} with {PREFIX} or {OWN_PREFIX}")
     for key, row in ANNOTATIONS.items():
         if row.field is None and key in annotations:
             yield AnnotationWarning(key, f"{key} is reserved: it is neither read nor written")

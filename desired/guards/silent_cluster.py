@@ -21,6 +21,7 @@ from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction
 from desired.section import Absent, Present
+from desired.syntax.bounds import counted
 
 STALE_AFTER = timedelta(minutes=100)
 """Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
@@ -162,8 +163,9 @@ def explain_silence(silence: Silence) -> str:
 def who_is_silent(silence: Silence) -> str:
     """In numbers."""
     if silence.mute:
-        of_whom = "machines" if silence.strangers else "Nodes while their servers run"
-        who = f"nothing is heard of {silence.mute} of {silence.counted} {of_whom}"
+        nodes = "Node while its server runs" if silence.counted == 1 else "Nodes while their servers run"
+        of_whom = counted(silence.counted, "machine") if silence.strangers else f"{silence.counted} {nodes}"
+        who = f"nothing is heard of {silence.mute} of {of_whom}"
         who += f" ({silence.stale} say Ready, and for {_STALE} no kubelet has repeated it)" if silence.stale else ""
     elif silence.stale:
         nodes = "Node that says" if silence.stale == 1 else "Nodes that say"

@@ -28,6 +28,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Service
 from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Unmanaged
+from desired.syntax.bounds import counted
 
 Part = TypeVar("Part", Listener, HealthCheck, HttpOptions, HttpCheck)
 
@@ -257,7 +258,7 @@ def possible_listeners(
         elif len(listeners) < limit:
             listeners[port] = listener
         else:
-            text = f"port {port} is left out: the load balancer's type takes {limit} ports; {remedy}"
+            text = f"port {port} is left out: the load balancer's type takes {counted(limit, 'port')}; {remedy}"
             notes.append(Note(service.key, NoteKind.LIMIT, text, port))
     return listeners, tuple(notes)
 

@@ -9,6 +9,7 @@ from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.snapshot import Snapshot
 from desired.plan.change import NoteKind
 from desired.section import Unknown, Unmanaged
+from desired.syntax.bounds import counted
 
 DEFAULT_TYPE = "lb11"
 """The type that is created when neither annotation nor environment names one, as with HCCM."""
@@ -97,12 +98,12 @@ def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> 
     if kept is not None:
         held = (kept.max_services, kept.max_certificates, kept.max_targets)
     for what, needed, holds, before in zip(
-        ("ports", "certificates", "targets"),
+        ("port", "certificate", "target"),
         (demand.services, demand.certificates, demand.targets),
         (found.max_services, found.max_certificates, found.max_targets),
         held,
         strict=True,
     ):
         if holds < min(needed, before):
-            return f"it takes {holds} {what}, and {needed} are needed"
+            return f"it takes {counted(holds, what)}, and {needed} are needed"
     return None

@@ -28,6 +28,7 @@ from desired.nodes.addresses import public_ipv6
 from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.syntax.bounds import counted
 from desired.syntax.go import parse_bool
 from desired.syntax.provider_id import CloudID, MalformedID, RobotID, parse_provider_id
 
@@ -382,7 +383,7 @@ def _fitting(
     candidates = node_targets.candidates
     foreign, kept = _stay(node_targets, there)
     room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
-    if len(candidates) <= room:
+    if max_targets is None or len(candidates) <= room:
         return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), node_targets, foreign)
     serving = {target.server_id for target in there if isinstance(target, ServerTarget)}
     first = (key for key in candidates if key in serving)
@@ -392,7 +393,7 @@ def _fitting(
         node_targets,
         foreign,
         chosen,
-        f"the type takes {max_targets} targets, all taken; {remedy}",
+        f"the type takes {counted(max_targets, 'target')}, all taken; {remedy}",
     )
 
 

@@ -76,6 +76,11 @@ def measured_text(text: str, bound: Bound) -> str:
     return shown_text(text) + (f" ({len(text)} characters)" if bound.is_exceeded(text) else "")
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 Node``, ``2 Nodes``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """Many things as a sentence names them: the first few, and how many others there are."""

@@ -26,8 +26,17 @@ from desired.model.load_balancer import Health
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Note, Verdict
 from desired.routes.claims import FAILING, RouteStatus
+from desired.syntax.bounds import counted
 from reconciler.report.escaping import visible
-from reconciler.report.text_report import TextLine, Tone, change_lines, header_lines, shown_due, shown_value
+from reconciler.report.text_report import (
+    TextLine,
+    Tone,
+    change_lines,
+    header_lines,
+    shown_due,
+    shown_value,
+    with_moments,
+)
 from reconciler.result import Explained, Line, approve_command
 
 Mark = tuple[str, Tone]
@@ -221,8 +230,8 @@ def _balancer(match: FoundBalancer, explained: Explained) -> Iterator[TextLine]:
     if seen is None:
         return
     where = f" in {seen.location}" if seen.location else ""
-    ports, targets = _out_of(seen.ports, seen.max_ports), _out_of(seen.targets, seen.max_targets)
-    yield TextLine(f"  {near}{seen.id}  {seen.name}, {seen.type}{where}, {ports} ports, {targets} targets")
+    ports, targets = _out_of(seen.ports, seen.max_ports, "port"), _out_of(seen.targets, seen.max_targets, "target")
+    yield TextLine(f"  {near}{seen.id}  {seen.name}, {seen.type}{where}, {ports}, {targets}")
     by = f"label {LABEL_SERVICE_UID}" if match.by == "label" else f"name {seen.name}"
     yield TextLine(f"  matched by {by}", Tone.DETAIL)
     off = "" if seen.public else " (switched off)"
@@ -234,9 +243,9 @@ def _balancer(match: FoundBalancer, explained: Explained) -> Iterator[TextLine]:
     yield from _table(match.owner, explained)
 
 
-def _out_of(number: int, limit: int | None) -> str:
-    """``1 of 5``, or ``1`` where the limit is not known."""
-    return str(number) if limit is None else f"{number} of {limit}"
+def _out_of(number: int, limit: int | None, thing: str) -> str:
+    """``1 of 5 ports``, or ``1 port`` where the limit is not known."""
+    return counted(number, thing) if limit is None else f"{number} of {counted(limit, thing)}"
 
 
 def _routes(routes: NodeRoutes, explained: Explained) -> Iterator[TextLine]:
@@ -270,7 +279,7 @@ def _guards(guards: Collection[GuardFact], explained: Explained) -> Iterator[Tex
     if isinstance(explanation, NodeExplanation):
         lost, losses = len(explanation.losses.lost), explanation.losses
         tone = Tone.BAD if lost > losses.limit else Tone.PLAIN
-        yield TextLine(f"  unannounced losses: {lost} of {losses.nodes} Nodes, limit {losses.limit}", tone)
+        yield TextLine(f"  unannounced losses: {lost} of {counted(losses.nodes, 'Node')}, limit {losses.limit}", tone)
         yield TextLine(f"  announced to go: {explanation.announced or 'no'}")
     for concern, title in _CONCERNS.items():
         told = [fact for fact in guards if fact.concerns is concern]
@@ -297,7 +306,8 @@ def _anchor(anchor: AnchorFact) -> TextLine:
     if anchor.state is AnchorState.UNFOUND:
         return TextLine(f"  anchor {anchor.state}: no Node is Ready, and no Node's server is in the project", Tone.BAD)
     unknown = f", {anchor.unknown} unknown" if anchor.unknown else ""
-    found = f"{anchor.found} of {anchor.total} Ready Nodes found in the project, {anchor.needed} needed{unknown}"
+    nodes = counted(anchor.total, "Ready Node")
+    found = f"{anchor.found} of {nodes} found in the project, {anchor.needed} needed{unknown}"
     tone = Tone.BAD if anchor.state is AnchorState.VIOLATED else Tone.PLAIN
     return TextLine(f"  anchor {anchor.state}: {found}", tone)
 
@@ -360,8 +370,8 @@ _TONES: Mapping[str, Tone] = {
 
 def render_explanation(explained: Explained) -> Iterator[TextLine]:
     """The lines of an explanation: what the object is, what happens to it and why, then its parts."""
-    for line in _lines(explained):
-        yield TextLine(visible(line.text).rstrip(), line.tone)
+    snapshot = explained.report.snapshot
+    yield from with_moments(_lines(explained), snapshot.taken_at if snapshot else None)
 
 
 def _lines(explained: Explained) -> Iterator[TextLine]:

@@ -15,8 +15,8 @@ from desired.load_balancers.orphans import Orphan, monthly_price_of
 from desired.load_balancers.ownership import owner_of
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
-from reconciler.report.escaping import json_text, visible
-from reconciler.report.text_report import TextLine, Tone
+from reconciler.report.escaping import json_text
+from reconciler.report.text_report import TextLine, Tone, with_moments
 
 _CENT = Decimal("0.01")
 
@@ -74,8 +74,7 @@ class OrphanReport:
 
 def render_orphans(report: OrphanReport) -> Iterator[TextLine]:
     """The lines: what there is, what became of it, what to type next, what went wrong."""
-    for line in _lines(report):
-        yield TextLine(visible(line.text), line.tone)
+    yield from with_moments(_lines(report), report.taken_at)
 
 
 def shown_orphan(orphan: Orphan) -> str:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -15,6 +16,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Present, Section
+from desired.syntax.bounds import counted
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.fields import field_changes
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
@@ -73,8 +75,24 @@ _TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?":
 
 def render_lines(report: Report) -> Iterator[TextLine]:
     """The lines of a report, in the order in which somebody who was woken at night wants them."""
-    for line in _lines(report):
-        yield TextLine(visible(line.text), line.tone)
+    yield from with_moments(_lines(report), report.snapshot.taken_at if report.snapshot else None)
+
+
+_MOMENT = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-([0-3]\d) ([0-2]\d:[0-5]\d)(?::[0-5]\d)? UTC\b", re.ASCII)
+
+
+def with_moments(lines: Iterable[TextLine], now: datetime | None) -> Iterator[TextLine]:
+    """The lines as a terminal may show them, with times as people read them: ``22 Nov 07:23 UTC``, and the year where
+    it is not that of ``now``. JSON has them to the second, and so have headings, which say when all of it was read."""
+    year = None if now is None else f"{now.astimezone(UTC):%Y}"
+
+    def worded(found: re.Match[str]) -> str:
+        month = datetime(2000, int(found[2]), 1, tzinfo=UTC)
+        return f"{int(found[3])} {month:%b}{'' if found[1] == year else f' {found[1]}'} {found[4]} UTC"
+
+    for line in lines:
+        text = line.text if line.tone is Tone.HEADING else _MOMENT.sub(worded, line.text)
+        yield TextLine(visible(text).rstrip(), line.tone)
 
 
 def _lines(report: Report) -> Iterator[TextLine]:
@@ -101,8 +119,8 @@ def _section(line: Line) -> ObjectKind:
 def _heading(section: ObjectKind, snapshot: Snapshot | None) -> str:
     """What stands above such changes, with what is used of a limit before them: ``routes, 97/100 used``."""
     heading = _HEADINGS.get(section, section)
-    counted = snapshot.sections().get(heading) if snapshot and heading in LIMITS else None
-    return f"{heading}, {shown_use(heading, counted)} used" if counted is not None else heading
+    limited = snapshot.sections().get(heading) if snapshot and heading in LIMITS else None
+    return f"{heading}, {shown_use(heading, limited)} used" if limited is not None else heading
 
 
 def _place(line: Line) -> int:
@@ -163,11 +181,10 @@ def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
 
 
 def _for_people(path: str, value: Any) -> Any:
-    """``22 Nov 07:23 UTC`` for a time; JSON has it whole. Any other value as it is."""
+    """A time as sentences have it; any other value as it is."""
     if path != "not_ready_since" or not isinstance(value, str):
         return value
-    moment = datetime.fromisoformat(value).astimezone(UTC)
-    return f"{moment.day} {moment:%b %H:%M} UTC"
+    return f"{datetime.fromisoformat(value).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _side(value: Any, other: Any) -> str:
@@ -211,7 +228,7 @@ def _holds(report: Report) -> Iterator[TextLine]:
         yield TextLine("Held until somebody approves", Tone.HEADING)
     # The anchor explains most of the others, so it comes first.
     for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
-        yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {_count(len(hold.keys), 'change')}", Tone.BAD)
+        yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
         yield TextLine(f"      changes: {_held(hold, report)}", Tone.DETAIL)
         yield TextLine(
@@ -263,11 +280,11 @@ def _footer(report: Report) -> Iterator[TextLine]:
     if result is Result.NO_CHANGES and snapshot is not None:
         sections = snapshot.sections().items()
         seen = ", ".join(_seen(name, section) for name, section in sections)
-        done = f"Applied {_count(counts['applied'], 'change')}. " if counts["applied"] else ""
+        done = f"Applied {counted(counts['applied'], 'change')}. " if counts["applied"] else ""
         is_part = any(note.kind is NoteKind.PARTIAL for note in report.notes)
         part = " in the part that --only names" if is_part else ""
         wrong = len(needing_a_person(report))
-        need = f"; {_count(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
+        need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
         yield TextLine(f"{done}No changes{part}{need}. Observed {seen}.", tone)
         return
@@ -279,7 +296,7 @@ def _footer(report: Report) -> Iterator[TextLine]:
         yield TextLine(f"Plan: {', '.join(words)}.")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
     awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind in _OF_AN_ERROR})
-    rest = f", and {_count(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
+    rest = f", and {counted(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
     yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}", tone)
 
 
@@ -287,7 +304,7 @@ def _seen(name: str, section: Section[Any, Any]) -> str:
     """``3 servers``, ``7/100 routes``."""
     if name in LIMITS:
         return f"{shown_use(name, section)} {_worded(name)}"
-    return _count(len(section), _worded(name).removesuffix("s"))
+    return counted(len(section), _worded(name).removesuffix("s"))
 
 
 _EXPLANATION = {
@@ -309,10 +326,6 @@ def _symbol(change: Change) -> str:
             return "?"
         case _:
             return _SYMBOLS[change.verb]
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def shown_value(value: Any) -> str:

@@ -169,4 +169,4 @@ def test_few_unknown_annotations_are_told(count: int, name: str) -> None:
     remarks = warnings_on(annotations, Options(), {}, {}, Defaults())
 
     assert len(remarks) == min(count, 10) + (count > 10)
-    assert count <= 10 or any(f" {count - 10} more unknown keys" in remark.text for remark in remarks)
+    assert count <= 10 or any(f" {count - 10} more unknown key" in remark.text for remark in remarks)

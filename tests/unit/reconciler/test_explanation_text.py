@@ -32,7 +32,7 @@ from desired.routes.claims import RouteStatus
 from reconciler.config.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
-from reconciler.report.text_report import Tone
+from reconciler.report.text_report import TextLine, Tone, with_moments
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.keys import key_of
@@ -112,12 +112,17 @@ def test_text_tells_all_that_json_tells(name: str) -> None:
     for option in options:
         told += [option["key"].removeprefix(PREFIX), option["remark"], *option["problems"]]
 
-    assert [sentence for sentence in told if sentence and sentence not in text] == []
+    snapshot = ALL[name].report.snapshot
+
+    def shown(words: str) -> str:
+        return next(with_moments([TextLine(words)], snapshot.taken_at if snapshot else None)).text
+
+    assert [sentence for sentence in told if sentence and shown(sentence) not in text] == []
     assert not re.search(r"[ \t]$", text, re.MULTILINE)
     for part, (subject, said) in LINES.items():
         for row in document.get(part, ()):
             words = VERBS.get(row[said], row[said])
-            assert re.search(f" {re.escape(str(row[subject]))}.*{re.escape(words)}", text), (part, row)
+            assert re.search(f" {re.escape(str(row[subject]))}.*{re.escape(shown(words))}", text), (part, row)
 
 
 FOREIGN = "a\x1b[31m\nb\u202e"
@@ -421,7 +426,7 @@ OWNER = (Fact("uid", "1", "1", Rule.OWNER, "this cluster's"),)
             ),
             [
                 "  none: it is another cluster's",
-                "  near: 42  shop, lb11, 1 ports, 2 targets",
+                "  near: 42  shop, lb11, 1 port, 2 targets",
                 "  matched by name shop",
                 "  addresses: 203.0.113.2 (switched off), 10.0.0.9 in network 7",
                 "  protected against deletion",
@@ -513,7 +518,7 @@ def test_guards_of_a_service() -> None:
     told = ["        it would lose a port", "        changes: node/web-1, node/web-2"]
 
     assert section("Guards", replace(explained, report=report)) == [
-        "  anchor holds: 1 of 1 Ready Nodes found in the project, 1 needed",
+        "  anchor holds: 1 of 1 Ready Node found in the project, 1 needed",
         "  on what is planned:",
         "    ! adoption  holds, measured 1, limit 0; due in 60 s",
         *told,

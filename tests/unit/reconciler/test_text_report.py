@@ -17,10 +17,10 @@ from desired.plan.change import Change, GuardDecision, GuardName, Hold, NodeIden
 from desired.section import Section, Unknown
 from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import Tone, change_lines, render_lines
+from reconciler.report.text_report import TextLine, Tone, change_lines, render_lines, with_moments
 from reconciler.result import Cost, Line, Report
 from tests.balancers import a_balancer, a_certificate, a_service, a_world
-from tests.builders import a_change, a_server, a_snapshot, an_identity, incomplete
+from tests.builders import NOW, a_change, a_server, a_snapshot, an_identity, incomplete
 from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.balancer_changes import a_creation, a_difference, a_wish
 from tests.support.keys import key_of
@@ -572,3 +572,25 @@ def test_notes_that_say_the_same(number: int, lines: list[str]) -> None:
 
     assert shown == [*lines, "  node/web-1  foreign: another's"]
     assert len(report_as_json(report)["notes"]) == number + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("deleted after 2026-11-22 07:23:39 UTC", "deleted after 22 Nov 07:23 UTC", id="this-year"),
+        pytest.param("since 2025-12-31 23:59 UTC, as", "since 31 Dec 2025 23:59 UTC, as", id="another-year"),
+        pytest.param("since 2026-07-01 and 12:00", "since 2026-07-01 and 12:00", id="a-day-alone"),
+        pytest.param("2026-13-01 12:00:00 UTC", "2026-13-01 12:00:00 UTC", id="no-month"),
+        pytest.param("12026-07-01 12:00:00 UTC", "12026-07-01 12:00:00 UTC", id="no-year"),
+    ],
+)
+def test_times_are_those_of_people(text: str, shown: str) -> None:
+    """To the minute, and with the year where it is another one; a heading says to the second when all was read."""
+    ((line,), (heading,)) = (with_moments([TextLine(text, tone)], NOW) for tone in (Tone.PLAIN, Tone.HEADING))
+    assert (line.text, heading.text) == (shown, text)
+
+
+def test_a_time_without_a_world_has_its_year() -> None:
+    """Then nobody knows which year it is."""
+    (line,) = with_moments([TextLine("since 2026-07-01 12:00 UTC")], None)
+    assert line.text == "since 1 Jul 2026 12:00 UTC"

@@ -23,6 +23,7 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Server, Snapshot
 from desired.nodes.desired import DesiredNode, UninitializedNode, desired_nodes
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.bounds import counted
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import (
@@ -483,7 +484,7 @@ def test_the_limit(
 ) -> None:
     """Who loses does not change from pass to pass, nor with the order of what was read."""
     found = desired_targets(members, with_targets(*there), limit)
-    full = f"the type takes {limit} targets, all taken; choose a larger type"
+    full = f"the type takes {counted(limit, 'target')}, all taken; choose a larger type"
     assert {target.server_id for target in found.targets if isinstance(target, ServerTarget)} == targets
     over = [member for member in found.members if member.membership is OVER_LIMIT]
     assert [member.node for member in over] == list(left_out)
