@@ -15,10 +15,8 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
     """Record ``approval``; the ConfigMap is created when it is not there. Raises an ApiError; Denied has the remedy for
     who may not create one, as it comes with the chart and approvers need no such right."""
     key, value = format_approval(approval)
-    collection = f"/api/v1/namespaces/{segment(namespace)}/configmaps"
-    patch = {"data": {key: value}}
     try:
-        writer.patch(f"{collection}/{CONFIG_MAP}", patch)
+        _set(writer, namespace, key, value)
     except NotFound:
         body = {
             "apiVersion": "v1",
@@ -27,9 +25,9 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
             "data": {key: value},
         }
         try:
-            writer.create(collection, body)
+            writer.create(_collection(namespace), body)
         except Conflict:  # somebody else approved something in between
-            writer.patch(f"{collection}/{CONFIG_MAP}", patch)
+            _set(writer, namespace, key, value)
         except Denied as error:
             raise Denied(
                 f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once by"
@@ -42,18 +40,25 @@ def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> Non
 def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: datetime) -> None:
     """Mark ``approval`` as used before what it lets through is applied: it counts once, whatever happens next."""
     key, value = format_approval(approval.used(now))
-    writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", {"data": {key: value}})
+    _set(writer, namespace, key, value)
 
 
 def remember(writer: KubernetesWriter, namespace: str, remembered: Remembered, cluster_uid: str) -> None:
     """Write what a cluster remembers of its project; what else is in the ConfigMap stays. Raises NotFound when there is
     no ConfigMap, as creating one takes a right that nothing else needs, and other ApiErrors."""
-    patch = {"data": {KEY: format_remembered(remembered, cluster_uid)}}
-    writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", patch)
+    _set(writer, namespace, KEY, format_remembered(remembered, cluster_uid))
 
 
 def trace_suspended(writer: KubernetesWriter, namespace: str, trace: str | None) -> None:
     """Write which changes this controller has suspended, or take that away with None. Raises NotFound when there is no
     ConfigMap, and other ApiErrors."""
-    patch = {"data": {suspended.KEY: trace}}
-    writer.patch(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}", patch)
+    _set(writer, namespace, suspended.KEY, trace)
+
+
+def _set(writer: KubernetesWriter, namespace: str, key: str, value: str | None) -> None:
+    """Write one key of the ConfigMap, or take it away with None; its other keys stay. Raises an ApiError."""
+    writer.patch(f"{_collection(namespace)}/{CONFIG_MAP}", {"data": {key: value}})
+
+
+def _collection(namespace: str) -> str:
+    return f"/api/v1/namespaces/{segment(namespace)}/configmaps"

@@ -29,6 +29,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, Unknown, Unmanaged
+from desired.syntax.bounds import counted
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
@@ -358,7 +359,7 @@ def _awaited(balancer: CloudBalancer) -> str:
 def _use_of(balancer: CloudBalancer) -> str:
     """``1 listener and 2 targets``."""
     counts = ((len(balancer.spec.listeners), "listener"), (len(balancer.targets), "target"))
-    return " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
+    return " and ".join(counted(number, word) for number, word in counts if number)
 
 
 def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: Snapshot) -> str | None:

@@ -15,6 +15,7 @@ from desired.nodes.matching import Provider, provider_of
 from desired.plan.change import Change, GuardName, NodeIdentity, Note, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unknown
+from desired.syntax.bounds import counted
 
 
 def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
@@ -43,7 +44,7 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
     derived = tuple(change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD)
     removals = tuple(change.key for change in derived if change.verb is Verb.REMOVE)
     if anchor.unreadable and not anchor.is_certain:
-        nodes = "1 Node" if anchor.unreadable == 1 else f"{anchor.unreadable} Nodes"
+        nodes = counted(anchor.unreadable, "Node")
         why = f"{nodes} could not be read, so that it is not certain that this is the cluster's project"
         yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, removals, why)
     match anchor.state:
@@ -91,7 +92,7 @@ def explain_violation(anchor: Anchor) -> str:
     """Text: what a violated anchor means, and what to do."""
     found = "none" if anchor.found == 0 else f"only {anchor.found}"
     verb = "is" if anchor.found < 2 else "are"
-    nodes = "the 1 Ready Node" if anchor.total == 1 else f"the {anchor.total} Ready Nodes"
+    nodes = f"the {counted(anchor.total, 'Ready Node')}"
     return (
         f"{found} of the servers behind {nodes} {verb} in the project that HCLOUD_TOKEN belongs to: it seems to be the"
         " token of another project, or the servers were deleted. Nothing that is derived from Hetzner Cloud is written."

@@ -174,8 +174,7 @@ def who_is_silent(silence: Silence) -> str:
         who = f"no Node is Ready{_while(silence)}"
     if not silence.strangers:
         return who
-    are = "1 running server" if silence.strangers == 1 else f"{silence.strangers} running servers"
-    lead = f"{are} to which load balancers of this cluster's Services lead"
+    lead = f"{counted(silence.strangers, 'running server')} to which load balancers of this cluster's Services lead"
     return f"{who}, and {lead} {'is no Node' if silence.strangers == 1 else 'are no Nodes'}"
 
 

@@ -7,6 +7,8 @@ of a control plane is enough, each silent Node looks as if it had been silent fo
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from desired.syntax.bounds import counted
+
 TOLERANCE = timedelta(minutes=1)
 """How far two clocks may be apart and still agree."""
 LOOK_AGAIN_S = 60.0
@@ -78,9 +80,18 @@ def _roughly(apart: timedelta) -> str:
     """So coarse that the same trouble reads the same in the next pass."""
     minutes = round(apart.total_seconds() / 60)
     if minutes < 120:
-        return f"about {max(1, minutes)} minute{'s' if minutes > 1 else ''}"
+        return f"about {counted(max(1, minutes), 'minute')}"
     hours = round(minutes / 60)
     return f"about {hours} hours" if hours < 72 else f"about {round(hours / 24)} days"
+
+
+def parse_moment(text: str) -> datetime:
+    """The moment that a text in ISO 8601 with a zone names, in UTC. Raises ValueError for another text, TypeError for
+    what is none, and OverflowError where UTC has no such year."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no zone")
+    return moment.astimezone(UTC)
 
 
 def shown_moment(moment: datetime, now: datetime) -> str:

@@ -157,8 +157,8 @@ class Node:
         return max(self.ready_since, self.heartbeat or self.ready_since)
 
     def unheard_for(self, now: datetime) -> timedelta:
-        """Time since something was last heard of the Node, at ``now``. A later time counts as now."""
-        return max(timedelta(0), now - self.heard_at)
+        """Time since something was last heard of the Node, at ``now``; negative when that was written in the future."""
+        return now - self.heard_at
 
     def _ready_condition(self) -> Condition | None:
         return self.condition("Ready")

@@ -27,7 +27,7 @@ def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta
     tainted = sorted(taint.key for taint in node.taints if announces_disruption(taint))
     if tainted:
         return f"it has the taint {tainted[0]}"
-    is_given_up = node.ready is not Readiness.TRUE and snapshot.taken_at - node.heard_at >= given_up_after
+    is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
     if is_given_up and not snapshot.clocks.differ:
         return f"it has not been Ready since {node.ready_since:%Y-%m-%d %H:%M} UTC"
     return None

@@ -4,18 +4,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from desired.model.clocks import TOLERANCE, parse_moment
 from desired.syntax import bounds
 
 _HASH = re.compile(r"sha256:[0-9a-f]{16}", re.ASCII)
 _LENGTH = len("sha256:") + 16
 LIFETIME = timedelta(hours=1)
 """How long an approval counts: long enough for a person and a pass, too short to be forgotten and met later."""
-
-
-TOLERANCE = timedelta(minutes=1)
-"""How far the clocks of two API servers of one cluster may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +78,7 @@ def _parse(text: str, value: str) -> Approval | None:
         return None
     try:
         fields = json.loads(value)
-        used_at = None if fields["used_at"] is None else _time(fields["used_at"])
-        return Approval(text, str(fields["approver"]), _time(fields["approved_at"]), used_at)
+        used_at = None if fields["used_at"] is None else parse_moment(fields["used_at"])
+        return Approval(text, str(fields["approver"]), parse_moment(fields["approved_at"]), used_at)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # the last: json's on deep nesting
         return None
-
-
-def _time(text: str) -> datetime:
-    """A time in UTC. Raises ValueError for one without a zone, OverflowError where UTC has no such year."""
-    time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError(f"{text!r} has no zone")
-    return time.astimezone(UTC)

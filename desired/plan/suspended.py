@@ -8,11 +8,11 @@ is void an hour after it was written. A value that we would not write, or of ano
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from desired.model.clocks import TOLERANCE, shown_moment
+from desired.model.clocks import TOLERANCE, parse_moment, shown_moment
 from desired.plan.change import GuardName
 
 KEY = "suspended"
@@ -99,7 +99,7 @@ def parse_trace(text: str | None, cluster_uid: str, now: datetime) -> Trace:
         fields = json.loads(text)
         if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
             return NO_TRACE
-        if not -TOLERANCE <= now - _time(fields["written_at"]) <= LIFETIME:
+        if not -TOLERANCE <= now - parse_moment(fields["written_at"]) <= LIFETIME:
             return NO_TRACE
         found = [_change(each) for each in fields["changes"][:MOST]]
         by = _cut(_text(fields["by"]))
@@ -114,8 +114,8 @@ def _change(fields: Mapping[str, Any]) -> SuspendedChange:
     rule = GuardName(fields["rule"])
     if rule not in RULES:
         raise ValueError(f"{rule} suspends nothing")
-    until = None if fields["until"] is None else _time(fields["until"])
-    return SuspendedChange(key, mark, rule, _cut(why), _time(fields["since"]), until)
+    until = None if fields["until"] is None else parse_moment(fields["until"])
+    return SuspendedChange(key, mark, rule, _cut(why), parse_moment(fields["since"]), until)
 
 
 def _text(value: object) -> str:
@@ -123,14 +123,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return value
-
-
-def _time(value: object) -> datetime:
-    """A time in UTC. Raises ValueError or TypeError for anything else, OverflowError where UTC has no such year."""
-    time = datetime.fromisoformat(_text(value))
-    if time.tzinfo is None:
-        raise ValueError(f"{value!r} has no zone")
-    return time.astimezone(UTC)
 
 
 def _cut(text: str) -> str:

@@ -13,6 +13,7 @@ from actuators.http.call_budget import SharedAllowance
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.outcome import Applied, Failed, Pending
 from desired.model.key import Key, ObjectKind
+from desired.syntax.bounds import counted
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
@@ -196,10 +197,10 @@ def _in_need(keys: Sequence[Key]) -> str:
     """``1 Node and 2 Services need a person, see the notes: node/a, service/ns/b, service/ns/c``."""
     kinds = {"Node": ObjectKind.NODE, "Service": ObjectKind.SERVICE}
     counts = {word: sum(key.kind is kind for key in keys) for word, kind in kinds.items()}
-    counted = " and ".join(f"{count} {word}{'s' * (count > 1)}" for word, count in counts.items() if count)
+    objects = " and ".join(counted(count, word) for word, count in counts.items() if count)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
     verb = "needs" if len(keys) == 1 else "need"
-    return f"{counted} {verb} a person, see the notes: {', '.join(keys[:_SHOWN])}{more}"
+    return f"{objects} {verb} a person, see the notes: {', '.join(keys[:_SHOWN])}{more}"
 
 
 def _reject(error: ConfigurationError, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
+from desired.syntax.bounds import counted
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, say, swallow_stdout
 from reconciler.config.command_line import BAD_USAGE
@@ -91,7 +92,7 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
     )
     with stop_on_signals() as stop, _sandbox(options, file) as running:
         if robots := len(world.get("robot", {}).get("servers", ())):
-            servers = "1 Robot server" if robots == 1 else f"{robots} Robot servers"
+            servers = counted(robots, "Robot server")
             say(f"warning: world file {file!r} has {servers}: Robot is not simulated in this version")
         if stop.is_set():
             return 0

@@ -16,6 +16,7 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import Broken
 from actuators.http.kubernetes import Answer, KubernetesReader
 from desired.section import Section, Unknown
+from desired.syntax.bounds import counted
 
 
 class Meta(msgspec.Struct, rename="camel", gc=False):
@@ -133,8 +134,7 @@ class ListOf(Generic[S, V]):
         items = {key: value for page in pages for key, value in page.items.items()}
         unreadable = {key: why for page in pages for key, why in page.unreadable.items()}
         nameless = sum(page.nameless for page in pages)
-        counted = f"1 {self._word}" if nameless == 1 else f"{nameless} {self._word}s"
-        why = f"{counted} could not be read, name included" if nameless else None
+        why = f"{counted(nameless, self._word)} could not be read, name included" if nameless else None
         return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
 
     def _one_by_one(self, page: bytes) -> Page[V]:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from actuators.outcome import Applied, Failed, Outcome, Skipped
 from desired.load_balancers.orphans import Orphan, monthly_price_of
 from desired.load_balancers.ownership import owner_of
+from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
 from reconciler.report.escaping import json_text
@@ -138,16 +139,12 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
 def _summary(report: OrphanReport) -> TextLine:
     if not report.orphans:
         return TextLine("No load balancer of this cluster is left over.", Tone.GOOD)
-    counted = _counted(len(report.orphans))
+    number = counted(len(report.orphans), "load balancer")
     if not report.outcomes:
-        return TextLine(f"{counted} left over, {_money(monthly_price_of(report.orphans), report.currency)}.")
+        return TextLine(f"{number} left over, {_money(monthly_price_of(report.orphans), report.currency)}.")
     deleted = len(report.outcomes) - report.undone
-    text = f"{counted} left over: {deleted} deleted, {report.undone} not deleted, {len(report.left)} still there."
+    text = f"{number} left over: {deleted} deleted, {report.undone} not deleted, {len(report.left)} still there."
     return TextLine(text, Tone.BAD if report.undone else Tone.GOOD)
-
-
-def _counted(number: int) -> str:
-    return "1 load balancer" if number == 1 else f"{number} load balancers"
 
 
 def _money(price: Decimal | None, currency: str | None) -> str:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from desired.annotations.options import BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
+from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
 from reconciler.report.escaping import json_text, visible
@@ -105,15 +106,11 @@ def _said(title: str, errors: Iterable[str], notes: Iterable[str] = ()) -> Itera
 
 
 def _summary(validation: Validation) -> str:
-    found = f"{_counted(validation.errors, 'error')}, {_counted(validation.notes, 'note')}"
+    found = f"{counted(validation.errors, 'error')}, {counted(validation.notes, 'note')}"
     if not validation.files:
         return f"Configuration checked: {found}."
-    services = _counted(len(validation.services), "Service of type LoadBalancer", "Services of type LoadBalancer")
-    return f"{services} in {_counted(validation.files, 'file')}, and the configuration: {found}."
-
-
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{number} {one if number == 1 else several or f'{one}s'}"
+    services = f"{counted(len(validation.services), 'Service')} of type LoadBalancer"
+    return f"{services} in {counted(validation.files, 'file')}, and the configuration: {found}."
 
 
 class CountsDocument(Struct, frozen=True):

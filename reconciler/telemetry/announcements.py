@@ -21,6 +21,7 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.section import Absent
+from desired.syntax.bounds import counted
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import Event, EventType, Subject, subject_of
 
@@ -52,8 +53,8 @@ def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -
             for name in islice(worth, _MOST_NODES):
                 services.setdefault((name, membership, why), []).append(lb.service.id)
             if membership is Membership.UNUSABLE and next(worth, None) is not None:
-                counted = "1 Node is" if len(members) == 1 else f"{len(members)} Nodes are"
-                text = f"{counted} no target: {why}"
+                verb = "is" if len(members) == 1 else "are"
+                text = f"{counted(len(members), 'Node')} {verb} no target: {why}"
                 yield Event(subject_of(lb.service), EventType.WARNING, _TARGET_REASONS[membership], text)
     for (name, membership, why), names in sorted(services.items()):
         node = snapshot.nodes.items[name]

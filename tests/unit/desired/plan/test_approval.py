@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from desired.plan.approval import LIFETIME, TOLERANCE, Approval, format_approval, is_hash, parse_approvals
+from desired.model.clocks import TOLERANCE
+from desired.plan.approval import LIFETIME, Approval, format_approval, is_hash, parse_approvals
 from tests.builders import NOW
 
 HASH = "sha256:0123456789abcdef"
