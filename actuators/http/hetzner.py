@@ -26,22 +26,18 @@ from actuators.http.errors import (
     NotFound,
     Throttled,
     Transient,
-    cause,
     one_line,
 )
 from actuators.http.requests import Observe, RequestCount, ignore, note_correlation, observed
 from actuators.http.retry import Retry
 from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.transport import failures_as_errors, prepare, time_outs
 
 if TYPE_CHECKING:
     import hcloud
     import requests
 
 _log = logging.getLogger("hcloud-reconciler.clients")
-
-_POOL_SIZE = 32
-"""Connections that are kept: one for each change in flight, and those that read beside them."""
-_CONNECT_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +88,8 @@ class HetznerConnection:
     ) -> None:
         """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent."""
         base = client._client  # noqa: SLF001 - the package has no public way to switch its retries off
-        self._session = base._session  # noqa: SLF001
+        self._session = prepare(base._session)  # noqa: SLF001
         self._headers = dict(base._headers)  # noqa: SLF001
-        self._mount(self._session)
         self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None  # no proxy leads to this machine
         self._endpoint = endpoint
         self._shown = without_credentials(endpoint)
@@ -108,14 +103,6 @@ class HetznerConnection:
         self.rate_limit: RateLimit | None = None
         self.budget: CallBudget | None = None
         """Paid for each call of a running controller. None for a run of ``--once``, which pays nothing."""
-
-    @staticmethod
-    def _mount(session: "requests.Session") -> None:
-        from requests.adapters import HTTPAdapter  # noqa: PLC0415 - loaded with hcloud, which --help need not pay for
-
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(pool_maxsize=_POOL_SIZE))
-        session.auth = lambda request: request  # else requests takes credentials for this host from ~/.netrc
 
     def send(self, method: str, path: str, *, body: Any = None, repeatable: bool) -> bytes:
         """The answer's body. Raises an ApiError; PermissionError for a write on a connection for reading."""
@@ -132,8 +119,6 @@ class HetznerConnection:
         self._headers = {**self._headers, "Authorization": f"Bearer {token}"}
 
     def _attempt(self, method: str, path: str, body: Any, timeout_s: float) -> bytes:
-        import requests  # noqa: PLC0415
-
         self._pace()
         if method != "GET":
             self._gate()  # only now: waiting for an allowance may have taken its time
@@ -141,7 +126,8 @@ class HetznerConnection:
             self.budget.spend()
         self.requests.add(method)
         asked_at = self.dates.now
-        try:
+        api = f"Hetzner API {self._shown}"
+        with failures_as_errors(api, remedy="check HCLOUD_ENDPOINT and the network", header="token"):
             response = observed(
                 self.observe(method, path),
                 lambda: self._session.request(
@@ -149,24 +135,12 @@ class HetznerConnection:
                     self._endpoint + path,
                     headers=self._headers,
                     json=body,
-                    timeout=(min(_CONNECT_TIMEOUT_S, timeout_s), timeout_s),
+                    timeout=time_outs(timeout_s),
                     allow_redirects=False,
                     proxies=self._proxies,
                 ),
                 lambda answer: answer.status_code,
             )
-        except requests.exceptions.SSLError as error:
-            raise Broken(f"Hetzner API {self._shown}: no trusted encryption ({cause(error)})") from error
-        except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
-            raise Transient(
-                f"Hetzner API {self._shown} does not answer: {cause(error)}; check HCLOUD_ENDPOINT and the network"
-            ) from error
-        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError) as error:
-            raise Transient(f"Hetzner API {self._shown}: the answer was cut off ({cause(error)})") from error
-        except (requests.exceptions.InvalidHeader, UnicodeError):  # the error's text holds the token: not chained
-            raise Broken(f"Hetzner API {self._shown} cannot be called: the token has a forbidden character") from None
-        except (requests.exceptions.RequestException, ValueError) as error:
-            raise Broken(f"Hetzner API {self._shown} cannot be called: {cause(error)}") from error
         _log.debug("hetzner %s %s %s", method, path, response.status_code)
         self._observe(response.headers)
         is_refused = response.status_code >= HTTPStatus.MULTIPLE_CHOICES

@@ -1,0 +1,231 @@
+"""The Robot webservice (dedicated servers), read alone: raw bytes out.
+
+Three wrong log-ins lock this address out for ten minutes, for people and other tools as well. Therefore calls go one at
+a time until the credentials have proven good, and after a 401 none is sent until they change. After a 403 none is sent
+for as long as the answer asks for.
+
+| Answer | Error |
+|---|---|
+| 401 | Denied, and so is every later call without being sent |
+| 403 ``RATE_LIMIT_EXCEEDED`` | Throttled for its ``interval``, and so is every later call to that endpoint |
+| another 403 | Throttled for ten minutes: the address is locked out, and so is every later call |
+| 404 with the service's own code | NotFound: ``SERVER_NOT_FOUND`` is also how an empty list is told |
+| 503 and other 5xx | Transient |
+| what is none of the service's answers | Broken |
+
+The limits are those of an endpoint and an hour, 200 for servers and 500 for resets (Robot webservice, documentation):
+this process takes less than a third of each.
+"""
+
+import base64
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actuators.http.call_budget import OverBudget
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient, one_line
+from actuators.http.requests import Observe, RequestCount, ignore, observed
+from actuators.http.retry import Retry
+from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.transport import failures_as_errors, prepare, time_outs
+
+if TYPE_CHECKING:
+    import requests
+
+_log = logging.getLogger("hcloud-reconciler.clients")
+
+_HOUR_S = 3600.0
+_LOCKED_OUT_S = 600.0
+_MOST_AN_HOUR: Mapping[str, int] = {"server": 60, "reset": 150}
+"""Endpoint → calls that this process sends to it in any hour."""
+_FOR_LISTS = 15
+"""Of those to servers, so many are for lists alone: one each five minutes, and a few that are tried again."""
+_NOT_FOUND = frozenset({"SERVER_NOT_FOUND", "NOT_FOUND", "RESET_NOT_AVAILABLE"})
+
+
+@dataclass(frozen=True, slots=True)
+class RobotLogin:
+    """User and password of the webservice, which are not those of the account."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return "RobotLogin(...)"
+
+    @property
+    def header(self) -> str:
+        """``Authorization`` (RFC 7617)."""
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+
+class _Error(msgspec.Struct):
+    code: str = ""
+    message: str = ""
+    interval: Any = None
+
+
+class _ErrorBody(msgspec.Struct):
+    error: _Error
+
+
+class RobotReader:
+    """A client that can only GET. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        login: RobotLogin,
+        *,
+        endpoint: str,
+        user_agent: str,
+        retry: Retry,
+        timeout_s: float,
+        pause_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``pause_s`` is how long nothing is asked after a rate limit, 0: as long as the answer says. ``clock`` gives
+        seconds and never goes back."""
+        self._login = login
+        self._endpoint = endpoint.rstrip("/")
+        self._shown = f"Robot webservice {without_credentials(self._endpoint)}"
+        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
+        self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None
+        self._retry = retry
+        self._timeout_s = timeout_s
+        self._pause_s = pause_s
+        self._clock = clock
+        self._session: requests.Session | None = None
+        self._lock = threading.Lock()
+        self._logging_in = threading.Lock()
+        self._is_proven = False
+        self._is_refused = False
+        self._waits: dict[str, tuple[float, str]] = {}
+        self._sent: Mapping[str, deque[float]] = {endpoint: deque() for endpoint in _MOST_AN_HOUR}
+        self.requests = RequestCount()
+        self.observe: Observe = ignore
+
+    def get(self, path: str) -> bytes:
+        """The body of the answer to ``/server``, ``/server/NUMBER`` or ``/reset/NUMBER``. Raises an ApiError."""
+        return self._retry.call(lambda timeout_s: self._one_login(path, timeout_s), timeout_s=self._timeout_s)
+
+    def use_login(self, login: RobotLogin) -> None:
+        """Use other credentials from the next call on, which is sent even if the last ones were refused."""
+        with self._lock:
+            if login != self._login:
+                self._login, self._is_proven, self._is_refused = login, False, False
+
+    def _one_login(self, path: str, timeout_s: float) -> bytes:
+        """Until an answer has shown that the credentials are good, one call at a time."""
+        if self._is_proven:
+            return self._attempt(path, timeout_s)
+        with self._logging_in:
+            return self._attempt(path, timeout_s)
+
+    def _attempt(self, path: str, timeout_s: float) -> bytes:
+        login = self._admit(path)
+        self.requests.add("GET")
+        with failures_as_errors(
+            self._shown, remedy="check ROBOT_ENDPOINT and the network", header="user or the password"
+        ):
+            response = observed(
+                self.observe("GET", path),
+                lambda: self._opened().get(
+                    self._endpoint + path,
+                    headers={**self._headers, "Authorization": login.header},
+                    timeout=time_outs(timeout_s),
+                    allow_redirects=False,
+                    proxies=self._proxies,
+                ),
+                lambda answer: answer.status_code,
+            )
+        _log.debug("robot GET %s %s", path, response.status_code)
+        if response.status_code == HTTPStatus.OK:
+            self._is_proven = True
+            return response.content
+        raise self._error(path, response, login)
+
+    def _admit(self, path: str) -> RobotLogin:
+        """The credentials for a call that is about to be sent. Raises an ApiError when it is not to be."""
+        endpoint, single = path.strip("/").partition("/")[::2]
+        most = _MOST_AN_HOUR[endpoint] - (_FOR_LISTS if endpoint == "server" and single else 0)
+        with self._lock:
+            if self._is_refused:
+                raise Denied(self._refusal(), status=HTTPStatus.UNAUTHORIZED)
+            now, sent = self._clock(), self._sent[endpoint]
+            for who in (endpoint, ""):
+                until, why = self._waits.get(who, (now, ""))
+                if now < until:
+                    raise OverBudget(f"{why}; it is asked again in {until - now:.0f} s", retry_after_s=until - now)
+            while sent and sent[0] <= now - _HOUR_S:
+                sent.popleft()
+            if len(sent) >= most:
+                why = f"the request was not sent, as {len(sent)} of the last hour are this controller's share"
+                raise OverBudget(f"{self._shown}: {why}", retry_after_s=sent[0] + _HOUR_S - now)
+            sent.append(now)
+            return self._login
+
+    def _error(self, path: str, response: "requests.Response", login: RobotLogin) -> ApiError:
+        """The ApiError for the service's refusal."""
+        status = response.status_code
+        try:
+            said = decoder(_ErrorBody).decode(response.content).error
+        except ValueError:
+            said = _Error()
+        if status == HTTPStatus.UNAUTHORIZED:
+            with self._lock:
+                self._is_refused = self._is_refused or login == self._login
+            return Denied(self._refusal(), status=status, code=said.code)
+        why = f"{one_line(said.message)} ({one_line(said.code)})" if said.code else response.reason or "without a word"
+        message = f"{self._shown}: GET {path} answers {status} {why}"
+        if status == HTTPStatus.FORBIDDEN:
+            return self._throttled(path, message, said)
+        if status == HTTPStatus.NOT_FOUND and said.code in _NOT_FOUND:
+            self._is_proven = True
+            return NotFound(message, status=status, code=said.code, said=said.message)
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
+            return Transient(message, status=status, code=said.code)
+        if said.code:
+            return Invalid(message, status=status, code=said.code, said=said.message)
+        return Broken(f"{message}, and not as the Robot webservice does; check ROBOT_ENDPOINT", status=status)
+
+    def _throttled(self, path: str, message: str, said: _Error) -> Throttled:
+        """After a rate limit its endpoint is left alone, after any other 403 the whole service."""
+        is_limit = said.code == "RATE_LIMIT_EXCEEDED"
+        wait_s = (self._pause_s or _seconds(said.interval)) if is_limit else max(self._pause_s, _LOCKED_OUT_S)
+        whom = path.strip("/").partition("/")[0] if is_limit else ""
+        if not is_limit:
+            message += ": this address is locked out after wrong log-ins, or may not use the service"
+        with self._lock:
+            self._waits[whom] = (self._clock() + wait_s, message)
+        return Throttled(message, retry_after_s=wait_s, status=HTTPStatus.FORBIDDEN, code=said.code or None)
+
+    def _refusal(self) -> str:
+        return (
+            f"{self._shown}: user or password is wrong; nothing is asked until ROBOT_USER or ROBOT_PASSWORD change, as"
+            " three wrong log-ins lock this address out"
+        )
+
+    def _opened(self) -> "requests.Session":
+        import requests  # noqa: PLC0415 - 0.1 s that --help need not pay
+
+        with self._lock:
+            if self._session is None:
+                self._session = prepare(requests.Session())
+            return self._session
+
+
+def _seconds(interval: Any) -> float:
+    """Until what exceeded the limit is forgotten: an hour where the answer does not say so, or no time that can be."""
+    try:
+        found = float(interval)
+    except (TypeError, ValueError):
+        return _HOUR_S
+    return found if 0 < found <= _HOUR_S else _HOUR_S

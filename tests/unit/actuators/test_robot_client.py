@@ -1,0 +1,255 @@
+"""The client of the Robot webservice: what it makes of answers, and what it never sends."""
+
+import base64
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from actuators.http.call_budget import OverBudget
+from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http.retry import Patience, Retry
+from actuators.http.robot import RobotLogin, RobotReader
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.proxy import FaultProxy
+from reconciler.sandbox.robot import RobotSimulator
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.simulators import USER_AGENT, ImpatientStop
+
+GOOD = RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD)
+WRONG = RobotLogin(RobotSimulator.USER, "wrong")
+OVER_LIMIT = {"error": {"status": 403, "code": "RATE_LIMIT_EXCEEDED", "message": "over", "max_request": 200}}
+
+
+class Webservice:
+    """An account with server 321, a fault proxy before it, and its clients."""
+
+    def __init__(self, loop: BackgroundLoop) -> None:
+        self.clock = SimulatedClock(source=lambda: 1_800_000_000.0)
+        self.robot = RobotSimulator(self.clock, world={"servers": [{"server_number": 321}]})
+        self.server = SimulatorServer(loop, self.robot, self.clock).start()
+        self.proxy = FaultProxy(loop, self.server.url).start()
+        self.stop = ImpatientStop()
+
+    def client(self, login: RobotLogin = GOOD, **how: Any) -> RobotReader:
+        """A reader that never really waits."""
+        return RobotReader(
+            login,
+            endpoint=how.pop("endpoint", self.proxy.url),
+            user_agent=USER_AGENT,
+            retry=Retry(self.stop, Patience(attempts=2)),
+            timeout_s=how.pop("timeout_s", 5.0),
+            clock=self.clock.timestamp,
+            **how,
+        )
+
+    def spoil(self, kind: str, **members: Any) -> None:
+        """Add a fault of transport."""
+        self.proxy.set_faults([{"kind": kind, **members}])
+
+    def received(self) -> int:
+        """How many requests have arrived."""
+        return len(self.proxy.journal.entries())
+
+    def close(self) -> None:
+        """Stop both servers."""
+        self.proxy.stop()
+        self.server.stop()
+
+
+@pytest.fixture
+def service(background_loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Webservice]:
+    """A webservice of its own."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    running = Webservice(background_loop)
+    yield running
+    running.close()
+
+
+def refused(call: Callable[[], object]) -> ApiError:
+    """The error that a call ends with."""
+    with pytest.raises(ApiError) as caught:
+        call()
+    return caught.value
+
+
+def test_a_list_and_a_single_server(service: Webservice) -> None:
+    """The bodies as they are, with our name and the credentials in the request."""
+    client = service.client()
+
+    assert client.get("/server").startswith(b'[{"server": {"server_ip"')
+    assert client.get("/server/321").startswith(b'{"server": {"server_ip"')
+    assert client.get("/reset/321").startswith(b'{"reset": ')
+    assert client.requests.by_method() == {"GET": 3}
+    assert {entry.client for entry in service.proxy.journal.entries()} == {USER_AGENT}
+
+
+def test_credentials_with_any_character(service: Webservice) -> None:
+    """As RFC 7617 has them in UTF-8; a colon belongs to the password."""
+    service.robot.set_credentials("#ws+Ü", "pä:ss")
+
+    assert service.client(RobotLogin("#ws+Ü", "pä:ss")).get("/server")
+
+
+def test_credentials_are_never_shown() -> None:
+    """Not in a traceback, not in a log."""
+    shown = f"{WRONG!r} {WRONG!s}"
+
+    assert "wrong" not in shown
+    assert base64.b64encode(b"wrong").decode() not in shown
+
+
+def test_wrong_credentials_are_sent_once(service: Webservice) -> None:
+    """Three of them would lock the address out, so no call is sent until they change."""
+    client = service.client(WRONG)
+
+    errors = [refused(lambda: client.get("/server")) for _ in range(5)]
+
+    assert {type(error) for error in errors} == {Denied}
+    assert "nothing is asked until ROBOT_USER or ROBOT_PASSWORD change" in str(errors[0])
+    assert "wrong'" not in str(errors)
+    assert service.received() == 1
+    client.use_login(WRONG)
+    assert type(refused(lambda: client.get("/server"))) is Denied
+    assert service.received() == 1
+    client.use_login(GOOD)
+    assert client.get("/server")
+
+
+def test_wrong_credentials_in_several_threads(service: Webservice) -> None:
+    """Those that ask at the same moment do not all find out by themselves."""
+    client = service.client(WRONG)
+    together = threading.Barrier(8)
+
+    def ask() -> type:
+        together.wait()
+        return type(refused(lambda: client.get("/server")))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert {found.result() for found in [pool.submit(ask) for _ in range(8)]} == {Denied}
+    assert service.received() == 1
+
+
+def test_credentials_that_become_wrong(service: Webservice) -> None:
+    """What was good until a person changed it is sent once more, and no more."""
+    client = service.client()
+    client.get("/server")
+    service.robot.set_credentials("#ws+new", "changed")
+
+    assert [type(refused(lambda: client.get("/server"))) for _ in range(3)] == [Denied] * 3
+    assert service.received() == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "expected"),
+    [
+        pytest.param(404, {"error": {"code": "SERVER_NOT_FOUND", "message": "no"}}, NotFound, id="no such server"),
+        pytest.param(404, {"error": {"code": "SOMETHING", "message": "no"}}, Invalid, id="another 404"),
+        pytest.param(404, "<html>", Broken, id="a page that is not there"),
+        pytest.param(404, [], Broken, id="JSON of somebody else"),
+        pytest.param(400, {"error": {"code": "INVALID_INPUT", "message": "no"}}, Invalid, id="refused"),
+        pytest.param(301, "", Broken, id="a redirection is not followed"),
+        pytest.param(503, "maintenance", Transient, id="maintenance"),
+        pytest.param(500, {"error": {"code": "INTERNAL_ERROR", "message": "no"}}, Transient, id="trouble there"),
+    ],
+)
+def test_refusals(service: Webservice, code: int, body: Any, expected: type[ApiError]) -> None:
+    """Absence needs the service's own word."""
+    service.spoil("status", code=code, body=body, count=None, headers={"Location": "https://198.51.100.1/"})
+
+    error = refused(lambda: service.client().get("/server/321"))
+
+    assert type(error) is expected
+    assert f"GET /server/321 answers {code}" in str(error)
+
+
+@pytest.mark.parametrize("kind", ["reset", "cut_body"])
+def test_trouble_on_the_way_passes(service: Webservice, kind: str) -> None:
+    """It is tried once more."""
+    service.spoil(kind)
+
+    assert service.client().get("/server")
+    assert service.received() == 2
+
+
+def test_nobody_answers() -> None:
+    """One line, which names the variable and no password."""
+    retry = Retry(ImpatientStop(), Patience(attempts=2))
+    client = RobotReader(GOOD, endpoint="http://user:secret@127.0.0.1:9", user_agent="t", retry=retry, timeout_s=1.0)
+
+    error = refused(lambda: client.get("/server"))
+
+    assert type(error) is Transient
+    assert "ROBOT_ENDPOINT" in str(error)
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("interval", "wait_s"),
+    [(1800, 1800), ("600", 600), (None, 3600), (-5, 3600), ("soon", 3600), (10**9, 3600), ([], 3600)],
+)
+def test_a_rate_limit_stops_its_endpoint(service: Webservice, interval: Any, wait_s: float) -> None:
+    """For as long as the answer says, which is at most an hour; the other endpoint has a limit of its own."""
+    body = {"error": {**OVER_LIMIT["error"], "interval": interval}}
+    service.spoil("status", code=403, body=body)
+    client = service.client()
+
+    first = refused(lambda: client.get("/server"))
+    assert isinstance(first, Throttled)
+    assert first.retry_after_s == wait_s
+    assert client.get("/reset/321")
+    service.clock.advance(wait_s - 1)
+    assert isinstance(refused(lambda: client.get("/server/321")), OverBudget)
+    assert service.received() == 2
+    service.clock.advance(1)
+    assert client.get("/server")
+
+
+@pytest.mark.parametrize("body", ["", "<html>403</html>", {"error": {"code": "FORBIDDEN", "message": "no"}}])
+def test_a_forbidden_address_asks_nothing(service: Webservice, body: Any) -> None:
+    """It is locked out for ten minutes, for every endpoint."""
+    service.spoil("status", code=403, body=body)
+    client = service.client()
+
+    error = refused(lambda: client.get("/server"))
+    assert isinstance(error, Throttled)
+    assert "locked out" in str(error)
+    service.clock.advance(599)
+    for path in ("/server", "/reset/321"):
+        assert isinstance(refused(lambda path=path: client.get(path)), OverBudget)  # type: ignore[misc]
+    assert service.received() == 1
+    service.clock.advance(1)
+    assert client.get("/server")
+
+
+def test_a_pause_that_was_chosen(service: Webservice) -> None:
+    """ROBOT_RATE_LIMIT_WAIT_TIME is waited instead of what the answer says."""
+    service.spoil("status", code=403, body=OVER_LIMIT)
+    client = service.client(pause_s=120.0)
+
+    error = refused(lambda: client.get("/server"))
+
+    assert isinstance(error, Throttled)
+    assert error.retry_after_s == 120.0
+
+
+def test_no_hour_has_more_than_our_share(service: Webservice) -> None:
+    """Single reads leave something to the lists; what is over is not sent, and no other client is locked out."""
+    client = service.client()
+    for _ in range(45):
+        client.get("/server/321")
+
+    over = refused(lambda: client.get("/server/321"))
+    assert isinstance(over, OverBudget)
+    assert over.retry_after_s == 3600.0
+    for _ in range(15):
+        client.get("/server")
+    assert isinstance(refused(lambda: client.get("/server")), OverBudget)
+    assert service.received() == 60
+    for _ in range(150):
+        client.get("/reset/321")
+    assert isinstance(refused(lambda: client.get("/reset/321")), OverBudget)
+    service.clock.advance(3600)
+    assert client.get("/server")
