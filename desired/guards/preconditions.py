@@ -11,11 +11,11 @@ from desired.model.load_balancer import Owner
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
-from desired.nodes.matching import Provider, provider_of
 from desired.plan.change import Change, GuardName, NodeIdentity, Note, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unknown
 from desired.syntax.bounds import counted
+from desired.syntax.provider_id import Provider, provider_of
 
 
 def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:

@@ -19,6 +19,7 @@ from desired.model.remembered import Remembered
 from desired.model.route import Member, Route
 from desired.model.service import Service
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.provider_id import CloudID, Provider, RobotID
 
 IMAGE = "hcloud-cloud-controller-manager"
 """The name of HCCM's images, in whatever registry and under whatever prefix."""
@@ -188,13 +189,16 @@ class ServerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A Hetzner Cloud server, as far as the rules look at it."""
+    """A server of Hetzner Cloud or of Robot, as far as the rules look at it."""
 
     id: int
+    """Of Robot the server number. Unique within a provider."""
     name: str
+    """Of Robot "" while nobody has given the server one."""
     status: ServerStatus
+    """Of Robot UNKNOWN until it was asked for: the list does not tell."""
     type: str
-    """Name of the server type, ``cpx32``."""
+    """Name of the server type, ``cpx32``; of Robot the name of the product, ``AX41-NVMe``, whatever it contains."""
     location: str
     """Name of the location, ``fsn1``; "" when the API sent none."""
     ipv4: IPv4Address | None = None
@@ -209,6 +213,26 @@ class Server:
     """The server's labels in the project, for those who want them mirrored."""
     missing: frozenset[str] = frozenset()
     """Fields that the API's answer lacked, ``private_net``: what they would say is not known. Null is an answer."""
+    provider: Provider = Provider.CLOUD
+    zone: str = ""
+    """Of Robot the data center, ``fsn1-dc14``; "" of Hetzner Cloud, whose API does not tell."""
+
+    @property
+    def key(self) -> CloudID | RobotID:
+        """What identifies the server among those of both providers."""
+        return CloudID(self.id) if self.provider is Provider.CLOUD else RobotID(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotAccount:
+    """The dedicated servers of the Robot account, by their numbers."""
+
+    servers: Section[int, Server]
+    """From a list that is at most as old as ROBOT_CACHE_TIMEOUT."""
+    age: timedelta = timedelta(0)
+    """Of that list; 0 when it was read for this snapshot, which is what an absence needs."""
+    confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
+    """Number of a server that the list lacks → what a GET by its number said, as for those of Hetzner Cloud."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +271,8 @@ class Snapshot:
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
     did find makes ``servers`` incomplete: then the list cannot be right."""
+    robot: RobotAccount | None = None
+    """None when Robot is not enabled, or has no credentials."""
     routes: Section[str, Route] | None = None
     """Those of the network, by their destination; None when there is no network. Its size is what counts towards the
     limit: what could not be read, as a destination of another family, is among ``unreadable``."""

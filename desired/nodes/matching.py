@@ -6,7 +6,6 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Literal, TypeVar
 
 from desired.model.settings import Settings
@@ -14,23 +13,6 @@ from desired.model.snapshot import Node, Server, Snapshot
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import NOBODY, several, shown_text
 from desired.syntax.provider_id import CloudID, ForeignID, RobotID, parse_provider_id
-
-
-class Provider(StrEnum):
-    """The two clouds of Hetzner. Each has credentials, and so an anchor, of its own."""
-
-    CLOUD = "Cloud"
-    ROBOT = "Robot"
-
-
-def provider_of(provider_id: str | None) -> Provider | None:
-    """The provider that a providerID belongs to; None when it is not one of ours."""
-    match parse_provider_id(provider_id or ""):
-        case CloudID():
-            return Provider.CLOUD
-        case RobotID():
-            return Provider.ROBOT
-    return None
 
 
 def is_ignored(node: Node, settings: Settings) -> bool:

@@ -6,6 +6,7 @@ signs, padding and repeated prefixes, and concludes from ``hcloud://-5`` that a 
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 
 from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
@@ -14,6 +15,13 @@ from desired.syntax.bounds import PROVIDER_ID, measured_text, shown_text
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 """No more digits than the largest has: ``int`` raises on thousands of them."""
 _LARGEST = 2**63 - 1
+
+
+class Provider(StrEnum):
+    """The two clouds of Hetzner. Each has credentials, and so an anchor, of its own."""
+
+    CLOUD = "Cloud"
+    ROBOT = "Robot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,16 @@ def _parse(text: str) -> ProviderID:
             return CloudID(int(rest))
         return RobotID(int(rest), legacy=prefix == PROVIDER_ID_ROBOT_LEGACY)
     return ForeignID(text)
+
+
+def provider_of(provider_id: str | None) -> Provider | None:
+    """The provider that a providerID belongs to; None when it is not one of ours."""
+    match parse_provider_id(provider_id or ""):
+        case CloudID():
+            return Provider.CLOUD
+        case RobotID():
+            return Provider.ROBOT
+    return None
 
 
 def format_provider_id(provider_id: CloudID | RobotID) -> str:

@@ -4,7 +4,8 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness
-from desired.nodes.matching import Provider, cloud_nodes, is_ignored, provider_of
+from desired.nodes.matching import cloud_nodes, is_ignored
+from desired.syntax.provider_id import Provider, provider_of
 from desired.syntax.selector import parse_selector
 from tests.builders import NOW, a_joining_node, a_lost_node, a_node, a_settled_node, a_snapshot, incomplete, nodes_of
 

@@ -1,0 +1,208 @@
+"""Servers of the Robot account: the list, which is read at most every ``ROBOT_CACHE_TIMEOUT``, single servers by their
+numbers, and whether they are switched on.
+
+The account may be out of reach for an hour, or refuse more questions: then its servers are unknown, and what belongs to
+Hetzner Cloud goes on.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Network
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, NotFound, one_line
+from actuators.http.robot import RobotReader
+from desired.model.snapshot import Server, ServerStatus
+from desired.section import Section
+from desired.syntax.provider_id import Provider
+
+_FIRST_PAUSE_S = 60.0
+"""After a list that failed; doubled with each further one, up to the age at which the list is read anew."""
+_STATUS = {"running": ServerStatus.RUNNING, "shut off": ServerStatus.OFF}
+
+
+class _Server(msgspec.Struct):
+    server_number: int
+    server_name: str = ""
+    product: str = ""
+    dc: str = ""
+    server_ip: str | None = None
+    server_ipv6_net: str | None = None
+
+
+class _Wrapped(msgspec.Struct):
+    server: _Server
+
+
+class _Identified(msgspec.Struct):
+    server_number: int
+    server_name: str | None = None
+
+
+class _IdentifiedServer(msgspec.Struct):
+    server: _Identified
+
+
+class _NumberOnly(msgspec.Struct):
+    server_number: int
+
+
+class _NumberedServer(msgspec.Struct):
+    server: _NumberOnly
+
+
+class _Reset(msgspec.Struct):
+    operating_status: str
+
+
+class _WrappedReset(msgspec.Struct):
+    reset: _Reset
+
+
+@dataclass(frozen=True, slots=True)
+class RobotList:
+    """The servers as last listed, and how that went."""
+
+    servers: Section[int, Server]
+    age: timedelta
+    error: ApiError | None = None
+    """Why the list is incomplete; None when it is not."""
+
+
+class RobotCache:
+    """Reads the list, and keeps it: the account allows 200 requests an hour, people's and other tools' included. Used
+    from one thread at a time."""
+
+    def __init__(self, reader: RobotReader, max_age: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock`` gives seconds and never goes back."""
+        self._reader = reader
+        self._max_age_s = max_age.total_seconds()
+        self._clock = clock
+        self._last: RobotList | None = None
+        self._read_at = 0.0
+        self._pause_s = 0.0
+
+    def servers(self, *, fresh: bool = False) -> RobotList:
+        """All servers. ``fresh`` asks for a list of this moment, whatever is kept. Never raises an ApiError."""
+        now = self._clock()
+        kept_for_s = self._pause_s or self._max_age_s
+        if self._last is not None and not fresh and now - self._read_at < kept_for_s:
+            return replace(self._last, age=timedelta(seconds=now - self._read_at))
+        section, error = observe_robot_servers(self._reader)
+        failed_s = min(self._pause_s * 2 or _FIRST_PAUSE_S, self._max_age_s)
+        self._last, self._read_at, self._pause_s = (
+            RobotList(section, timedelta(0), error),
+            now,
+            failed_s if error else 0,
+        )
+        return self._last
+
+    def forget(self) -> None:
+        """Forget the list: the credentials are others by now. May be called from any thread."""
+        self._last = None
+
+
+def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], ApiError | None]:
+    """All servers of the account, and the error that made the list incomplete. Never raises an ApiError.
+
+    An account without servers is none of ours, as Nodes have some in it: nothing is concluded from it (Robot answers
+    ``SERVER_NOT_FOUND`` to the list then).
+    """
+    try:
+        return decode_robot_servers(reader.get("/server")), None
+    except NotFound as error:
+        found = Broken(f"the Robot account has no servers; check ROBOT_USER: {error}", status=error.status)
+        return Section.missing(str(found)), found
+    except ApiError as error:
+        return Section.missing(str(error)), error
+
+
+def decode_robot_servers(body: bytes) -> Section[int, Server]:
+    """The servers of a list; one that cannot be read is isolated. Raises Broken for what is no list of servers."""
+    try:
+        entries = decoder(list[msgspec.Raw]).decode(body)
+    except ValueError as error:
+        raise Broken(f"Robot GET /server: the answer is no list of servers ({one_line(error)})") from error
+    items: dict[int, Server] = {}
+    unreadable: dict[int, str] = {}
+    names: dict[int, str] = {}
+    nameless = 0
+    for entry in entries:
+        try:
+            server = _server(decoder(_Wrapped).decode(entry).server)
+            items[server.id] = server
+        except ValueError as error:
+            found = _identified(entry)
+            if found is None:
+                nameless += 1
+                continue
+            unreadable[found.server_number] = f"Robot server {found.server_number} could not be read: {error}"
+            if found.server_name:
+                names[found.server_number] = found.server_name
+    why = f"{nameless} Robot servers could not be read, not even their numbers" if nameless else None
+    return Section(items, why is None, why, len(entries), unreadable, names)
+
+
+def observe_robot_server(reader: RobotReader, number: int) -> Server:
+    """One server as it is now. Raises an ApiError, NotFound when the webservice itself says that it is not there."""
+    body = reader.get(f"/server/{number}")
+    try:
+        server = _server(decoder(_Wrapped).decode(body).server)
+    except ValueError as error:
+        raise Broken(f"Robot GET /server/{number}: the answer is no server ({one_line(error)})") from error
+    if server.id != number:
+        raise Broken(f"Robot GET /server/{number}: the answer is server {server.id}")
+    return server
+
+
+def observe_power(reader: RobotReader, number: int) -> ServerStatus:
+    """Whether the server is switched on: RUNNING, OFF, or OTHER where it cannot tell, as in a tower. Raises an
+    ApiError, NotFound when it has no reset."""
+    body = reader.get(f"/reset/{number}")
+    try:
+        status = decoder(_WrappedReset).decode(body).reset.operating_status
+    except ValueError as error:
+        raise Broken(f"Robot GET /reset/{number}: the answer is no reset ({one_line(error)})") from error
+    return _STATUS.get(status, ServerStatus.OTHER)
+
+
+def _identified(entry: msgspec.Raw) -> _Identified | None:
+    """Number and, if that can be read too, name of a server; None when there is no number."""
+    try:
+        return decoder(_IdentifiedServer).decode(entry).server
+    except ValueError:
+        pass
+    try:
+        return _Identified(decoder(_NumberedServer).decode(entry).server.server_number)
+    except ValueError:
+        return None
+
+
+def _server(server: _Server) -> Server:
+    """Region and zone are those of HCCM: the data center in lower case, and its part before the first dash."""
+    if server.server_number < 1:
+        raise ValueError(f"server_number is {server.server_number}")
+    ipv4 = IPv4Address(server.server_ip) if server.server_ip else None
+    zone = server.dc.lower()
+    return Server(
+        id=server.server_number,
+        name=server.server_name,
+        status=ServerStatus.UNKNOWN,
+        type=server.product,
+        location=zone.partition("-")[0],
+        ipv4=None if ipv4 is None or ipv4.is_unspecified else ipv4,
+        ipv6=_network(server.server_ipv6_net),
+        provider=Provider.ROBOT,
+        zone=zone,
+    )
+
+
+def _network(text: str | None) -> IPv6Network | None:
+    """The server's /64, which Robot writes without its length; None when it has none."""
+    if not text:
+        return None
+    return IPv6Network(text if "/" in text else f"{text}/64", strict=False)

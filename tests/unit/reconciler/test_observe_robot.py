@@ -1,0 +1,250 @@
+"""Robot servers as they are read: what each field becomes, what is isolated, and how often the list is asked for."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Network
+from typing import Any
+
+import pytest
+
+from actuators.http.errors import Broken, Denied, NotFound
+from actuators.http.retry import Patience, Retry
+from actuators.http.robot import RobotLogin, RobotReader
+from desired.model.snapshot import Server, ServerStatus
+from desired.section import Absent, Present, Unknown
+from desired.syntax.provider_id import Provider, RobotID
+from reconciler.observe.robot import (
+    RobotCache,
+    decode_robot_servers,
+    observe_power,
+    observe_robot_server,
+    observe_robot_servers,
+)
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.robot import RobotSimulator
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.simulators import USER_AGENT, ImpatientStop
+
+LISTED = {
+    "server_ip": "203.0.113.7",
+    "server_ipv6_net": "2001:db8:7::",
+    "server_number": 321,
+    "server_name": "db-1",
+    "product": "AX41-NVMe",
+    "dc": "FSN1-DC14",
+    "traffic": "unlimited",
+    "status": "ready",
+    "cancelled": False,
+    "paid_until": "2027-12-31",
+    "ip": ["203.0.113.7"],
+    "subnet": [{"ip": "2001:db8:7::", "mask": "64"}],
+}
+WHOLE = Server(
+    id=321,
+    name="db-1",
+    status=ServerStatus.UNKNOWN,
+    type="AX41-NVMe",
+    location="fsn1",
+    ipv4=IPv4Address("203.0.113.7"),
+    ipv6=IPv6Network("2001:db8:7::/64"),
+    provider=Provider.ROBOT,
+    zone="fsn1-dc14",
+)
+
+
+class Account:
+    """An account with server 321, and one reader of it."""
+
+    def __init__(self, loop: BackgroundLoop) -> None:
+        self.clock = SimulatedClock(source=lambda: 1_800_000_000.0)
+        self.robot = RobotSimulator(self.clock, world={"servers": [LISTED]})
+        self.server = SimulatorServer(loop, self.robot, self.clock).start()
+        retry = Retry(ImpatientStop(), Patience(attempts=2))
+        self.reader = RobotReader(
+            RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD),
+            endpoint=self.server.url,
+            user_agent=USER_AGENT,
+            retry=retry,
+            timeout_s=5.0,
+            clock=self.clock.timestamp,
+        )
+
+    def cache(self) -> RobotCache:
+        """A list that is kept for five minutes."""
+        return RobotCache(self.reader, timedelta(minutes=5), self.clock.timestamp)
+
+    def asked(self) -> int:
+        """How many requests have arrived."""
+        return len(self.server.journal.entries())
+
+
+@pytest.fixture
+def account(background_loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
+    """An account of its own."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    running = Account(background_loop)
+    yield running
+    running.server.stop()
+
+
+def listed(*servers: Any) -> bytes:
+    """The answer to ``GET /server``."""
+    return json.dumps([{"server": server} for server in servers]).encode()
+
+
+def test_a_real_server() -> None:
+    """Everything that some rule looks at arrives; its key is no cloud server's."""
+    section = decode_robot_servers(listed(LISTED))
+
+    assert section.items == {321: WHOLE}
+    assert section.complete
+    assert section.items[321].key == RobotID(321)
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        pytest.param({"server_ip": None}, {"ipv4": None}, id="IPv6 alone"),
+        pytest.param({"server_ip": ""}, {"ipv4": None}, id="an empty address"),
+        pytest.param({"server_ip": "0.0.0.0"}, {"ipv4": None}, id="no address"),
+        pytest.param({"server_ipv6_net": None}, {"ipv6": None}, id="IPv4 alone"),
+        pytest.param({"server_ipv6_net": ""}, {"ipv6": None}, id="an empty network"),
+        pytest.param({"subnet": None}, {}, id="no subnets"),
+        pytest.param({"server_name": ""}, {"name": ""}, id="no name"),
+        pytest.param({"product": "Robot Server™ 1"}, {"type": "Robot Server™ 1"}, id="any product"),
+        pytest.param({"dc": "HEL1-DC2-x"}, {"location": "hel1", "zone": "hel1-dc2-x"}, id="several dashes"),
+        pytest.param({"dc": ""}, {"location": "", "zone": ""}, id="no data center"),
+        pytest.param({"cancelled": True}, {}, id="cancelled, and there until it is taken away"),
+        pytest.param({"invented": [1]}, {}, id="a new field"),
+    ],
+)
+def test_fields(changed: dict[str, Any], expected: dict[str, Any]) -> None:
+    """What each may be, and what it becomes."""
+    (server,) = decode_robot_servers(listed({**LISTED, **changed}))
+
+    assert {name: getattr(server, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"server_ip": "203.0.113"},
+        {"server_ip": "2001:db8::1"},
+        {"server_ipv6_net": "203.0.113.0"},
+        {"product": None},
+        {"dc": 14},
+    ],
+)
+def test_a_server_that_cannot_be_read(changed: dict[str, Any]) -> None:
+    """It alone is unknown, by number and name; of the others the list says all."""
+    section = decode_robot_servers(listed({**LISTED, **changed}, {**LISTED, "server_number": 7}))
+
+    assert isinstance(section.find(321), Unknown)
+    assert section.unreadable_names == {321: "db-1"}
+    assert isinstance(section.find(7), Present)
+    assert isinstance(section.find(8), Absent)
+
+
+@pytest.mark.parametrize("entry", [{}, {"server": {}}, {"server": {"server_number": "x"}}, "x", None])
+def test_a_server_without_a_number(entry: Any) -> None:
+    """It may be any: nothing is absent from the list."""
+    section = decode_robot_servers(json.dumps([{"server": LISTED}, entry]).encode())
+
+    assert isinstance(section.find(321), Present)
+    assert isinstance(section.find(8), Unknown)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b"", b'{"error": {}}', b"null", b"\xff"])
+def test_no_list(body: bytes) -> None:
+    """What is no list says nothing."""
+    with pytest.raises(Broken, match="no list of servers"):
+        decode_robot_servers(body)
+
+
+def test_an_account_without_servers(account: Account) -> None:
+    """It is somebody else's, or its list lacks all: none of our servers is absent for that."""
+    account.robot.replace_world({"servers": []})
+
+    section, error = observe_robot_servers(account.reader)
+
+    assert isinstance(section.find(321), Unknown)
+    assert "the Robot account has no servers; check ROBOT_USER" in str(error)
+
+
+def test_a_single_server(account: Account) -> None:
+    """By number; only the webservice's own word says that it is not there."""
+    assert observe_robot_server(account.reader, 321) == WHOLE
+    with pytest.raises(NotFound):
+        observe_robot_server(account.reader, 8)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("running", ServerStatus.RUNNING),
+        ("shut off", ServerStatus.OFF),
+        ("not supported", ServerStatus.OTHER),
+    ],
+)
+def test_power(account: Account, said: str, expected: ServerStatus) -> None:
+    """By the reset status; a machine in a tower cannot tell."""
+    account.robot.replace_world({"servers": [{**LISTED, "operating_status": said}]})
+
+    assert observe_power(account.reader, 321) is expected
+
+
+def test_the_list_is_read_every_five_minutes(account: Account) -> None:
+    """Twelve times an hour, whatever many passes there are; its age is told."""
+    cache = account.cache()
+    ages = set()
+    for _ in range(60):
+        ages.add(cache.servers().age)
+        account.clock.advance(60)
+
+    assert account.asked() == 12
+    assert ages == {timedelta(minutes=minutes) for minutes in range(5)}
+
+
+def test_a_fresh_list(account: Account) -> None:
+    """For an absence, whatever is kept; it is kept then."""
+    cache = account.cache()
+    cache.servers()
+    account.clock.advance(60)
+
+    assert cache.servers(fresh=True).age == timedelta(0)
+    assert cache.servers().age == timedelta(0)
+    assert account.asked() == 2
+
+
+def test_a_list_that_fails_is_asked_for_less_and_less(account: Account) -> None:
+    """It is unknown as soon as it is too old, and read again with pauses; an hour costs no more than one that works."""
+    cache = account.cache()
+    assert cache.servers().servers.complete
+    account.robot.set_faults([{"kind": "maintenance", "count": None}])
+    account.clock.advance(300)
+    readings = []
+    for _ in range(60):
+        readings.append(cache.servers())
+        account.clock.advance(60)
+
+    assert {reading.servers.complete for reading in readings} == {False}
+    assert {type(reading.error).__name__ for reading in readings} == {"Transient"}
+    assert account.asked() <= 1 + 2 * 15  # each is tried twice
+    account.robot.clear_faults()
+    account.clock.advance(300)
+    assert cache.servers().servers.complete
+
+
+def test_wrong_credentials(account: Account) -> None:
+    """They are asked for once, however long it lasts, and at once when there are others."""
+    account.robot.set_credentials("#ws+new", "changed")
+    cache = account.cache()
+    for _ in range(60):
+        assert isinstance(cache.servers().error, Denied)
+        account.clock.advance(60)
+    assert account.asked() == 1
+
+    account.reader.use_login(RobotLogin("#ws+new", "changed"))
+    cache.forget()
+    assert cache.servers().servers.complete
