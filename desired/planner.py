@@ -22,6 +22,7 @@ from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.section import Present
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +79,17 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried."""
-    removals: dict[int, list[str]] = {}
+    removals: dict[ServerKey, list[str]] = {}
     for change in changes:
         if (
             change.kind == ChangeKind.LB_TARGET
             and change.verb is Verb.REMOVE
             and isinstance(change.before, ServerTarget)
         ):
-            removals.setdefault(change.before.server_id, []).append(change.key)
+            removals.setdefault(ServerKey(Provider.CLOUD, change.before.server_id), []).append(change.key)
     return tuple(
-        replace(change, follows=tuple(sorted(removals[change.before.proof.server_id])))
-        if isinstance(change.before, LostNode) and change.before.proof.server_id in removals
+        replace(change, follows=tuple(sorted(removals[change.before.proof.server])))
+        if isinstance(change.before, LostNode) and change.before.proof.server in removals
         else change
         for change in changes
     )

@@ -26,6 +26,7 @@ from desired.nodes.contested import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, State
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, K, Present, Section, V
+from desired.syntax.provider_id import Provider, ServerKey
 from tests.support.keys import key_of
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -105,6 +106,31 @@ def a_server(server_id: int = 1, name: str = "web-1", **overrides: Any) -> Serve
         "ipv4": IPv4Address(f"203.0.113.{server_id}") if server_id < 256 else None,
     }
     return Server(**defaults | overrides)
+
+
+def a_robot_server(number: int = 321, name: str = "web-1", **overrides: Any) -> Server:
+    """A Robot server in Falkenstein with a public IPv4, of which nobody has asked whether it is on."""
+    defaults: dict[str, Any] = {
+        "id": number,
+        "name": name,
+        "status": ServerStatus.UNKNOWN,
+        "type": "AX41-NVMe",
+        "location": "fsn1",
+        "ipv4": IPv4Address(f"192.0.2.{number % 256}"),
+        "provider": Provider.ROBOT,
+        "zone": "fsn1-dc14",
+    }
+    return Server(**defaults | overrides)
+
+
+def in_robot(number: int) -> ServerKey:
+    """The key of a Robot server."""
+    return ServerKey(Provider.ROBOT, number)
+
+
+def in_cloud(server_id: int) -> ServerKey:
+    """The key of a server of Hetzner Cloud."""
+    return ServerKey(Provider.CLOUD, server_id)
 
 
 def a_dual_stack_server(**overrides: Any) -> Server:
@@ -188,7 +214,7 @@ def a_loss(node: Node | None = None, server_id: int = 1) -> LostNode:
     """The left side of the deletion of a Node, by default of ``a_lost_node()``."""
     lost = node or a_lost_node()
     identity = NodeIdentity(lost.provider_id, lost.labels, lost.taints, lost.addresses)
-    return LostNode(identity, proof_of_absence(lost, server_id))
+    return LostNode(identity, proof_of_absence(lost, in_cloud(server_id)))
 
 
 _SIDES: Mapping[str, tuple[State | None, State | None]] = {

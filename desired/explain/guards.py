@@ -25,6 +25,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
+from desired.syntax.provider_id import ServerKey
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.SILENT_CLUSTER: lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
@@ -140,19 +141,16 @@ def explain_guards(
 
 
 def explain_guards_on_deletion(
-    node: Node, server_id: int, snapshot: Snapshot, settings: Settings
+    node: Node, server: ServerKey, snapshot: Snapshot, settings: Settings
 ) -> tuple[GuardFact, ...]:
     """The decision that each guard would take if the Node's server were gone and its kubelet stopped reporting; empty
     for a Node whose deletion was asked for already."""
     silent = _silent(node, snapshot)
-    departing, _ = orphaned_node(silent, Gone(server_id), settings)
+    departing, _ = orphaned_node(silent, Gone(server), settings)
     if departing is None:
         return ()
     nodes = replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: silent})
-    others = {key: server for key, server in snapshot.servers.items.items() if key != server_id}
-    unreadable = {key: why for key, why in snapshot.servers.unreadable.items() if key != server_id}
-    servers = replace(snapshot.servers, items=others, unreadable=unreadable)
-    supposed = replace(snapshot, nodes=nodes, servers=servers)
+    supposed = replace(snapshot.without(server), nodes=nodes)
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
     facts = Facts(plan, supposed, settings, compute_desired(supposed, settings), NO_SETBACKS)
     return explain_guards(silent.key, facts, concerns=Concern.DELETION)

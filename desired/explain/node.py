@@ -47,13 +47,13 @@ from desired.nodes.desired import (
 )
 from desired.nodes.disruption import announces_disruption, planned_disruption
 from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
-from desired.nodes.matching import Matcher, is_ignored
+from desired.nodes.matching import is_ignored, matcher_of
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
-from desired.syntax.provider_id import CloudID, parse_provider_id
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def explain_node(
 ) -> NodeExplanation:
     """Explain ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made from
     ``desired``."""
-    found = Matcher(snapshot.nodes, snapshot.servers).match(node)
+    found = matcher_of(snapshot).match(node)
     stage = stage_of(node, found, settings)
     disowned = why_left(stage, Controller.NODE, settings) if stage in (Stage.IGNORED, Stage.UNCLAIMED) else None
     match = explain_match(node, found, snapshot, disowned)
@@ -97,10 +97,10 @@ def explain_node(
     left = why_left(stage, Controller.NODE, settings)
     changes = tuple(change for change in plan.changes if change.owner == node.key)
     part = restrict(plan, (node.key,))
-    server_id = _deletable_as(node, settings)
+    gone = _deletable_as(node, snapshot, settings)
     supposed: tuple[GuardFact, ...] = ()
-    if server_id is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
-        supposed = explain_guards_on_deletion(node, server_id, snapshot, settings)
+    if gone is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
+        supposed = explain_guards_on_deletion(node, gone, snapshot, settings)
     facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS)
     return NodeExplanation(
         stage=stage,
@@ -110,7 +110,7 @@ def explain_node(
         addresses=explain_addresses(node, wanted, snapshot, settings, left),
         routes=explain_routes(node, desired.routes, plan, snapshot, settings),
         taints=explain_taints(node, wanted, stage, settings),
-        conditions=explain_conditions(node, settings.waits, deletable=server_id is not None, network=network),
+        conditions=explain_conditions(node, settings.waits, deletable=gone is not None, network=network),
         changes=changes,
         guards=(
             *explain_guards(node.key, facts, part.holds),
@@ -123,13 +123,13 @@ def explain_node(
     )
 
 
-def _deletable_as(node: Node, settings: Settings) -> int | None:
-    """The id of the server on whose absence the Node's deletion depends; None for a Node that is never deleted from
+def _deletable_as(node: Node, snapshot: Snapshot, settings: Settings) -> ServerKey | None:
+    """The server on whose absence the Node's deletion depends; None for a Node that is never deleted from
     here, or whose deletion was asked for."""
-    provider_id = parse_provider_id(node.provider_id or "")
     if Controller.LIFECYCLE not in settings.controllers or is_ignored(node, settings) or node.deleted_at is not None:
         return None
-    return provider_id.server_id if isinstance(provider_id, CloudID) else None
+    key = server_key(node.provider_id)
+    return None if key and key.provider is Provider.ROBOT and snapshot.robot is None else key
 
 
 def why_no_node(name: str, snapshot: Snapshot) -> str:
@@ -200,6 +200,11 @@ class _Addresses:
         named = frozenset(str(ip) for ip in ips) if not isinstance(ips, UnusableNodeIP) else frozenset()
         return cls(node.addresses, wanted, server, network, settings, named, why_called)
 
+    @property
+    def forwarded(self) -> tuple[NodeAddress, ...]:
+        """What a Robot server's Node keeps."""
+        return self.current if self.settings.forward_internal_ips else ()
+
     def facts(self) -> Iterator[Fact]:
         missing = list(self.wanted)
         for address in self.current:
@@ -215,7 +220,9 @@ class _Addresses:
         """The origin of an address that should be there."""
         if address.type == AddressType.HOSTNAME and self.why_called:
             return Rule.KEPT, self.why_called
-        origin = dict(addresses_with_origins(self.server, self.settings.address_family, self.network)).get(address)
+        origin = dict(
+            addresses_with_origins(self.server, self.settings.address_family, self.network, self.forwarded)
+        ).get(address)
         rule, source = Rule.SERVER, str(origin)
         if origin is None and address.type == AddressType.INTERNAL_IP:
             rule, source = Rule.KEPT, "the kubelet reported it, and --keep-internal-ips keeps it"
@@ -229,7 +236,7 @@ class _Addresses:
         """The reason why an address that is there should not be."""
         others = [other.type for other in self.wanted if other.address == address.address]
         chosen = [other.address for other in self.wanted if other.type == address.type and self._is_named(other)]
-        offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network))
+        offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network, self.forwarded))
         if address.type == AddressType.HOSTNAME and self.why_called:
             return Rule.SERVER, "goes away: it is another Node's name, or that of another Node's server"
         if others:

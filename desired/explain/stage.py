@@ -25,7 +25,7 @@ from desired.nodes.matching import (
 )
 from desired.plan.change import Change, Note, NoteKind
 from desired.section import Absent, Unknown
-from desired.syntax.provider_id import CloudID, parse_provider_id
+from desired.syntax.provider_id import CloudID, ServerKey, parse_provider_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,17 @@ def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | 
 
 def _why_none(miss: Miss, snapshot: Snapshot) -> str:
     match miss:
-        case Gone(server_id):
-            return f"no server of the project has the id {server_id}{_confirmed(server_id, snapshot)}"
+        case Gone(server):
+            return f"{server.is_missing}{_confirmed(server, snapshot)}"
         case Unmatched(why) | Ambiguous(why) | Unsupported(why) | Foreign(why) | Malformed(why) | Unknown(why):
             return why
         case _:
             assert_never(miss)
 
 
-def _confirmed(server_id: int, snapshot: Snapshot) -> str:
+def _confirmed(server: ServerKey, snapshot: Snapshot) -> str:
     """Text: the result of a GET by the id, beside the list."""
-    match snapshot.confirmations.get(server_id):
+    match snapshot.confirmation(server):
         case Absent():
             return ", and asking for it alone says the same"
         case Unknown(why):

@@ -18,30 +18,32 @@ from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
-from desired.nodes.matching import cloud_nodes
+from desired.nodes.matching import nodes_of
 from desired.plan.change import Change, GuardName, LostNode, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
 from desired.routes.gateways import Gateways
 from desired.section import Absent, Present
+from desired.syntax.provider_id import Provider, ServerKey
 
 _ROUTES = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 
 
-def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways) -> tuple[int, ...]:
-    """Ids of the servers whose absence the change presumes, sorted; empty for one that would be right if all existed.
+def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways) -> tuple[ServerKey, ...]:
+    """The servers whose absence the change presumes, sorted; empty for one that would be right if all existed.
 
     For a Node's deletion it is the Node's server. For a target it is the server that the list lacks, whether a Node
     claims it or not. For a route it is whichever server is known to have had the gateway, as long as no list shows any
     with it.
     """
     if isinstance(change.before, LostNode):
-        return (change.before.proof.server_id,)
+        return (change.before.proof.server,)
     if change.kind == ChangeKind.LB_TARGET and isinstance(change.before, ServerTarget):
-        server_id = change.before.server_id
-        return (server_id,) if isinstance(snapshot.servers.find(server_id), Absent) else ()
+        key = ServerKey(Provider.CLOUD, change.before.server_id)
+        return (key,) if isinstance(snapshot.find(key), Absent) else ()
     ends = _ends_of(change)
-    return gateways.last_holders(*ends) if ends else ()
+    holders = gateways.last_holders(*ends) if ends else ()
+    return tuple(ServerKey(Provider.CLOUD, server_id) for server_id in holders)
 
 
 def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:
@@ -59,17 +61,19 @@ def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, g
     return min(doubts, key=lambda doubt: doubt.due_in_s is not None, default=None)
 
 
-def servers_to_confirm(snapshot: Snapshot, settings: Settings) -> tuple[int, ...]:
-    """Ids of servers to ask for one by one: those on whose absence alone a removal depends, each once. None in a
-    snapshot in which nothing is missing.
+def servers_to_confirm(snapshot: Snapshot, settings: Settings, provider: Provider = Provider.CLOUD) -> tuple[int, ...]:
+    """Ids of a provider's servers to ask for one by one: those on whose absence alone a removal depends, each once.
+    None in a snapshot in which nothing is missing.
 
     Those that ``--only`` names come first, then those of Nodes with a planned disruption, as these may go without
     approval, then those of targets and routes; among Nodes the ones that were the first to stop being Ready. So Nodes
     that wait for approval never keep targets and routes from having their turn.
     """
-    if not snapshot.servers.complete:
+    if not snapshot.servers_of(provider).complete:
         return ()
-    rows = [*_of_nodes(snapshot, settings), *_of_changes(snapshot, settings)]
+    rows = [*_of_nodes(snapshot, settings, provider)]
+    if provider is Provider.CLOUD:
+        rows += _of_changes(snapshot, settings)
     return tuple(dict.fromkeys(server_id for *_, server_id in sorted(rows)))
 
 
@@ -77,18 +81,18 @@ _Row = tuple[bool, int, datetime, int]
 _ANNOUNCED, _OF_CHANGES, _OTHERS = range(3)
 
 
-def _of_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
+def _of_nodes(snapshot: Snapshot, settings: Settings, provider: Provider) -> Iterator[_Row]:
     if Controller.LIFECYCLE not in settings.controllers:
         return
     now, given_up_after = snapshot.taken_at, settings.waits.given_up_after
-    for node, server_id in cloud_nodes(snapshot, settings):
+    for node, server in nodes_of(provider, snapshot, settings):
         if (
             is_going_away(node)
-            and isinstance(snapshot.servers.find(server_id), Absent)
-            and wait_for(proof_of_absence(node, server_id), now, settings.waits) is None
+            and isinstance(snapshot.find(server), Absent)
+            and wait_for(proof_of_absence(node, server), now, settings.waits) is None
         ):
             rank = _ANNOUNCED if is_planned_disruption(node, snapshot, given_up_after) else _OTHERS
-            yield node.key not in settings.only, rank, node.ready_since, server_id
+            yield node.key not in settings.only, rank, node.ready_since, server.id
 
 
 def _of_changes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
@@ -101,9 +105,9 @@ def _of_changes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
     for change in compute_plan(unasked, settings).changes:
         if isinstance(change.before, LostNode):
             continue
-        for server_id in servers_presumed_gone(change, unasked, gateways):
-            if isinstance(snapshot.servers.find(server_id), Absent):
-                yield not _is_named(change, settings.only), _OF_CHANGES, snapshot.taken_at, server_id
+        for server in servers_presumed_gone(change, unasked, gateways):
+            if isinstance(snapshot.find(server), Absent):
+                yield not _is_named(change, settings.only), _OF_CHANGES, snapshot.taken_at, server.id
 
 
 def missing_servers(snapshot: Snapshot) -> tuple[int, ...]:

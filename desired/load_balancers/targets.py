@@ -22,7 +22,7 @@ from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.model.load_balancer import CloudBalancer, ServerTarget, Target, ipv6_of
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.model.snapshot import ROBOT_NOT_READ, Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import public_ipv6
 from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
@@ -144,7 +144,7 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
     if node.provider_id is not None:
         match parse_provider_id(node.provider_id):
             case RobotID():
-                return Membership.SERVERLESS, "Robot servers are not read"
+                return Membership.SERVERLESS, ROBOT_NOT_READ
             case MalformedID(why=why):
                 return Membership.SERVERLESS, why
         return Membership.SERVERLESS, "the Node belongs to another cloud"

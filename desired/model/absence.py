@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from desired.model.settings import Waits
 from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.section import Present, Unknown
+from desired.syntax.provider_id import Provider, ServerKey
 
 _NEXT_QUESTION_S = 5.0
 """The next ten questions are no reason for a pass more often than every five seconds."""
@@ -25,6 +26,12 @@ class AbsenceProof:
     node_uid: str
     created_at: datetime
     not_ready_since: datetime
+    provider: Provider = Provider.CLOUD
+
+    @property
+    def server(self) -> ServerKey:
+        """The server that is to be gone."""
+        return ServerKey(self.provider, self.server_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +43,30 @@ class Doubt:
     due_in_s: float | None
 
 
-def proof_of_absence(node: Node, server_id: int) -> AbsenceProof:
+def proof_of_absence(node: Node, server: ServerKey) -> AbsenceProof:
     """The evidence about ``node`` as it is."""
-    return AbsenceProof(server_id, node.uid, node.created_at, node.ready_since)
+    return AbsenceProof(server.id, node.uid, node.created_at, node.ready_since, server.provider)
 
 
-def doubt_about_server(server_id: int, snapshot: Snapshot) -> Doubt | None:
+def doubt_about_server(server: ServerKey, snapshot: Snapshot) -> Doubt | None:
     """What keeps a server from being proven gone; None when nothing does: a complete list lacks it, and a GET by its id
-    was answered with ``not_found``. The same for whatever goes with it.
+    was answered with ``not_found``. The same for whatever goes with it. Of Robot the list has to be of this moment: it
+    is kept for minutes, in which a server may have come.
 
     A GET by id that was not made yet is due soon: only ten are made at a time.
     """
-    match snapshot.servers.find(server_id):
+    match snapshot.find(server):
         case Present():
-            return Doubt(f"server {server_id} is there", None)
+            return Doubt(f"{server.name} is there", None)
         case Unknown(why):
-            return Doubt(f"it is not known whether server {server_id} is there: {why}", None)
-    asked = snapshot.confirmations.get(server_id)
+            return Doubt(f"it is not known whether {server.name} is there: {why}", None)
+    asked = snapshot.confirmation(server)
     if isinstance(asked, Unknown):
-        return Doubt(f"the list of servers lacks {server_id}, and asking for it alone failed: {asked.why}", None)
+        return Doubt(f"the list of servers lacks {server.id}, and asking for it alone failed: {asked.why}", None)
     if asked is None:
-        return Doubt(f"server {server_id} has not been asked for by its id yet", _NEXT_QUESTION_S)
+        return Doubt(f"{server.name} has not been asked for by its id yet", _NEXT_QUESTION_S)
+    if server.provider is Provider.ROBOT and snapshot.robot is not None and snapshot.robot.age:
+        return Doubt(f"the list of Robot servers that lacks {server.id} is not of this moment", _NEXT_QUESTION_S)
     return None
 
 
@@ -64,8 +74,8 @@ def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt 
     """What is missing for ``proof``; None when nothing is: the server is gone, and its Node has been silent, and is
     old, enough."""
     wait = wait_for(proof, snapshot.taken_at, waits)
-    failed = isinstance(snapshot.confirmations.get(proof.server_id), Unknown)
-    return doubt_about_server(proof.server_id, snapshot) if wait is None or failed else wait
+    failed = isinstance(snapshot.confirmation(proof.server), Unknown)
+    return doubt_about_server(proof.server, snapshot) if wait is None or failed else wait
 
 
 def is_going_away(node: Node) -> bool:

@@ -5,7 +5,7 @@ controller.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
@@ -19,7 +19,7 @@ from desired.model.remembered import Remembered
 from desired.model.route import Member, Route
 from desired.model.service import Service
 from desired.section import Absent, Present, Section, Unknown
-from desired.syntax.provider_id import CloudID, Provider, RobotID
+from desired.syntax.provider_id import Provider, ServerKey
 
 IMAGE = "hcloud-cloud-controller-manager"
 """The name of HCCM's images, in whatever registry and under whatever prefix."""
@@ -51,6 +51,7 @@ def is_another_controller(workload: Workload) -> bool:
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+ROBOT_NOT_READ = "Robot servers are not read"
 
 
 class AddressType(StrEnum):
@@ -218,9 +219,9 @@ class Server:
     """Of Robot the data center, ``fsn1-dc14``; "" of Hetzner Cloud, whose API does not tell."""
 
     @property
-    def key(self) -> CloudID | RobotID:
+    def key(self) -> ServerKey:
         """What identifies the server among those of both providers."""
-        return CloudID(self.id) if self.provider is Provider.CLOUD else RobotID(self.id)
+        return ServerKey(self.provider, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +302,32 @@ class Snapshot:
     """What the cluster remembered of its project when the pass began; None: not read, as nothing depends on it."""
     at_first: frozenset[str] | None = None
     """What was a witness of the project when the pass began (``anchor``); None: it begins with this reading."""
+
+    def servers_of(self, provider: Provider) -> Section[int, Server]:
+        """The servers of a provider: all are unknown where those of Robot are not read."""
+        if provider is Provider.CLOUD:
+            return self.servers
+        return Section.missing(ROBOT_NOT_READ) if self.robot is None else self.robot.servers
+
+    def find(self, key: ServerKey) -> Present[Server] | Absent | Unknown:
+        """The server with this key."""
+        return self.servers_of(key.provider).find(key.id)
+
+    def without(self, key: ServerKey) -> "Snapshot":
+        """The same, as if the list had not had the server."""
+        section = self.servers_of(key.provider)
+        items = {number: server for number, server in section.items.items() if number != key.id}
+        unreadable = {number: why for number, why in section.unreadable.items() if number != key.id}
+        section = replace(section, items=items, unreadable=unreadable)
+        if key.provider is Provider.CLOUD:
+            return replace(self, servers=section)
+        return replace(self, robot=replace(self.robot, servers=section) if self.robot else None)
+
+    def confirmation(self, key: ServerKey) -> Absent | Unknown | None:
+        """What a GET of this very server said, which its list lacks; None: nobody asked."""
+        if key.provider is Provider.CLOUD:
+            return self.confirmations.get(key.id)
+        return self.robot.confirmations.get(key.id) if self.robot else None
 
     def node(self, key: Key) -> Node | None:
         """The Node with this key of a plan; None when the key is no Node's, or the Node was not read."""

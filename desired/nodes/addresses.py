@@ -1,7 +1,7 @@
 """Addresses that a Node gets from its server, and their choice by the kubelet's ``--node-ip``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -10,6 +10,7 @@ from desired.model.settings import AddressFamily
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server
 from desired.syntax import bounds
 from desired.syntax.bounds import measured_text
+from desired.syntax.provider_id import Provider
 
 IPAddress = IPv4Address | IPv6Address
 
@@ -32,30 +33,49 @@ class AddressOrigin(StrEnum):
     IPV4 = "the server's public IPv4"
     IPV6 = "the first host of the server's IPv6 network"
     NETWORK = "the server's address in the private network"
-
-
-def cloud_addresses(server: Server, family: AddressFamily, network: Network | None) -> tuple[NodeAddress, ...]:
-    """The server's addresses in the order that HCCM writes: host name, public IPv4, public IPv6, private.
-
-    The host name is the server's name. The IPv6 address is the first host of the server's network, which is what
-    Hetzner's images configure. Private addresses come from ``network`` alone, none without one.
-    """
-    return tuple(address for address, _ in addresses_with_origins(server, family, network))
+    KUBELET = "what the kubelet reported, kept as ROBOT_FORWARD_INTERNAL_IPS says"
 
 
 def addresses_with_origins(
-    server: Server, family: AddressFamily, network: Network | None
+    server: Server, family: AddressFamily, network: Network | None, forwarded: Collection[NodeAddress]
 ) -> Iterator[tuple[NodeAddress, AddressOrigin]]:
-    """The addresses of ``cloud_addresses``, each with where it comes from."""
+    """The server's addresses, each with where it comes from, in the order that HCCM writes: host name, public IPv4,
+    public IPv6, private; of a Robot server the public IPv6 comes first.
+
+    The host name is the server's name. The IPv6 address is the first host of the server's network, which is what
+    Hetzner's images configure. What a server does not have is left out, where HCCM writes ``1`` or "" for Robot.
+    Private addresses are those in ``network``, none without one; Robot knows none, so that the InternalIPs of its Node
+    are ``forwarded`` as far as they are of the family.
+    """
     yield NodeAddress(AddressType.HOSTNAME, server.name), AddressOrigin.NAME
+    public: list[tuple[IPAddress, AddressOrigin]] = []
     if server.ipv4 and family is not AddressFamily.IPV6:
-        yield NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)), AddressOrigin.IPV4
+        public.append((server.ipv4, AddressOrigin.IPV4))
     if server.ipv6 and family is not AddressFamily.IPV4:
-        yield NodeAddress(AddressType.EXTERNAL_IP, str(_first_host(server.ipv6))), AddressOrigin.IPV6
+        public.append((_first_host(server.ipv6), AddressOrigin.IPV6))
+    is_robot = server.provider is Provider.ROBOT
+    for ip, origin in reversed(public) if is_robot else public:
+        yield NodeAddress(AddressType.EXTERNAL_IP, str(ip)), origin
+    if is_robot:
+        for address in forwarded:
+            if address.type == AddressType.INTERNAL_IP and why_not_forwarded(address, server, family) is None:
+                yield address, AddressOrigin.KUBELET
+        return
     wanted = network.id if network else None
     for network_id, ip in server.private_ips:
         if network_id == wanted:
             yield NodeAddress(AddressType.INTERNAL_IP, str(ip)), AddressOrigin.NETWORK
+
+
+def why_not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> str | None:
+    """Why an InternalIP on a Robot server's Node is left out, in words that follow it; None when it is kept."""
+    ip = _ip(address.address)
+    if ip is None:
+        return "is no IP address"
+    if ip == server.ipv4 or (server.ipv6 and ip == _first_host(server.ipv6)):
+        return "is the server's public address"
+    version = {AddressFamily.IPV4: 4, AddressFamily.IPV6: 6}.get(family, ip.version)
+    return None if ip.version == version else "is none of the family that HCLOUD_INSTANCES_ADDRESS_FAMILY asks for"
 
 
 def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddress, ...]) -> tuple[NodeAddress, ...]:

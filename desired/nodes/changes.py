@@ -94,7 +94,7 @@ def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
             verb=Verb.MODIFY,
             before=tainted,
             after=wanted.shut_down,
-            reason=f"server {wanted.server.id} is {wanted.server.status}",
+            reason=f"{wanted.server.key.name} is {wanted.server.status}",
             owner=node.key,
         )
 
@@ -106,6 +106,6 @@ def _delete(node: Node, wanted: OrphanedNode) -> Change:
         verb=Verb.REMOVE,
         before=wanted.lost,
         after=None,
-        reason=f"no server of the project has the id {wanted.lost.proof.server_id}",
+        reason=wanted.lost.proof.server.is_missing,
         owner=node.key,
     )

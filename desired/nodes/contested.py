@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from itertools import chain
 
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.section import Present
-from desired.syntax.provider_id import CloudID, parse_provider_id
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
 """What only one server has: a public address or network, and an address in a network."""
@@ -40,19 +41,19 @@ class Others:
     def __init__(self, snapshot: Snapshot) -> None:
         self._named = {name.lower(): name for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable)}
         self._on_servers: dict[str, set[str]] = defaultdict(set)
-        self._nodes: dict[int, str] = {}
+        self._nodes: dict[ServerKey, str] = {}
         for node in snapshot.nodes:
-            claim = parse_provider_id(node.provider_id or "")
-            if not isinstance(claim, CloudID):
+            key = server_key(node.provider_id)
+            if key is None:
                 continue
-            self._nodes.setdefault(claim.server_id, node.name)
-            found = snapshot.servers.find(claim.server_id)
+            self._nodes.setdefault(key, node.name)
+            found = snapshot.find(key)
             if isinstance(found, Present):
                 self._on_servers[found.value.name.lower()].add(node.name)
-        self._having: dict[Holding, set[int]] = defaultdict(set)
-        for server in snapshot.servers:
+        self._having: dict[Holding, set[ServerKey]] = defaultdict(set)
+        for server in chain(snapshot.servers, snapshot.servers_of(Provider.ROBOT)):
             for holding in _holdings(server):
-                self._having[holding].add(server.id)
+                self._having[holding].add(server.key)
 
     def whose_name(self, name: str, node: Node) -> str | None:
         """The other Node that is called ``name``, or else whose server is; None when there is none. A Node's own name
@@ -71,17 +72,17 @@ class Others:
         for address in addresses:
             ip = None if address.type == AddressType.HOSTNAME else _ip(address.address)
             for holding in () if ip is None else _meant(ip, server, network_id):
-                rivals = self._having.get(holding, set()) - {server.id}
+                rivals = self._having.get(holding, set()) - {server.key}
                 if rivals:
                     return (
-                        f"{address.type} {address.address} of server {server.id} is that of"
+                        f"{address.type} {address.address} of {server.key.name} is that of"
                         f" {self._what(min(rivals))} as well"
                     )
         return None
 
-    def _what(self, server_id: int) -> str:
-        node = self._nodes.get(server_id)
-        return f"server {server_id} of Node {node}" if node else f"server {server_id}"
+    def _what(self, key: ServerKey) -> str:
+        node = self._nodes.get(key)
+        return f"{key.name} of Node {node}" if node else key.name
 
 
 def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> Hostname:
@@ -92,7 +93,9 @@ def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) 
     """
     there = next((a.address for a in node.addresses if a.type == AddressType.HOSTNAME), None)
     other = others.whose_name(server.name, node)
-    named = f"server {server.id} is called {server.name}"
+    if not server.name:
+        return Hostname(there or node.name, f"{server.key.name} has no name")
+    named = f"{server.key.name} is called {server.name}"
     if other is not None:
         named += f", which is the name of Node {other} or of its server"
     if there is not None and not joins and others.whose_name(there, node) is None:

@@ -16,9 +16,25 @@ from typing import assert_never
 from desired.model.absence import is_going_away, proof_of_absence
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import AddressType, Node, NodeAddress, Server, ServerStatus, Snapshot, Taint
+from desired.model.snapshot import (
+    AddressType,
+    Network,
+    Node,
+    NodeAddress,
+    Readiness,
+    Server,
+    ServerStatus,
+    Snapshot,
+    Taint,
+)
 from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
-from desired.nodes.addresses import UnusableNodeIP, choose_addresses, cloud_addresses, with_internal_ips
+from desired.nodes.addresses import (
+    UnusableNodeIP,
+    addresses_with_origins,
+    choose_addresses,
+    why_not_forwarded,
+    with_internal_ips,
+)
 from desired.nodes.contested import ContestedAddress, Others, choose_hostname
 from desired.nodes.labels import NodeLabels, initial_labels, kept_labels, owned_labels
 from desired.nodes.matching import (
@@ -32,11 +48,14 @@ from desired.nodes.matching import (
     Unmatched,
     Unsupported,
     is_ignored,
+    matcher_of,
 )
 from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
-from desired.section import UNMANAGED, Absent, Unknown, Unmanaged
-from desired.syntax.provider_id import CloudID, format_provider_id
+from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
+from desired.syntax.provider_id import Provider, provider_id_of
 
+_NO_NETWORK: Present[Network | None] = Present(None)
+"""Robot servers are in none."""
 _ADDRESS_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 
 
@@ -48,16 +67,18 @@ def desired_addresses(
     gaps = server.missing & _ADDRESS_FIELDS
     if gaps:
         return Unknown(f"Hetzner's answer has no {min(gaps)} for server {server.id}, so its addresses are unknown")
-    match snapshot.network:
+    place = _NO_NETWORK if server.provider is Provider.ROBOT else snapshot.network
+    match place:
         case Unknown():
-            return snapshot.network
+            return place
         case Absent():
             return Unknown(f"the project has no network {settings.network!r}, so the private addresses are unknown")
-    network = snapshot.network.value
+    network = place.value
     hostname = NodeAddress(AddressType.HOSTNAME, choose_hostname(node, server, others, joins=joins).name)
-    offered = cloud_addresses(server, settings.address_family, network)
-    offered = tuple(hostname if address.type == AddressType.HOSTNAME else address for address in offered)
-    if settings.keep_internal_ips and network is None:
+    forwarded = node.addresses if settings.forward_internal_ips else ()
+    found = addresses_with_origins(server, settings.address_family, network, forwarded)
+    offered = tuple(hostname if address.type == AddressType.HOSTNAME else address for address, _ in found)
+    if settings.keep_internal_ips and network is None and server.provider is Provider.CLOUD:
         offered = with_internal_ips(offered, node.addresses)
     chosen = choose_addresses(offered, node.provided_node_ip, server.ipv6)
     if isinstance(chosen, UnusableNodeIP):
@@ -74,6 +95,24 @@ def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Set
         f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
         for address in node.addresses
         if address.type in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP) and address.address not in kept
+    )
+
+
+def notes_on_internal_ips(node: Node, server: Server, settings: Settings) -> tuple[Note, ...]:
+    """Notes on the InternalIPs of a Robot server's Node that are not kept."""
+    if server.provider is not Provider.ROBOT or not settings.forward_internal_ips:
+        return ()
+    reasons = (
+        (address.address, why_not_forwarded(address, server, settings.address_family))
+        for address in node.addresses
+        if address.type == AddressType.INTERNAL_IP
+    )
+    return tuple(
+        Note(
+            node.key, NoteKind.MISCONFIGURED_INTERNAL_IP, f"InternalIP {address} {why}; correct the kubelet's --node-ip"
+        )
+        for address, why in reasons
+        if why
     )
 
 
@@ -130,13 +169,17 @@ def uninitialized_node(
             return None, (Note(node.key, NoteKind.UNKNOWN, why),)
     labels = initial_labels(match.server, node.labels, settings)
     identity = NodeIdentity(
-        node.provider_id or format_provider_id(CloudID(match.server.id)),
+        node.provider_id or provider_id_of(match.server.key),
         labels.labels,
         tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED),
         addresses,
     )
     lost = lost_addresses(node, addresses, settings)
-    notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, match.server, others, joins=True))
+    notes = (
+        *notes_on_labels(node, labels),
+        *notes_on_hostname(node, match.server, others, joins=True),
+        *notes_on_internal_ips(node, match.server, settings),
+    )
     return UninitializedNode(identity, match.server, match.by, lost), notes
 
 
@@ -147,13 +190,14 @@ def note_on_miss(node: Node, miss: Miss) -> Note:
             nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
             remedy = "a Node joins when its name is its server's, or with the kubelet's --provider-id"
             return Note(node.key, NoteKind.UNMATCHED, f"{why}{nearest}; {remedy}")
-        case Gone(server_id):
-            why = f"no server of the project has the id {server_id}"
-            return Note(node.key, NoteKind.UNMATCHED, f"{why}; delete the Node if its server is gone for good")
+        case Gone(server):
+            return Note(
+                node.key, NoteKind.UNMATCHED, f"{server.is_missing}; delete the Node if its server is gone for good"
+            )
         case Ambiguous(why):
             return Note(node.key, NoteKind.AMBIGUOUS, f"{why}; delete the stale Node, or rename one of them")
         case Unsupported(why):
-            return Note(node.key, NoteKind.UNSUPPORTED, f"{why}; left to HCCM")
+            return Note(node.key, NoteKind.UNSUPPORTED, f"{why}; set ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD")
         case Foreign(why):
             return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
         case Malformed(why):
@@ -167,8 +211,11 @@ def note_on_miss(node: Node, miss: Miss) -> Note:
 _EFFECT = "NoSchedule"
 
 
-def is_shut_down(server: Server) -> bool | Unmanaged:
-    """Whether the server's Node should have the shutdown taint; UNMANAGED while the server is starting or stopping."""
+def is_shut_down(server: Server, node: Node) -> bool | Unmanaged:
+    """Whether ``node``, the server's, should have the shutdown taint; UNMANAGED while the server is starting or
+    stopping. A Robot server is not asked for while its kubelet reports Ready: it is on then."""
+    if server.provider is Provider.ROBOT and node.ready is Readiness.TRUE:
+        return False
     match server.status:
         case ServerStatus.OFF:
             return True
@@ -214,11 +261,15 @@ def initialized_node(
     No address is removed because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
     none is added that may be another server's.
     """
-    shut_down = is_shut_down(server) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
+    shut_down = is_shut_down(server, node) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
     if Controller.NODE not in settings.controllers:
         return InitializedNode(server, UNMANAGED, UNMANAGED, shut_down), ()
     labels = kept_labels(server, node.labels, settings)
-    notes = (*notes_on_labels(node, labels), *notes_on_hostname(node, server, others, joins=False))
+    notes = (
+        *notes_on_labels(node, labels),
+        *notes_on_hostname(node, server, others, joins=False),
+        *notes_on_internal_ips(node, server, settings),
+    )
     addresses = desired_addresses(node, server, snapshot, settings, others, joins=False)
     match addresses:
         case UnusableNodeIP(why):
@@ -272,8 +323,8 @@ class OrphanedNode:
 def orphaned_node(node: Node, gone: Gone, settings: Settings) -> tuple[OrphanedNode | None, tuple[Note, ...]]:
     """The Node as one to be deleted; None, with a note that says why, while it is not."""
     if is_going_away(node):
-        return OrphanedNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server_id))), ()
-    missing = f"no server of the project has the id {gone.server_id}"
+        return OrphanedNode(LostNode(current_identity(node, settings), proof_of_absence(node, gone.server))), ()
+    missing = gone.server.is_missing
     if node.deleted_at is None:
         why = f"{missing}, and its kubelet reports Ready: nothing is done while it does"
         if gone.namesake is not None:
@@ -297,7 +348,7 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
     notes = [
         Note(Key(ObjectKind.NODE, name), NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()
     ]
-    matcher, others = Matcher(snapshot.nodes, snapshot.servers), Others(snapshot)
+    matcher, others = matcher_of(snapshot), Others(snapshot)
     for node in snapshot.nodes:
         wanted, why = _desired_node(node, matcher, others, snapshot, settings)
         notes += why

@@ -1,11 +1,13 @@
 """Labels that a Node gets from its server, when it is initialized and ever after."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Server
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_PROVIDED_BY, LABEL_REGION, LABEL_ZONE
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import is_label_key, is_label_value
 
 _ZONES = {
@@ -21,11 +23,20 @@ name the old values, so they are kept for the old locations. A newer location is
 
 OWNED_LABELS = frozenset({*LABEL_INSTANCE_TYPE, *LABEL_ZONE, *LABEL_REGION, LABEL_PROVIDED_BY})
 """The label keys that HCCM writes; every other label is somebody else's and kept byte for byte."""
-_PROVIDED_BY = "cloud"
+_PROVIDED_BY = {Provider.CLOUD: "cloud", Provider.ROBOT: "robot"}
+_NO_LABEL = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_LABEL = 63
 _WHAT = {
-    LABEL_INSTANCE_TYPE: "the server's type",
-    LABEL_ZONE: "the zone of the server's location",
-    LABEL_REGION: "the server's location",
+    Provider.CLOUD: {
+        LABEL_INSTANCE_TYPE: "the server's type",
+        LABEL_ZONE: "the zone of the server's location",
+        LABEL_REGION: "the server's location",
+    },
+    Provider.ROBOT: {
+        LABEL_INSTANCE_TYPE: "the server's product",
+        LABEL_ZONE: "the server's data center",
+        LABEL_REGION: "the location of the server's data center",
+    },
 }
 
 
@@ -53,6 +64,12 @@ class LabelOrigin:
 def zone_of(location: str) -> str:
     """The zone label's value for a Hetzner location."""
     return _ZONES.get(location, location)
+
+
+def type_of_product(product: str) -> str:
+    """The instance type of a Robot server: its product as HCCM writes it, with dashes for blanks and without what no
+    label may have. HCCM leaves ends and a length that the API server refuses; here they fit as well."""
+    return _NO_LABEL.sub("", product.replace(" ", "-")).strip("-._")[:_LONGEST_LABEL].rstrip("-._")
 
 
 def is_owned_label(key: str, settings: Settings) -> bool:
@@ -113,10 +130,12 @@ def _in_step(beta: str, stable: str, current: Mapping[str, str]) -> str:
 
 def label_origins(server: Server, settings: Settings) -> Mapping[str, LabelOrigin]:
     """Owned key → where its value comes from, for each key that ``server`` could have a value for."""
-    origins = {LABEL_PROVIDED_BY: LabelOrigin(_PROVIDED_BY, "what every server of Hetzner Cloud gets")}
+    provided_by = _PROVIDED_BY[server.provider]
+    whose = "what every server of Hetzner Cloud gets" if provided_by == "cloud" else "what every Robot server gets"
+    origins = {LABEL_PROVIDED_BY: LabelOrigin(provided_by, whose)}
     for keys, value in _pairs(server, settings):
-        origins |= dict.fromkeys(keys, _origin(value, _WHAT[keys]))
-    if not settings.zone_labels:
+        origins |= dict.fromkeys(keys, _origin(value, _WHAT[server.provider][keys]))
+    if not settings.zone_labels and server.provider is Provider.CLOUD:
         origins |= dict.fromkeys(LABEL_ZONE, LabelOrigin("", "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false"))
     for mirror, (name, *_) in _mirror_names(server, settings.mirror_labels).items():
         origins[mirror] = LabelOrigin(server.labels[name], f"the server's label {name}")
@@ -130,12 +149,13 @@ def _origin(value: str, what: str) -> LabelOrigin:
 
 
 def _pairs(server: Server, settings: Settings) -> tuple[tuple[tuple[str, str], str], ...]:
-    """Deprecated and stable key, and the server's value for both; "" when it has none."""
-    return (
-        (LABEL_INSTANCE_TYPE, server.type),
-        (LABEL_ZONE, zone_of(server.location) if settings.zone_labels else ""),
-        (LABEL_REGION, server.location),
-    )
+    """Deprecated and stable key, and the server's value for both; "" when it has none. A Robot server's zone is written
+    whatever HCLOUD_INSTANCES_ZONE_LABEL_ENABLED says, as by HCCM."""
+    if server.provider is Provider.ROBOT:
+        values = (type_of_product(server.type), server.zone, server.location)
+    else:
+        values = (server.type, zone_of(server.location) if settings.zone_labels else "", server.location)
+    return tuple(zip((LABEL_INSTANCE_TYPE, LABEL_ZONE, LABEL_REGION), values, strict=True))
 
 
 def _complete(
@@ -147,9 +167,10 @@ def _complete(
 ) -> NodeLabels:
     """The pairs' ``labels`` with the labels that are treated alike at initialization and later."""
     untouched = {key: value for key, value in current.items() if key in OWNED_LABELS}
-    provided_by = current.get(LABEL_PROVIDED_BY) or _PROVIDED_BY
-    if provided_by != _PROVIDED_BY:
-        kept += (f"label {LABEL_PROVIDED_BY} is {provided_by!r} where {_PROVIDED_BY!r} is expected; kept",)
+    expected = _PROVIDED_BY[server.provider]
+    provided_by = current.get(LABEL_PROVIDED_BY) or expected
+    if provided_by != expected:
+        kept += (f"label {LABEL_PROVIDED_BY} is {provided_by!r} where {expected!r} is expected; kept",)
     mirrored, unusable = _mirrored(server, settings.mirror_labels)
     if "labels" in server.missing:
         mirrored = {key: value for key, value in owned_labels(current, settings).items() if key not in OWNED_LABELS}

@@ -9,10 +9,18 @@ from difflib import get_close_matches
 from typing import Literal, TypeVar
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Server, Snapshot
+from desired.model.snapshot import ROBOT_NOT_READ, Node, Server, Snapshot
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import NOBODY, several, shown_text
-from desired.syntax.provider_id import CloudID, ForeignID, RobotID, parse_provider_id
+from desired.syntax.provider_id import (
+    CloudID,
+    ForeignID,
+    Provider,
+    RobotID,
+    ServerKey,
+    parse_provider_id,
+    server_key,
+)
 
 
 def is_ignored(node: Node, settings: Settings) -> bool:
@@ -20,12 +28,17 @@ def is_ignored(node: Node, settings: Settings) -> bool:
     return settings.ignore_nodes is not None and settings.ignore_nodes.matches(node.labels)
 
 
+def nodes_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Iterator[tuple[Node, ServerKey]]:
+    """Our Nodes of a provider with the keys of their servers, whether or not these exist; in the order of names."""
+    for node in snapshot.nodes:
+        key = server_key(node.provider_id)
+        if key is not None and key.provider is provider and not is_ignored(node, settings):
+            yield node, key
+
+
 def cloud_nodes(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[Node, int]]:
     """Our Nodes of Hetzner Cloud with the ids of their servers, whether or not these exist; in the order of names."""
-    for node in snapshot.nodes:
-        provider_id = parse_provider_id(node.provider_id or "")
-        if isinstance(provider_id, CloudID) and not is_ignored(node, settings):
-            yield node, provider_id.server_id
+    return ((node, key.id) for node, key in nodes_of(Provider.CLOUD, snapshot, settings))
 
 
 K = TypeVar("K")
@@ -59,7 +72,7 @@ class Unmatched:
 class Gone:
     """The Node's providerID names a server that a complete list lacks."""
 
-    server_id: int
+    server: ServerKey
     namesake: int | None = None
     """Id of another server with the Node's very name, as when a machine was made anew; None when there is none."""
 
@@ -99,15 +112,15 @@ Match = Matched | Miss
 class Matcher:
     """Matches the Nodes of one snapshot to its servers; holds the indexes that make each look-up constant."""
 
-    def __init__(self, nodes: Section[str, Node], servers: Section[int, Server]) -> None:
-        self._servers = servers
-        self._by_name = _grouped((server.name, server) for server in servers)
-        self._unreadable = _grouped((servers.unreadable_names.get(key), key) for key in servers.unreadable)
-        self._names = sorted(self._by_name)
-        self._searches_left = max(1, _MOST_COMPARISONS // (len(self._names) or 1))
-        claims = ((parse_provider_id(node.provider_id), node) for node in nodes if node.provider_id)
+    def __init__(
+        self, nodes: Section[str, Node], servers: Section[int, Server], robot: Section[int, Server] | None = None
+    ) -> None:
+        """``robot`` is None where Robot servers are not read."""
+        self._cloud = _Servers(servers, "server")
+        self._robot = None if robot is None else _Servers(robot, "Robot server")
+        claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
-        self._claimed = _grouped((claim.server_id, node) for claim, node in claims if isinstance(claim, CloudID))
+        self._claimed = _grouped((key, node) for key, node in claims if key is not None)
         self._claimants = {key: several([node.name for node in found]) for key, found in self._claimed.items()}
 
     def match(self, node: Node) -> Match:
@@ -121,49 +134,86 @@ class Matcher:
         shown = shown_text(node.provider_id)
         match parse_provider_id(node.provider_id):
             case CloudID(server_id):
-                return self._by_server_id(node, server_id, shown)
+                return self._by_key(node, self._cloud, ServerKey(Provider.CLOUD, server_id), shown)
+            case RobotID(number) if self._robot is not None:
+                return self._by_key(node, self._robot, ServerKey(Provider.ROBOT, number), shown)
             case RobotID():
-                return Unsupported(f"providerID {shown} is a Robot server, and Robot servers are not read")
+                return Unsupported(f"providerID {shown} is a Robot server, and {ROBOT_NOT_READ}")
             case ForeignID():
                 return Foreign(f"providerID {shown} belongs to another cloud")
             case malformed:
                 return Malformed(malformed.why)
 
-    def _by_server_id(self, node: Node, server_id: int, shown: str) -> Match:
-        rivals = self._claimants.get(server_id, NOBODY).besides(node.name)
-        match self._servers.find(server_id):
+    def _by_key(self, node: Node, servers: "_Servers", key: ServerKey, shown: str) -> Match:
+        rivals = self._claimants.get(key, NOBODY).besides(node.name)
+        match servers.section.find(key.id):
             case Present() if rivals:
                 return Ambiguous(f"providerID {shown} is also that of node {rivals}")
             case Present(server):
                 return Matched(server, "providerID")
             case Absent():
-                namesakes = self._by_name.get(node.name, ())
-                return Gone(server_id, namesakes[0].id if namesakes else None)
+                namesakes = servers.by_name.get(node.name, ())
+                return Gone(key, namesakes[0].id if namesakes else None)
             case unknown:
                 return unknown
 
     def _by_node_name(self, node: Node) -> Match:
-        if not self._servers.complete:
-            return Unknown("the list of servers is incomplete, and a name decides only in a whole list")
-        doubtful = self._unreadable.get(node.name, ()) + self._unreadable.get(None, ())
+        """A server of either provider. While nothing is known of Robot's, a server of Hetzner Cloud is the one: an
+        outage there keeps nobody from joining here."""
+        cloud = self._of_this_name(node, self._cloud)
+        if self._robot is None or isinstance(cloud, Ambiguous | Unknown):
+            return cloud
+        robot = self._of_this_name(node, self._robot)
+        match cloud, robot:
+            case Matched(server), Matched() | Ambiguous():
+                both = f"{server.key.name} of Hetzner Cloud and a Robot server are both named {node.name!r}"
+                return Ambiguous(both)
+            case Matched(), _:
+                return cloud
+            case Unmatched(why, near), Unmatched(_, related):
+                return Unmatched(f"{why}, nor of the Robot account", (*near, *related)[:_CANDIDATES])
+        return robot
+
+    def _of_this_name(self, node: Node, servers: "_Servers") -> Matched | Unmatched | Ambiguous | Unknown:
+        """The one server of a provider with the Node's name that is no other Node's."""
+        if not servers.section.complete:
+            return Unknown(f"the list of {servers.word}s is incomplete, and a name decides only in a whole list")
+        doubtful = servers.unreadable.get(node.name, ()) + servers.unreadable.get(None, ())
         if doubtful:
             ids = ", ".join(str(server_id) for server_id in sorted(doubtful))
-            return Unknown(f"server {ids} could not be read and may be the one")
-        named = self._by_name.get(node.name, ())
-        if not self._servers:
+            return Unknown(f"{servers.word} {ids} could not be read and may be the one")
+        named = servers.by_name.get(node.name, ())
+        if not servers.section:
             return Unmatched("the token's project has no servers at all")
         if not named:
-            return Unmatched(f"no server of the project is named {node.name!r}", self._nearest(node.name))
+            return Unmatched(f"no server of the project is named {node.name!r}", servers.nearest(node.name))
         if len(named) > 1:
             ids = ", ".join(str(server.id) for server in named)
-            return Ambiguous(f"servers {ids} are all named {node.name!r}")
+            return Ambiguous(f"{servers.word}s {ids} are all named {node.name!r}")
         server = named[0]
-        owners = self._claimed.get(server.id, ())
+        owners = self._claimed.get(server.key, ())
         if owners:
-            return Ambiguous(f"server {server.id} is named {node.name!r} but is the server of node {owners[0].name}")
+            return Ambiguous(f"{server.key.name} is named {node.name!r} but is the server of node {owners[0].name}")
         return Matched(server, "name")
 
-    def _nearest(self, name: str) -> tuple[str, ...]:
+
+def matcher_of(snapshot: Snapshot) -> Matcher:
+    """The matcher over everything that was read."""
+    return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot.servers if snapshot.robot else None)
+
+
+class _Servers:
+    """The servers of one provider, by name."""
+
+    def __init__(self, section: Section[int, Server], word: str) -> None:
+        self.section = section
+        self.word = word
+        self.by_name = _grouped((server.name, server) for server in section if server.name)
+        self.unreadable = _grouped((section.unreadable_names.get(key), key) for key in section.unreadable)
+        self._names = sorted(self.by_name)
+        self._searches_left = max(1, _MOST_COMPARISONS // (len(self._names) or 1))
+
+    def nearest(self, name: str) -> tuple[str, ...]:
         """The names that look most like ``name``: a prefix, a domain or a typing error is the usual cause of a miss."""
         host = name.split(".", 1)[0]
         self._searches_left -= 1

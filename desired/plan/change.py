@@ -202,6 +202,8 @@ class NoteKind(StrEnum):
     AMBIGUOUS = "ambiguous"
     MALFORMED = "malformed"
     UNUSABLE_NODE_IP = "unusable-node-ip"
+    MISCONFIGURED_INTERNAL_IP = "misconfigured-internal-ip"
+    """An InternalIP of a Robot server's Node that is not kept."""
     UNKNOWN = "unknown"
     UNREADABLE = "unreadable"
     UNUSABLE_LABEL = "unusable-label"

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
 from desired.syntax.bounds import PROVIDER_ID, measured_text, shown_text
@@ -22,6 +23,25 @@ class Provider(StrEnum):
 
     CLOUD = "Cloud"
     ROBOT = "Robot"
+
+
+class ServerKey(NamedTuple):
+    """What identifies a server: ids of Hetzner Cloud and numbers of Robot know nothing of each other."""
+
+    provider: Provider
+    id: int
+
+    @property
+    def name(self) -> str:
+        """In sentences: ``server 42``, ``Robot server 321``."""
+        return f"server {self.id}" if self.provider is Provider.CLOUD else f"Robot server {self.id}"
+
+    @property
+    def is_missing(self) -> str:
+        """In words, that a complete list lacks it."""
+        if self.provider is Provider.CLOUD:
+            return f"no server of the project has the id {self.id}"
+        return f"no server of the Robot account has the number {self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +109,29 @@ def _parse(text: str) -> ProviderID:
     return ForeignID(text)
 
 
-def provider_of(provider_id: str | None) -> Provider | None:
-    """The provider that a providerID belongs to; None when it is not one of ours."""
+def server_key(provider_id: str | None) -> ServerKey | None:
+    """The server that a providerID names; None when it names none of Hetzner's."""
     match parse_provider_id(provider_id or ""):
-        case CloudID():
-            return Provider.CLOUD
-        case RobotID():
-            return Provider.ROBOT
+        case CloudID(server_id):
+            return ServerKey(Provider.CLOUD, server_id)
+        case RobotID(number):
+            return ServerKey(Provider.ROBOT, number)
     return None
 
 
+def provider_of(provider_id: str | None) -> Provider | None:
+    """The provider that a providerID belongs to; None when it is not one of ours."""
+    key = server_key(provider_id)
+    return key.provider if key else None
+
+
 def format_provider_id(provider_id: CloudID | RobotID) -> str:
-    """The text that goes into ``spec.providerID``."""
+    """The text of ``spec.providerID``."""
     if isinstance(provider_id, CloudID):
         return f"{PROVIDER_ID_CLOUD}{provider_id.server_id}"
     return f"{PROVIDER_ID_ROBOT_LEGACY if provider_id.legacy else PROVIDER_ID_ROBOT}{provider_id.number}"
+
+
+def provider_id_of(key: ServerKey) -> str:
+    """What a Node on this server gets as its ``spec.providerID``."""
+    return format_provider_id(CloudID(key.id) if key.provider is Provider.CLOUD else RobotID(key.id))

@@ -200,10 +200,13 @@ _REASONS: Mapping[NoteKind, str] = {
     NoteKind.MALFORMED: "InvalidProviderID",
     NoteKind.UNSUPPORTED: "RobotNotRead",
     NoteKind.UNUSABLE_NODE_IP: "InvalidNodeIP",
+    NoteKind.MISCONFIGURED_INTERNAL_IP: "MisconfiguredInternalIP",
 }
 """Notes that keep a Node from being initialized → the event's reason. Transient trouble of an API is not among them: an
 event on a healthy object would only alarm."""
-_LASTING = frozenset({NoteKind.AMBIGUOUS, NoteKind.MALFORMED, NoteKind.UNUSABLE_NODE_IP})
+_LASTING = frozenset(
+    {NoteKind.AMBIGUOUS, NoteKind.MALFORMED, NoteKind.UNUSABLE_NODE_IP, NoteKind.MISCONFIGURED_INTERNAL_IP}
+)
 """Those that an initialized Node is warned of as well: it is not kept in sync until a person fixes the cause. A server
 that is not found is none of them, as that is how the end of every Node begins."""
 

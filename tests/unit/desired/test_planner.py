@@ -28,6 +28,7 @@ from tests.builders import (
     a_server,
     a_settled_node,
     a_snapshot,
+    in_cloud,
 )
 from tests.support.keys import key_of
 
@@ -248,7 +249,7 @@ def test_node_whose_server_is_gone() -> None:
     node = a_lost_node(server_id=9, labels=SERVER_LABELS | {"team": "red"})
     lost = LostNode(
         NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
-        proof_of_absence(node, 9),
+        proof_of_absence(node, in_cloud(9)),
     )
     reason = "no server of the project has the id 9"
     expected = Change(

@@ -75,6 +75,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.AMBIGUOUS, "InstanceLookupFailed", "InstanceLookupFailed"),
     (NoteKind.MALFORMED, "InvalidProviderID", "InvalidProviderID"),
     (NoteKind.UNUSABLE_NODE_IP, "InvalidNodeIP", "InvalidNodeIP"),
+    (NoteKind.MISCONFIGURED_INTERNAL_IP, "MisconfiguredInternalIP", "MisconfiguredInternalIP"),
     (NoteKind.UNSUPPORTED, "RobotNotRead", None),
     (NoteKind.UNUSABLE_LABEL, None, None),
     (NoteKind.UNKNOWN, None, None),
@@ -142,7 +143,10 @@ def test_a_robot_server_that_joins() -> None:
     (event,) = warnings(judged(world), world, Settings())
 
     assert (event.subject, event.type, event.reason) == (subject_of(robot), EventType.WARNING, "RobotNotRead")
-    assert event.message == "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; left to HCCM"
+    assert event.message == (
+        "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; set"
+        " ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD"
+    )
 
 
 def test_every_kind_of_note_is_decided_on() -> None:

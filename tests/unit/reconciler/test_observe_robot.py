@@ -13,7 +13,7 @@ from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from desired.model.snapshot import Server, ServerStatus
 from desired.section import Absent, Present, Unknown
-from desired.syntax.provider_id import Provider, RobotID
+from desired.syntax.provider_id import Provider, ServerKey
 from reconciler.observe.robot import (
     RobotCache,
     decode_robot_servers,
@@ -99,7 +99,7 @@ def test_a_real_server() -> None:
 
     assert section.items == {321: WHOLE}
     assert section.complete
-    assert section.items[321].key == RobotID(321)
+    assert section.items[321].key == ServerKey(Provider.ROBOT, 321)
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.FOREIGN, None),
     (NoteKind.UNMATCHED, None),
     (NoteKind.UNUSABLE_NODE_IP, None),
+    (NoteKind.MISCONFIGURED_INTERNAL_IP, None),
     (NoteKind.UNUSABLE_LABEL, None),
     (NoteKind.UNKNOWN, None),
     (NoteKind.UNREADABLE, None),

@@ -36,6 +36,7 @@ from tests.builders import (
     a_server,
     a_settled_node,
     a_snapshot,
+    in_cloud,
     incomplete,
     servers_of,
     workloads_of,
@@ -283,7 +284,7 @@ def test_the_approval_of_another_hold() -> None:
 )
 def test_words_on_a_deletion_that_is_not_planned(snapshot: Snapshot, expected: tuple[GuardFact, ...]) -> None:
     """What would stand in the way if the server went now and the kubelet fell silent with it."""
-    told = explain_guards_on_deletion(SETTLED, 1, snapshot, Settings())
+    told = explain_guards_on_deletion(SETTLED, in_cloud(1), snapshot, Settings())
 
     assert {fact.concerns for fact in told} == {Concern.DELETION}
     assert planned(told) == expected
@@ -294,7 +295,7 @@ def test_a_server_that_could_not_be_read_is_supposed_to_be_gone() -> None:
     servers = servers_of(CONTROL_SERVER)
     unreadable = type(servers)(servers.items, unreadable={1: "no type"})
     words = explain_guards_on_deletion(
-        SETTLED, 1, a_snapshot([CONTROL, SETTLED], servers_section=unreadable), Settings()
+        SETTLED, in_cloud(1), a_snapshot([CONTROL, SETTLED], servers_section=unreadable), Settings()
     )
 
     assert losses(1) in planned(words)
@@ -306,13 +307,15 @@ def test_a_loss_that_lets_pass_is_measured_at_its_worst() -> None:
     nodes = [*FOUR_MORE, CONTROL, SETTLED, a_lost_node("web-3", 3), a_settled_node("web-8", 8, created_at=BORN)]
     snapshot = a_snapshot(nodes, servers_section=replace(servers, items={**servers.items, 8: a_server(8, "web-8")}))
 
-    assert losses(2, 2) in planned(explain_guards_on_deletion(SETTLED, 1, snapshot, Settings()))
+    assert losses(2, 2) in planned(explain_guards_on_deletion(SETTLED, in_cloud(1), snapshot, Settings()))
 
 
 def test_a_silent_node_keeps_its_clock() -> None:
     """A Node that is not Ready already has waited for as long as it is."""
     node = a_lost_node()
-    words = explain_guards_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings())
+    words = explain_guards_on_deletion(
+        node, in_cloud(1), a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings()
+    )
 
     assert proof("server 1 has not been asked for by its id yet", 5.0) in planned(words)
 
@@ -321,13 +324,15 @@ def test_no_second_deletion() -> None:
     """A Node whose deletion was asked for is not deleted again."""
     node = a_lost_node(deleted_at=NOW)
 
-    assert explain_guards_on_deletion(node, 1, a_snapshot([CONTROL, node], [CONTROL_SERVER]), Settings()) == ()
+    assert (
+        explain_guards_on_deletion(node, in_cloud(1), a_snapshot([CONTROL, node], [CONTROL_SERVER]), Settings()) == ()
+    )
 
 
 def test_the_world_is_only_supposed() -> None:
     """Asking what would be changes nothing of what is."""
     snapshot = a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
-    explain_guards_on_deletion(SETTLED, 1, snapshot, Settings())
+    explain_guards_on_deletion(SETTLED, in_cloud(1), snapshot, Settings())
 
     assert snapshot == a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()])
     assert snapshot.nodes.items["web-1"].ready is Readiness.TRUE

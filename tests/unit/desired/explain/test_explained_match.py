@@ -6,7 +6,7 @@ import pytest
 
 from desired.explain.stage import Candidate, ServerFact, ServerMatch, explain_match
 from desired.model.snapshot import Node, ServerStatus, Snapshot
-from desired.nodes.matching import Matcher
+from desired.nodes.matching import matcher_of
 from desired.section import Absent, Unknown
 from tests.builders import (
     a_joining_node,
@@ -25,7 +25,7 @@ SERVER_1 = ServerFact(1, "web-1", ServerStatus.RUNNING, "cpx32", "fsn1")
 
 def matched(node: Node, snapshot: Snapshot, disowned: str | None = None) -> ServerMatch:
     """What is said of the Node's server."""
-    return explain_match(node, Matcher(snapshot.nodes, snapshot.servers).match(node), snapshot, disowned)
+    return explain_match(node, matcher_of(snapshot).match(node), snapshot, disowned)
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,10 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNSUPPORTED,
-        "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; left to HCCM",
+        (
+            "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; set"
+            " ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD"
+        ),
         id="a-robot-that-joins",
     ),
     pytest.param(

@@ -20,6 +20,7 @@ from tests.builders import (
     a_lost_node,
     a_settled_node,
     a_snapshot,
+    in_cloud,
     incomplete,
     servers_of,
 )
@@ -90,7 +91,7 @@ def asked_in_vain(why: str) -> Doubt:
 def test_doubt(node: Node, asked: Mapping[int, Absent | Unknown], expected: Doubt | None) -> None:
     """A proof lacks whatever is missing of age, silence and an answer by id; the wait told is the longest."""
     snapshot = a_snapshot([node], confirmations=asked)
-    assert doubt_about(proof_of_absence(node, 1), snapshot, Waits()) == expected
+    assert doubt_about(proof_of_absence(node, in_cloud(1)), snapshot, Waits()) == expected
 
 
 @pytest.mark.parametrize(
@@ -112,29 +113,29 @@ def test_doubt(node: Node, asked: Mapping[int, Absent | Unknown], expected: Doub
 def test_waits_are_settings(waits: Waits, asked: Mapping[int, Absent], expected: Doubt | None) -> None:
     """Each wait is up to the operator and may be none; the question by id is not."""
     node = since(1, 1)
-    assert doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=asked), waits) == expected
+    assert doubt_about(proof_of_absence(node, in_cloud(1)), a_snapshot([node], confirmations=asked), waits) == expected
 
 
 def test_no_wait_at_all_still_waits_for_a_transition_in_the_future() -> None:
     """A Node that stops being Ready in an hour, by a clock that is ahead, has not stopped yet."""
     node = since(500, -3600)
-    doubt = doubt_about(proof_of_absence(node, 1), a_snapshot([node], confirmations=GONE), NO_WAITS)
+    doubt = doubt_about(proof_of_absence(node, in_cloud(1)), a_snapshot([node], confirmations=GONE), NO_WAITS)
     assert doubt == Doubt("the Node has to be not Ready for 0 s", 3600)
 
 
 def test_a_proof_is_of_one_node_and_one_silence() -> None:
     """Another Node under the same name, or the same one silent again, is another proof."""
     node = since(500, 60)
-    proof = proof_of_absence(node, 1)
+    proof = proof_of_absence(node, in_cloud(1))
     assert proof == AbsenceProof(1, "uid-web-1", ago(500), ago(60))
     others = [
-        proof_of_absence(node, 2),
-        proof_of_absence(replace(node, uid="registered-anew"), 1),
-        proof_of_absence(since(499, 60), 1),
-        proof_of_absence(since(500, 59), 1),
+        proof_of_absence(node, in_cloud(2)),
+        proof_of_absence(replace(node, uid="registered-anew"), in_cloud(1)),
+        proof_of_absence(since(499, 60), in_cloud(1)),
+        proof_of_absence(since(500, 59), in_cloud(1)),
     ]
     assert proof not in others
-    assert proof_of_absence(replace(node, resource_version="2", unschedulable=True), 1) == proof
+    assert proof_of_absence(replace(node, resource_version="2", unschedulable=True), in_cloud(1)) == proof
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ MIDNIGHT = datetime(2026, 7, 1, tzinfo=UTC)
             AbsenceProof(7, "uid", MIDNIGHT, MIDNIGHT + timedelta(hours=1)),
             {
                 "server_id": 7,
+                "provider": "Cloud",
                 "node_uid": "uid",
                 "created_at": "2026-07-01T00:00:00+00:00",
                 "not_ready_since": "2026-07-01T01:00:00+00:00",

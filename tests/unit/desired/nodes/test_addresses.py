@@ -1,5 +1,6 @@
 """Addresses from servers."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
@@ -12,11 +13,10 @@ from desired.nodes.addresses import (
     UnusableNodeIP,
     addresses_with_origins,
     choose_addresses,
-    cloud_addresses,
     parse_node_ips,
     with_internal_ips,
 )
-from tests.builders import a_dual_stack_server, a_network, a_server
+from tests.builders import a_dual_stack_server, a_network, a_robot_server, a_server
 
 IPV4, IPV6, DUAL = AddressFamily.IPV4, AddressFamily.IPV6, AddressFamily.DUALSTACK
 SUBNET = IPv6Network("2001:db8:1::/64")
@@ -80,12 +80,45 @@ def test_cloud_addresses(
     server: Server, family: AddressFamily, network: Network | None, expected: tuple[NodeAddress, ...]
 ) -> None:
     """A server gives its name, its public addresses of the family, and its private ones in the configured network."""
-    assert cloud_addresses(server, family, network) == expected
+    assert tuple(address for address, _ in addresses_with_origins(server, family, network, (VPN,))) == expected
+
+
+ROBOT = a_robot_server(ipv4=IPv4Address("203.0.113.1"), ipv6=SUBNET)
+I6 = NodeAddress(AddressType.INTERNAL_IP, "fd00::2")
+PUBLIC4 = NodeAddress(AddressType.INTERNAL_IP, E4.address)
+PUBLIC6 = NodeAddress(AddressType.INTERNAL_IP, "2001:db8:1:0::1")
+NO_IP = NodeAddress(AddressType.INTERNAL_IP, "bond0")
+
+
+@pytest.mark.parametrize(
+    ("server", "family", "current", "expected"),
+    [
+        pytest.param(ROBOT, DUAL, (), (H, E6, E4), id="IPv6 comes first, as by HCCM"),
+        pytest.param(ROBOT, IPV4, (), (H, E4), id="ipv4-only"),
+        pytest.param(ROBOT, IPV6, (), (H, E6), id="ipv6-only"),
+        pytest.param(replace(ROBOT, ipv4=None), DUAL, (), (H, E6), id="no IPv4, where HCCM writes an empty address"),
+        pytest.param(replace(ROBOT, ipv6=None), DUAL, (), (H, E4), id="no IPv6, where HCCM writes 1"),
+        pytest.param(
+            ROBOT, DUAL, (I6, H, I4, VPN), (H, E6, E4, I6, I4, VPN), id="what the kubelet reported, in its order"
+        ),
+        pytest.param(ROBOT, IPV4, (I6, I4), (H, E4, I4), id="none of another family"),
+        pytest.param(ROBOT, IPV6, (I6, I4), (H, E6, I6), id="none of another family either"),
+        pytest.param(ROBOT, DUAL, (PUBLIC4, PUBLIC6), (H, E6, E4), id="none that is public, however it is written"),
+        pytest.param(ROBOT, IPV4, (NO_IP,), (H, E4), id="none that is no address"),
+        pytest.param(ROBOT, IPV4, (E6_OTHER,), (H, E4), id="other types go"),
+        pytest.param(replace(ROBOT, private_ips=((4, IPv4Address("10.0.0.2")),)), IPV4, (), (H, E4), id="no network"),
+    ],
+)
+def test_robot_addresses(
+    server: Server, family: AddressFamily, current: tuple[NodeAddress, ...], expected: tuple[NodeAddress, ...]
+) -> None:
+    """A Robot server gives its name, its public addresses, and what its kubelet reported of private ones."""
+    assert tuple(address for address, _ in addresses_with_origins(server, family, NETWORK, current)) == expected
 
 
 def test_addresses_with_origins() -> None:
     """Each address of a server is told with where it comes from."""
-    assert list(addresses_with_origins(a_dual_stack_server(), DUAL, NETWORK)) == [
+    assert list(addresses_with_origins(a_dual_stack_server(), DUAL, NETWORK, ())) == [
         (H, AddressOrigin.NAME),
         (E4, AddressOrigin.IPV4),
         (E6, AddressOrigin.IPV6),

@@ -28,6 +28,7 @@ from tests.builders import (
     a_server,
     a_settled_node,
     a_snapshot,
+    in_cloud,
     incomplete,
     servers_of,
 )
@@ -45,7 +46,7 @@ def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> U
 
 def departs(node: Node, server_id: int) -> OrphanedNode:
     """``node`` as one to be deleted."""
-    return OrphanedNode(LostNode(current_identity(node, SETTINGS), proof_of_absence(node, server_id)))
+    return OrphanedNode(LostNode(current_identity(node, SETTINGS), proof_of_absence(node, in_cloud(server_id))))
 
 
 @pytest.mark.parametrize(

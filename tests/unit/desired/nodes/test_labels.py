@@ -15,9 +15,10 @@ from desired.nodes.labels import (
     kept_labels,
     label_origins,
     owned_labels,
+    type_of_product,
     zone_of,
 )
-from tests.builders import SERVER_LABELS, a_server
+from tests.builders import SERVER_LABELS, a_robot_server, a_server
 
 DEFAULT, NO_ZONES, MIRROR = Settings(), Settings(zone_labels=False), Settings(mirror_labels="srv.example.com")
 
@@ -38,6 +39,46 @@ KEPT_PROVIDER = f"label {PROVIDED_BY} is 'robot' where 'cloud' is expected; kept
 def kept(key: str, value: str, server: str) -> tuple[str, ...]:
     """What is said of a value that somebody set."""
     return (f"label {key} is {value!r} where the server has {server!r}; kept",)
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        ("AX41-NVMe", "AX41-NVMe"),
+        ("Server Auction", "Server-Auction"),
+        ("Robot Server™ 1", "Robot-Server-1"),
+        ("  EX  44 ", "EX--44"),
+        ("(SB) 35.", "SB-35"),
+        ("x" * 70, "x" * 63),
+        ("x" * 62 + " y", "x" * 62),
+        ("™", ""),
+        ("", ""),
+    ],
+)
+def test_type_of_product(product: str, expected: str) -> None:
+    """As HCCM writes it, and always a label's value."""
+    assert type_of_product(product) == expected
+
+
+@pytest.mark.parametrize("settings", [DEFAULT, NO_ZONES])
+def test_labels_of_a_robot_server(settings: Settings) -> None:
+    """Its product, its data center as the zone, whatever cloud servers get, and who provides it."""
+    server = a_robot_server(type="Server Auction", zone="hel1-dc2", location="hel1")
+
+    assert initial_labels(server, {}, settings) == NodeLabels(
+        {
+            **dict.fromkeys((BETA_TYPE, TYPE), "Server-Auction"),
+            **dict.fromkeys((BETA_ZONE, ZONE), "hel1-dc2"),
+            **dict.fromkeys((BETA_REGION, REGION), "hel1"),
+            PROVIDED_BY: "robot",
+        }
+    )
+    assert {origin.what for origin in label_origins(server, settings).values()} == {
+        "the server's product",
+        "the server's data center",
+        "the location of the server's data center",
+        "what every Robot server gets",
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,17 @@ import pytest
 from desired.model.snapshot import Node, Server
 from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
 from desired.section import Section, Unknown
-from tests.builders import a_joining_node, a_server, a_settled_node, incomplete, nodes_of, servers_of
+from tests.builders import (
+    a_joining_node,
+    a_robot_server,
+    a_server,
+    a_settled_node,
+    in_cloud,
+    in_robot,
+    incomplete,
+    nodes_of,
+    servers_of,
+)
 
 WEB_1, WEB_2 = a_server(1, "web-1"), a_server(2, "web-2")
 BOTH = servers_of(WEB_1, WEB_2)
@@ -36,18 +46,23 @@ def malformed(text: str, rest: str) -> Malformed:
         pytest.param(
             preset("hcloud://3"),
             BOTH,
-            Gone(3, namesake=1),
+            Gone(in_cloud(3), namesake=1),
             id="gone-and-another-has-the-nodes-name",
         ),
-        pytest.param(preset("hcloud://3", "web-11"), BOTH, Gone(3), id="gone-and-a-name-comes-near"),
+        pytest.param(preset("hcloud://3", "web-11"), BOTH, Gone(in_cloud(3)), id="gone-and-a-name-comes-near"),
         pytest.param(
             preset("hcloud://3"),
             servers_of(a_server(7, "web-1"), a_server(5, "web-1")),
-            Gone(3, namesake=5),
+            Gone(in_cloud(3), namesake=5),
             id="gone-and-two-have-the-nodes-name",
         ),
-        pytest.param(preset("hcloud://3", "gpu"), BOTH, Gone(3), id="gone-and-nothing-has-a-name-like-its"),
-        pytest.param(preset("hcloud://3"), servers_of(), Gone(3), id="gone-with-every-other-server"),
+        pytest.param(
+            preset("hcloud://3", "gpu"),
+            BOTH,
+            Gone(in_cloud(3)),
+            id="gone-and-nothing-has-a-name-like-its",
+        ),
+        pytest.param(preset("hcloud://3"), servers_of(), Gone(in_cloud(3)), id="gone-with-every-other-server"),
         pytest.param(
             preset("hcloud://3"), incomplete(BOTH, "429"), Unknown("429"), id="not-seen-in-an-incomplete-list"
         ),
@@ -196,7 +211,10 @@ def test_two_nodes_claim_one_server_that_is_gone() -> None:
     """Rivals for a server that is not there are no rivals: it is gone for each of them."""
     nodes = nodes_of(preset("hcloud://3", "web-1"), a_settled_node("gpu", 3))
     matcher = Matcher(nodes, BOTH)
-    assert [matcher.match(node) for node in nodes] == [Gone(3), Gone(3, namesake=1)]
+    assert [matcher.match(node) for node in nodes] == [
+        Gone(in_cloud(3)),
+        Gone(in_cloud(3), namesake=1),
+    ]
 
 
 def test_name_of_a_server_that_another_node_has() -> None:
@@ -300,3 +318,71 @@ def test_nothing_is_searched_for_a_server_that_is_gone() -> None:
     """A providerID is no name: that its server is gone is told without a look at the others' names."""
     matcher = Matcher(nodes_of(), a_project(3000))
     assert comparisons(matcher, [preset(f"hcloud://{i}", f"n{i}") for i in range(4000, 4100)]) == 0
+
+
+DB = a_robot_server(321, "db-1")
+ROBOT = Section({321: DB, 7: a_robot_server(7, "twin"), 8: a_robot_server(8, "twin"), 9: a_robot_server(9, "")})
+NO_ROBOT: Section[int, Server] = Section.missing("the webservice answers 503")
+
+
+@pytest.mark.parametrize(
+    ("node", "servers", "robot", "expected"),
+    [
+        pytest.param(preset("hrobot://321", "db-1"), BOTH, ROBOT, Matched(DB, "providerID"), id="by number"),
+        pytest.param(preset("hcloud://bm-321", "db-1"), BOTH, ROBOT, Matched(DB, "providerID"), id="as the fork wrote"),
+        pytest.param(preset("hrobot://321", "db-2"), BOTH, ROBOT, Matched(DB, "providerID"), id="by number alone"),
+        pytest.param(preset("hrobot://1"), BOTH, ROBOT, Gone(in_robot(1)), id="gone, and no number of the cloud"),
+        pytest.param(preset("hrobot://1", "db-1"), BOTH, ROBOT, Gone(in_robot(1), 321), id="made anew"),
+        pytest.param(
+            preset("hrobot://1"), BOTH, NO_ROBOT, Unknown("the webservice answers 503"), id="nothing is known of Robot"
+        ),
+        pytest.param(preset("hcloud://1"), BOTH, NO_ROBOT, Matched(WEB_1, "providerID"), id="that is no matter here"),
+        pytest.param(a_joining_node("db-1"), BOTH, ROBOT, Matched(DB, "name"), id="by name"),
+        pytest.param(a_joining_node("web-1"), BOTH, ROBOT, Matched(WEB_1, "name"), id="a cloud server by name"),
+        pytest.param(
+            a_joining_node("web-1"), BOTH, NO_ROBOT, Matched(WEB_1, "name"), id="a cloud server joins in an outage"
+        ),
+        pytest.param(
+            a_joining_node("web-1"),
+            BOTH,
+            Section({5: a_robot_server(5, "web-1")}),
+            Ambiguous("server 1 of Hetzner Cloud and a Robot server are both named 'web-1'"),
+            id="one of each",
+        ),
+        pytest.param(
+            a_joining_node("twin"),
+            BOTH,
+            ROBOT,
+            Ambiguous("Robot servers 7, 8 are all named 'twin'"),
+            id="two of one name",
+        ),
+        pytest.param(
+            a_joining_node("db-1"),
+            BOTH,
+            NO_ROBOT,
+            Unknown("the list of Robot servers is incomplete, and a name decides only in a whole list"),
+            id="perhaps a Robot server",
+        ),
+        pytest.param(
+            a_joining_node("DB-1"),
+            BOTH,
+            ROBOT,
+            Unmatched("no server of the project is named 'DB-1', nor of the Robot account"),
+            id="a name in other case",
+        ),
+    ],
+)
+def test_robot_servers(node: Node, servers: Section[int, Server], robot: Section[int, Server], expected: Match) -> None:
+    """Numbers of Robot and ids of the cloud know nothing of each other; names are of both."""
+    found = Matcher(nodes_of(node), servers, robot).match(node)
+
+    assert (replace(found, candidates=()) if isinstance(found, Unmatched) else found) == expected
+
+
+def test_two_nodes_on_one_robot_server() -> None:
+    """Each of them is in doubt, however its providerID is written."""
+    nodes = [preset("hrobot://321", "db-1"), preset("hcloud://bm-321", "db-2")]
+    matcher = Matcher(nodes_of(*nodes), BOTH, ROBOT)
+
+    assert [type(matcher.match(node)) for node in nodes] == [Ambiguous, Ambiguous]
+    assert isinstance(matcher.match(a_joining_node("db-1")), Ambiguous)

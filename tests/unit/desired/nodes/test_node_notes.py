@@ -19,6 +19,7 @@ from tests.builders import (
     a_server,
     a_settled_node,
     a_snapshot,
+    in_cloud,
     incomplete,
     servers_of,
 )
@@ -42,13 +43,13 @@ REMEDY = "a Node joins when its name is its server's, or with the kubelet's --pr
             Unmatched("no such server"), NoteKind.UNMATCHED, f"no such server; {REMEDY}", id="no-server-and-no-nearest"
         ),
         pytest.param(
-            Gone(9),
+            Gone(in_cloud(9)),
             NoteKind.UNMATCHED,
             "no server of the project has the id 9; delete the Node if its server is gone for good",
             id="no-server-of-the-provider-id",
         ),
         pytest.param(
-            Gone(9, 2),
+            Gone(in_cloud(9), 2),
             NoteKind.UNMATCHED,
             "no server of the project has the id 9; delete the Node if its server is gone for good",
             id="replaced-by-a-server-of-its-name",
@@ -60,7 +61,12 @@ REMEDY = "a Node joins when its name is its server's, or with the kubelet's --pr
             id="ambiguous",
         ),
         pytest.param(Foreign("not ours"), NoteKind.FOREIGN, "not ours; left alone", id="foreign"),
-        pytest.param(Unsupported("Robot"), NoteKind.UNSUPPORTED, "Robot; left to HCCM", id="unsupported"),
+        pytest.param(
+            Unsupported("Robot"),
+            NoteKind.UNSUPPORTED,
+            "Robot; set ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD",
+            id="unsupported",
+        ),
         pytest.param(
             Malformed("nonsense"),
             NoteKind.MALFORMED,
@@ -97,7 +103,7 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
         ),
         pytest.param(Unknown("page 2 timed out"), False, None, id="a-gap-in-the-list-is-told-once-with-the-list"),
         pytest.param(Unsupported("Robot"), True, None, id="robot"),
-        pytest.param(Gone(1), True, None, id="gone-is-the-lifecycle-controllers"),
+        pytest.param(Gone(in_cloud(1)), True, None, id="gone-is-the-lifecycle-controllers"),
         pytest.param(Unmatched("nothing"), True, None, id="unmatched"),
     ],
 )
@@ -187,7 +193,10 @@ def unusable(annotation: str) -> str:
         pytest.param(
             a_snapshot([a_joining_node(provider_id="hrobot://1")], [a_server()]),
             NoteKind.UNSUPPORTED,
-            "providerID 'hrobot://1' is a Robot server, and Robot servers are not read; left to HCCM",
+            (
+                "providerID 'hrobot://1' is a Robot server, and Robot servers are not read; set"
+                " ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD"
+            ),
             id="robot",
         ),
         pytest.param(

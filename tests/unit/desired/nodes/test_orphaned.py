@@ -20,6 +20,7 @@ from tests.builders import (
     a_joining_node,
     a_lost_node,
     a_settled_node,
+    in_cloud,
 )
 from tests.support.keys import key_of
 
@@ -35,13 +36,13 @@ def test_node_that_is_not_ready_departs(ready: Readiness) -> None:
     identity = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
     since = YESTERDAY if ready is Readiness.MISSING else FIVE_MINUTES_AGO
     lost = LostNode(identity, AbsenceProof(1, "uid-web-1", YESTERDAY, since))
-    assert orphaned_node(node, Gone(1), SETTINGS) == (OrphanedNode(lost), ())
+    assert orphaned_node(node, Gone(in_cloud(1)), SETTINGS) == (OrphanedNode(lost), ())
 
 
 def test_readiness_of_a_name_that_nobody_knows() -> None:
     """A status that Kubernetes does not define counts as not Ready."""
     node = a_lost_node(conditions=(Condition("Ready", "Perhaps", "Test", FIVE_MINUTES_AGO),))
-    departing, _ = orphaned_node(node, Gone(1), SETTINGS)
+    departing, _ = orphaned_node(node, Gone(in_cloud(1)), SETTINGS)
     assert departing is not None
 
 
@@ -49,21 +50,26 @@ def test_readiness_of_a_name_that_nobody_knows() -> None:
 def test_node_that_is_ready_stays(node: Node) -> None:
     """While the kubelet reports, nothing is done though the server is gone; a note says what is wrong."""
     why = f"{MISSING}, and its kubelet reports Ready: nothing is done while it does"
-    assert orphaned_node(node, Gone(1), SETTINGS) == (None, (Note(key_of("node/web-1"), NoteKind.UNMATCHED, why),))
+    assert orphaned_node(node, Gone(in_cloud(1)), SETTINGS) == (
+        None,
+        (Note(key_of("node/web-1"), NoteKind.UNMATCHED, why),),
+    )
 
 
 def test_node_that_is_ready_beside_a_server_of_its_name() -> None:
     """Of a machine that was made anew under its old name the note tells the new server, and the remedy."""
     why = f"{MISSING}, and its kubelet reports Ready: nothing is done while it does"
     remedy = "server 7 has its name: delete the Node, so that the kubelet there registers anew"
-    found = orphaned_node(a_settled_node(), Gone(1, 7), SETTINGS)
+    found = orphaned_node(a_settled_node(), Gone(in_cloud(1), 7), SETTINGS)
     assert found == (None, (Note(key_of("node/web-1"), NoteKind.UNMATCHED, f"{why}; {remedy}"),))
 
 
 @pytest.mark.parametrize("namesake", [None, 7])
 def test_a_server_of_its_name_saves_no_node(namesake: int | None) -> None:
     """A Node that is not Ready goes the same way whether or not another server has its name."""
-    assert orphaned_node(a_lost_node(), Gone(1, namesake), SETTINGS) == orphaned_node(a_lost_node(), Gone(1), SETTINGS)
+    assert orphaned_node(a_lost_node(), Gone(in_cloud(1), namesake), SETTINGS) == orphaned_node(
+        a_lost_node(), Gone(in_cloud(1)), SETTINGS
+    )
 
 
 @pytest.mark.parametrize("ready", Readiness)
@@ -79,12 +85,15 @@ def test_node_that_is_being_deleted(ready: Readiness, finalizers: tuple[str, ...
     """A Node that lingers is not deleted twice; the note says since when, and who holds it."""
     node = a_lost_node(ready=ready, deleted_at=NOW - timedelta(hours=2), finalizers=finalizers)
     why = f"{MISSING}; the Node is being deleted since 2026-07-01 10:00 UTC and waits for {holders}"
-    assert orphaned_node(node, Gone(1), SETTINGS) == (None, (Note(key_of("node/web-1"), NoteKind.DELETING, why),))
+    assert orphaned_node(node, Gone(in_cloud(1)), SETTINGS) == (
+        None,
+        (Note(key_of("node/web-1"), NoteKind.DELETING, why),),
+    )
 
 
 def test_finalizers_do_not_keep_a_node() -> None:
     """Finalizers are honoured by the API server: the deletion is asked for all the same."""
-    departing, notes = orphaned_node(a_lost_node(finalizers=("example.com/a",)), Gone(1), SETTINGS)
+    departing, notes = orphaned_node(a_lost_node(finalizers=("example.com/a",)), Gone(in_cloud(1)), SETTINGS)
     assert (departing is not None, notes) == (True, ())
 
 
@@ -93,7 +102,7 @@ def test_joining_node_departs() -> None:
     node = a_joining_node(provider_id="hcloud://9", created_at=YESTERDAY, ready_since=FIVE_MINUTES_AGO)
     identity = NodeIdentity("hcloud://9", {}, (UNINITIALIZED,), ())
     lost = LostNode(identity, AbsenceProof(9, "uid-web-1", YESTERDAY, FIVE_MINUTES_AGO))
-    assert orphaned_node(node, Gone(9, 2), SETTINGS) == (OrphanedNode(lost), ())
+    assert orphaned_node(node, Gone(in_cloud(9), 2), SETTINGS) == (OrphanedNode(lost), ())
 
 
 @pytest.mark.parametrize(
@@ -106,12 +115,14 @@ def test_joining_node_departs() -> None:
 )
 def test_loss_of_another_life(overrides: Mapping[str, Any]) -> None:
     """What was planned or approved for one Node never fits the next one of its name."""
-    assert orphaned_node(a_lost_node(), Gone(1), SETTINGS) != orphaned_node(a_lost_node(**overrides), Gone(1), SETTINGS)
+    assert orphaned_node(a_lost_node(), Gone(in_cloud(1)), SETTINGS) != orphaned_node(
+        a_lost_node(**overrides), Gone(in_cloud(1)), SETTINGS
+    )
 
 
 def test_loss_shows_owned_labels_only() -> None:
     """What is lost is told in the labels that are ours, mirrored ones included."""
     node = a_lost_node(labels={"team": "red", "srv.example.com/team": "blue"})
-    departing, _ = orphaned_node(node, Gone(1), Settings(mirror_labels="srv.example.com"))
+    departing, _ = orphaned_node(node, Gone(in_cloud(1)), Settings(mirror_labels="srv.example.com"))
     assert departing is not None
     assert departing.lost.identity.labels == {"srv.example.com/team": "blue"}

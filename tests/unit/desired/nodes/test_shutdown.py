@@ -7,7 +7,7 @@ import pytest
 from desired.model.snapshot import ServerStatus, Taint
 from desired.nodes.desired import has_shutdown_taint, is_shut_down, with_shutdown_taint
 from desired.section import UNMANAGED, Unmanaged
-from tests.builders import UNINITIALIZED, a_server
+from tests.builders import UNINITIALIZED, a_lost_node, a_robot_server, a_server, a_settled_node
 
 KEY = "node.cloudprovider.kubernetes.io/shutdown"
 SHUTDOWN = Taint(KEY, "NoSchedule")
@@ -32,7 +32,15 @@ STATES: Mapping[ServerStatus, bool | Unmanaged] = {
 @pytest.mark.parametrize("status", ServerStatus)
 def test_is_shut_down(status: ServerStatus) -> None:
     """Off wants the taint, running wants it away, and any state in between leaves it as it is."""
-    assert is_shut_down(a_server(status=status)) is STATES[status]
+    for node in (a_settled_node(), a_lost_node()):
+        assert is_shut_down(a_server(status=status), node) is STATES[status]
+
+
+@pytest.mark.parametrize("status", ServerStatus)
+def test_a_robot_server_is_shut_down(status: ServerStatus) -> None:
+    """Robot is asked only while the kubelet is silent: whoever reports Ready is on."""
+    assert is_shut_down(a_robot_server(status=status), a_settled_node()) is False
+    assert is_shut_down(a_robot_server(status=status), a_lost_node()) is STATES[status]
 
 
 @pytest.mark.parametrize(
