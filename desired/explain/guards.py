@@ -11,7 +11,7 @@ from desired.guards.absence_proof import servers_presumed_gone
 from desired.guards.anchor import AnchorState, anchor_of_cloud
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import GUARDS
-from desired.guards.nodes import closes_to_pods, cloud_losses, takes_addresses
+from desired.guards.nodes import closes_to_pods, losses_of, takes_addresses
 from desired.guards.preconditions import other_controllers
 from desired.load_balancers.switch import SWITCH
 from desired.model.key import Key
@@ -25,7 +25,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
-from desired.syntax.provider_id import ServerKey
+from desired.syntax.provider_id import Provider, ServerKey
 
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.SILENT_CLUSTER: lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
@@ -114,7 +114,7 @@ def explain_anchor(snapshot: Snapshot, settings: Settings) -> AnchorFact:
 
 def explain_losses(snapshot: Snapshot, settings: Settings) -> LossFact:
     """The losses of Hetzner Cloud, proven or not."""
-    losses = cloud_losses(snapshot, settings)
+    losses = losses_of(Provider.CLOUD, snapshot, settings)
     return LossFact(tuple(sorted(losses.lost)), losses.nodes, losses.limit)
 
 
@@ -187,7 +187,7 @@ def _measured(rule: str, facts: Facts) -> tuple[str | None, str | None]:
     if rule == GuardName.OTHER_CONTROLLER:
         return str(len(other_controllers(facts.snapshot))), "0"
     if rule == GuardName.NODE_BLAST_RADIUS:
-        losses = cloud_losses(facts.snapshot, facts.settings)
+        losses = losses_of(Provider.CLOUD, facts.snapshot, facts.settings)
         return str(losses.value), str(losses.limit)
     return None, None
 

@@ -20,9 +20,10 @@ from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Readiness, Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID, TAINT_UNINITIALIZED
 from desired.nodes.disruption import is_planned_disruption
-from desired.nodes.matching import cloud_nodes, is_ignored
+from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
 from desired.routes.endpoints import destinations_of
 from desired.section import Absent, Present, Unmanaged
+from desired.syntax.provider_id import Provider
 
 
 class AnchorState(StrEnum):
@@ -74,13 +75,13 @@ class Anchor:
         return AnchorState.VIOLATED if self.found + self.unknown < self.needed else AnchorState.UNDETERMINED
 
 
-def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
-    """The anchor of Hetzner Cloud, over the Ready Nodes without a planned disruption: the servers of others may rightly
-    be gone. The age of heartbeats does not matter: a server that is not found counts against the project, and one that
-    is for it."""
+def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anchor:
+    """The anchor of a provider, over its Ready Nodes without a planned disruption: the servers of others may rightly be
+    gone. The age of heartbeats does not matter: a server that is not found counts against the project, and one that is
+    for it."""
     nodes = present = hidden = total = found = unknown = 0
-    for node, server_id in cloud_nodes(snapshot, settings):
-        server = snapshot.servers.find(server_id)
+    for node, key in nodes_of(provider, snapshot, settings):
+        server = snapshot.find(key)
         is_found, is_unknown = isinstance(server, Present), not isinstance(server, Present | Absent)
         nodes += 1
         present += is_found
@@ -92,6 +93,11 @@ def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
         unknown += is_unknown
     unreadable = len(snapshot.nodes.unreadable)
     return Anchor(total, found, unknown, unreadable) if total else Anchor(0, 0, 0, unreadable, nodes, present, hidden)
+
+
+def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
+    """The anchor of Hetzner Cloud: whether the token's project is this cluster's."""
+    return anchor_of(Provider.CLOUD, snapshot, settings)
 
 
 def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:

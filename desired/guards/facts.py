@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from desired.guards.anchor import Anchor, anchor_of_cloud, witnesses
+from desired.guards.anchor import Anchor, anchor_of, anchor_of_cloud, witnesses
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Note, Plan, Verdict
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
+from desired.syntax.provider_id import Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Facts:
     def anchor(self) -> Anchor:
         """The anchor of Hetzner Cloud."""
         return anchor_of_cloud(self.snapshot, self.settings)
+
+    @cached_property
+    def robot_anchor(self) -> Anchor:
+        """The anchor of the Robot account."""
+        return anchor_of(Provider.ROBOT, self.snapshot, self.settings)
 
     @cached_property
     def witnesses(self) -> Mapping[str, str]:

@@ -31,6 +31,7 @@ from desired.guards.preconditions import (
     incomplete_snapshot,
     other_controller,
     project_anchor,
+    robot_anchor_notes,
 )
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.silent_cluster import silent_cluster
@@ -122,7 +123,8 @@ def _notes(facts: Facts) -> tuple[Note, ...]:
     witnesses = facts.witnesses if facts.anchor.state is AnchorState.UNFOUND else ()
     anchor = anchor_notes(facts.anchor, witnesses, facts.snapshot.remembered)
     notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
-    return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor)
+    robot = robot_anchor_notes(facts.robot_anchor)
+    return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor, *robot)
 
 
 def restrict(plan: Plan, only: Collection[str]) -> Plan:

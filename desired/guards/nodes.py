@@ -15,10 +15,11 @@ from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Sn
 from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
-from desired.nodes.matching import cloud_nodes
-from desired.plan.change import Change, GuardName, NodeIdentity, NoteKind, Verdict
+from desired.nodes.matching import cloud_nodes, nodes_of
+from desired.plan.change import Change, GuardName, LostNode, NodeIdentity, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.section import Absent, Present, Unknown
+from desired.syntax.provider_id import Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +44,17 @@ class NodeLosses:
         return 0 if self.nodes == 1 else max(1, self.nodes // 4)
 
 
-def cloud_losses(snapshot: Snapshot, settings: Settings) -> NodeLosses:
-    """The losses of Hetzner Cloud, proven or not."""
-    ours = list(cloud_nodes(snapshot, settings))
+def losses_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> NodeLosses:
+    """The losses of a provider, proven or not."""
+    ours = list(nodes_of(provider, snapshot, settings))
     given_up_after = settings.waits.given_up_after
     lost = (
         node.key
-        for node, server_id in ours
-        if isinstance(snapshot.servers.find(server_id), Absent)
-        and not is_planned_disruption(node, snapshot, given_up_after)
+        for node, server in ours
+        if isinstance(snapshot.find(server), Absent) and not is_planned_disruption(node, snapshot, given_up_after)
     )
-    unreadable = sum(server_id in snapshot.servers.unreadable for _, server_id in ours) + len(snapshot.nodes.unreadable)
+    servers = snapshot.servers_of(provider)
+    unreadable = sum(server.id in servers.unreadable for _, server in ours) + len(snapshot.nodes.unreadable)
     return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
 
 
@@ -83,8 +84,9 @@ def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[s
     """
     absent = {
         node.key
-        for node, server_id in cloud_nodes(snapshot, settings)
-        if isinstance(snapshot.servers.find(server_id), Absent)
+        for provider in Provider
+        for node, server in nodes_of(provider, snapshot, settings)
+        if isinstance(snapshot.find(server), Absent)
     }
     members = {node.key: node for node in snapshot.nodes if is_control_plane(node)}
     stays = any(node.key not in absent and node.deleted_at is None for node in members.values())
@@ -223,10 +225,17 @@ def _ips(addresses: tuple[object, ...]) -> set[str]:
 def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     """Deletions of Nodes are held when more servers are gone at once than by planned disruptions, and for the last Node
     of the control plane always."""
-    deletions = [change.key for change in facts.plan.changes if change.kind == ChangeKind.NODE_DELETE]
-    if not deletions:
-        return
-    losses = cloud_losses(facts.snapshot, facts.settings)
+    for provider in Provider:
+        deletions = [
+            str(change.key)
+            for change in facts.plan.changes
+            if isinstance(change.before, LostNode) and change.before.proof.provider is provider
+        ]
+        if deletions:
+            yield from _too_many(deletions, losses_of(provider, facts.snapshot, facts.settings), facts)
+
+
+def _too_many(deletions: list[str], losses: NodeLosses, facts: Facts) -> Iterator[GuardResult]:
     members = last_of_control_plane(facts.snapshot, facts.settings)
     last = {key for key in deletions if key in members}
     final = "no Node of the control plane would be left, and that is always for a person to approve"

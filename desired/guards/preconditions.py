@@ -37,6 +37,31 @@ def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
 
 
 def project_anchor(facts: Facts) -> Iterator[GuardResult]:
+    """Writes derived from a provider are held while it seems to be that of another cluster, each by its own Nodes."""
+    yield from _cloud_anchor(facts)
+    yield from _robot_anchor(facts)
+
+
+def _robot_anchor(facts: Facts) -> Iterator[GuardResult]:
+    """Writes derived from Robot are held while fewer than half of its Ready Nodes are found in the account and, with
+    none Ready, while none of its Nodes is: nothing but a server tells whose account it is."""
+    anchor = facts.robot_anchor
+    derived = tuple(c.key for c in facts.plan.changes if _provider(c, facts.snapshot) is Provider.ROBOT)
+    match anchor.state:
+        case AnchorState.VIOLATED:
+            why = explain_robot_violation(anchor)
+            measured = str(anchor.found), str(anchor.needed)
+            yield GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, derived, why, *measured)
+        case AnchorState.UNFOUND if not anchor.hidden:
+            yield GuardResult(
+                GuardName.PROJECT_ANCHOR, Verdict.HELD, derived, explain_robot_violation(anchor), "0", "1"
+            )
+        case AnchorState.UNDETERMINED | AnchorState.UNFOUND:
+            why = "too few Robot servers could be read to tell whether this is the cluster's account"
+            yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, derived, why)
+
+
+def _cloud_anchor(facts: Facts) -> Iterator[GuardResult]:
     """Writes derived from Hetzner Cloud are held while fewer than half of the Ready Nodes are found in the project;
     and, with none Ready and none of our Nodes found, while there is no witness either. Removals always need a witness;
     so does everything where Services publish addresses that are not in the project, and no Node identifies it."""
@@ -100,6 +125,18 @@ def explain_violation(anchor: Anchor) -> str:
     )
 
 
+def explain_robot_violation(anchor: Anchor) -> str:
+    """Text: what it means that the Nodes' Robot servers are not in the account, and what to do."""
+    nodes = anchor.total or anchor.nodes
+    found = "none" if anchor.found == 0 else f"only {anchor.found}"
+    behind = "the 1 Node" if nodes == 1 else f"the {nodes} Nodes"
+    return (
+        f"{found} of the Robot servers behind {behind} {'is' if anchor.found < 2 else 'are'} in the account of"
+        " ROBOT_USER: it seems to be another account, or the servers were given back. Nothing that is derived from"
+        " Robot is written. Check ROBOT_USER, and approve this if the servers were given back"
+    )
+
+
 def explain_unfound(anchor: Anchor) -> str:
     """Text: what it means that nothing at all of a cluster was found, and what to do."""
     behind = "behind the only Node" if anchor.nodes == 1 else f"behind {anchor.nodes} Nodes"
@@ -134,6 +171,13 @@ def anchor_notes(
             return (Note(Key(ObjectKind.PROJECT, "cloud"), NoteKind.UNKNOWN, _explain_unremembered(remembered)),)
         return (Note(Key(ObjectKind.PROJECT, "cloud"), NoteKind.ANCHOR, explain_unfound(anchor)),)
     return ()
+
+
+def robot_anchor_notes(anchor: Anchor) -> tuple[Note, ...]:
+    """The note that the Robot account seems to be another one, even when nothing is held; empty otherwise."""
+    is_strange = anchor.state is AnchorState.VIOLATED or (anchor.state is AnchorState.UNFOUND and not anchor.hidden)
+    key = Key(ObjectKind.PROJECT, "robot")
+    return (Note(key, NoteKind.ANCHOR, explain_robot_violation(anchor)),) if is_strange else ()
 
 
 def _explain_unremembered(remembered: Unknown) -> str:

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.nodes import NodeLosses, cloud_losses, eases_in_s, is_control_plane, last_of_control_plane
+from desired.guards.nodes import NodeLosses, eases_in_s, is_control_plane, last_of_control_plane, losses_of
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Node, Readiness, Server, Snapshot, Taint
 from desired.section import Section
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
@@ -125,9 +126,9 @@ def test_limit(nodes: int, limit: int) -> None:
         ),
     ],
 )
-def test_cloud_losses(snapshot: Snapshot, nodes: int, lost: set[str]) -> None:
+def test_losses_of(snapshot: Snapshot, nodes: int, lost: set[str]) -> None:
     """Lost is every Node of ours whose server is absent unannounced, however little else is proven of it."""
-    assert cloud_losses(snapshot, SPARED) == NodeLosses(nodes, frozenset(lost))
+    assert losses_of(Provider.CLOUD, snapshot, SPARED) == NodeLosses(nodes, frozenset(lost))
 
 
 UNREAD: Section[int, Server] = Section(a_fleet(READY).servers.items, unreadable={1: "no name"})
@@ -167,7 +168,7 @@ UNREAD: Section[int, Server] = Section(a_fleet(READY).servers.items, unreadable=
 )
 def test_what_could_not_be_read_may_be_lost(snapshot: Snapshot, expected: NodeLosses) -> None:
     """A Node or a server that arrived and could not be read counts as one more, so that doubt never frees a hold."""
-    assert cloud_losses(snapshot, SPARED) == expected
+    assert losses_of(Provider.CLOUD, snapshot, SPARED) == expected
     assert expected.value == len(expected.lost) + expected.unreadable
 
 
@@ -175,8 +176,8 @@ def test_how_long_until_a_silent_node_is_given_up_is_a_setting() -> None:
     """What counts as announced by its silence is up to the operator."""
     snapshot = a_fleet(a_lost_node("a", 1), READY, gone=[1])
     patient = Settings(waits=Waits(given_up_after=timedelta(minutes=5)))
-    assert cloud_losses(snapshot, patient).lost == frozenset()
-    assert cloud_losses(snapshot, Settings()).lost == {"node/a"}
+    assert losses_of(Provider.CLOUD, snapshot, patient).lost == frozenset()
+    assert losses_of(Provider.CLOUD, snapshot, Settings()).lost == {"node/a"}
 
 
 def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readiness.UNKNOWN) -> Node:
@@ -214,7 +215,7 @@ def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readine
 )
 def test_eases_in(snapshot: Snapshot, expected: float | None) -> None:
     """A hold is worth another look when the next lost Node has been silent for so long that it counts as announced."""
-    assert eases_in_s(cloud_losses(snapshot, Settings()), snapshot, Settings()) == expected
+    assert eases_in_s(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.nodes import cloud_losses, eases_in_s
+from desired.guards.nodes import eases_in_s, losses_of
 from desired.guards.preconditions import clock_notes, depends_on_age
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
 from desired.model.settings import Settings
@@ -13,6 +13,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import NoteKind, Verdict
 from desired.plan.kinds import KINDS
 from desired.planner import compute_plan
+from desired.syntax.provider_id import Provider
 from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node
 from tests.support.judging import judge
 
@@ -127,7 +128,7 @@ def test_nobody_knows_when_the_hold_eases() -> None:
     """By a clock that is an hour ahead it should have eased long ago, and a pass would follow the other."""
     snapshot = five_of_eight(AHEAD)
 
-    assert eases_in_s(cloud_losses(snapshot, Settings()), snapshot, Settings()) == LOOK_AGAIN_S
+    assert eases_in_s(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == LOOK_AGAIN_S
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
