@@ -11,11 +11,14 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
+from desired.model.absence import AbsenceProof
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
 from desired.nodes.desired import with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
+from desired.syntax.provider_id import Provider
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -115,7 +118,12 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
 
 
 def delete(
-    writer: KubernetesWriter, cluster: KubernetesReader, cloud: HetznerReader, change: Change, snapshot: Snapshot
+    writer: KubernetesWriter,
+    cluster: KubernetesReader,
+    cloud: HetznerReader,
+    robot: RobotReader | None,
+    change: Change,
+    snapshot: Snapshot,
 ) -> None:
     """Delete the Node, if its server is still absent and its kubelet still does not report.
 
@@ -128,19 +136,26 @@ def delete(
             node = _node(change, snapshot)
         case _:
             raise unexpected_change(change)
-    try:
-        cloud.get(f"/servers/{proof.server_id}")
-    except NotFound:
-        pass
-    else:
-        raise Broken(
-            f"Hetzner contradicts itself: its list lacks server {proof.server_id}, and a GET by its id finds it"
-        )
+    _require_absence(cloud, robot, proof)
     try:
         _require_silence(cluster.get(_path(node)), node)
         writer.delete(_path(node), uid=proof.node_uid, version=node.resource_version)
     except NotFound:
         return
+
+
+def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: AbsenceProof) -> None:
+    """Raise Broken when the server exists, and whatever keeps that from being told."""
+    try:
+        if proof.provider is Provider.CLOUD:
+            cloud.get(f"/servers/{proof.server_id}")
+        elif robot is None:
+            raise Broken(f"{proof.server.name} cannot be asked for: Robot servers are not read")
+        else:
+            robot.get(f"/server/{proof.server_id}")
+    except NotFound:
+        return
+    raise Broken(f"Hetzner contradicts itself: its list lacks {proof.server.name}, and a GET by its id finds it")
 
 
 def _require_silence(answer: Answer, node: Node) -> None:

@@ -18,6 +18,7 @@ from actuators.http.errors import Broken
 from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
+from actuators.http.robot import RobotReader
 from actuators.lease import Leases
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import (
@@ -43,8 +44,9 @@ from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Leadership, NoElection
 from reconciler.observe.kubernetes import observe_config_map, observe_remembered
 from reconciler.observe.load_balancers import LeftBehind
+from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers
+from reconciler.observe.world import Readers, Robot
 from reconciler.passes.converge import PlanContext
 from reconciler.passes.project_memory import Memory
 from reconciler.passes.rounds import ApplyContext, Progress
@@ -86,14 +88,16 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     left = LeftBehind(looks_first=config.mode is Mode.LOOP)
-    readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, wall=time.time)
+    account = open_robot(config, stop)
+    robot = Robot(RobotCache(account, config.robot_max_age), Confirmer(account)) if account else None
+    readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
     plan_context = _plan_context(readers, config)
     if read_only:
         return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
-    actuators = actuators_with(writer, cluster_reader, writers)
+    actuators = actuators_with(writer, cluster_reader, writers, account)
     conditions = ConditionSink(partial(write_conditions, writer))
     use = partial(use_up, writer, config.lease_namespace)
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
@@ -202,6 +206,20 @@ def open_cloud(
     )
 
 
+def open_robot(config: Config, stop: threading.Event) -> RobotReader | None:
+    """The reader of the Robot account; None where Robot is not enabled, or has no credentials."""
+    if config.robot_login is None:
+        return None
+    return RobotReader(
+        config.robot_login,
+        endpoint=config.robot_endpoint,
+        user_agent=_USER_AGENT,
+        retry=Retry(stop, Patience(attempts=2, deadline_s=2 * config.request_timeout_s)),
+        timeout_s=config.request_timeout_s,
+        pause_s=config.robot_pause_s,
+    )
+
+
 def _retry(config: Config, stop: threading.Event) -> Retry:
     """The retries of calls to one API. A call with all its tries may take as long as two answers that never come; a
     loop, which begins anew by itself, tries less while nothing goes through."""
@@ -210,7 +228,10 @@ def _retry(config: Config, stop: threading.Event) -> Retry:
 
 
 def actuators_with(
-    writer: kubernetes.KubernetesWriter, cluster: kubernetes.KubernetesReader, writers: Writers
+    writer: kubernetes.KubernetesWriter,
+    cluster: kubernetes.KubernetesReader,
+    writers: Writers,
+    robot: RobotReader | None,
 ) -> Mapping[str, Actuator]:
     """Kind of change → its actuator."""
     return {
@@ -219,7 +240,7 @@ def actuators_with(
         ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
         ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
         ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
-        ChangeKind.NODE_DELETE: partial(delete, writer, cluster, writers.reader),
+        ChangeKind.NODE_DELETE: partial(delete, writer, cluster, writers.reader, robot),
         ChangeKind.SERVICE_CLAIM: partial(claim, writer),
         ChangeKind.SERVICE_STATUS: partial(write_status, writer, writers.reader),
         ChangeKind.SERVICE_RELEASE: partial(release, writer, writers.reader),

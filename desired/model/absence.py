@@ -13,6 +13,9 @@ from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
 
+FRESH = timedelta(minutes=2)
+"""The age up to which a list of Robot servers proves an absence. Robot allows 200 requests an hour, so that none can be
+read for each pass while a deletion waits for approval."""
 _NEXT_QUESTION_S = 5.0
 """The next ten questions are no reason for a pass more often than every five seconds."""
 
@@ -50,8 +53,8 @@ def proof_of_absence(node: Node, server: ServerKey) -> AbsenceProof:
 
 def doubt_about_server(server: ServerKey, snapshot: Snapshot) -> Doubt | None:
     """What keeps a server from being proven gone; None when nothing does: a complete list lacks it, and a GET by its id
-    was answered with ``not_found``. The same for whatever goes with it. Of Robot the list has to be of this moment: it
-    is kept for minutes, in which a server may have come.
+    was answered with ``not_found``. The same for whatever goes with it. Of Robot the list has to be FRESH: it is kept
+    for minutes, in which a server may have come.
 
     A GET by id that was not made yet is due soon: only ten are made at a time.
     """
@@ -65,8 +68,8 @@ def doubt_about_server(server: ServerKey, snapshot: Snapshot) -> Doubt | None:
         return Doubt(f"the list of servers lacks {server.id}, and asking for it alone failed: {asked.why}", None)
     if asked is None:
         return Doubt(f"{server.name} has not been asked for by its id yet", _NEXT_QUESTION_S)
-    if server.provider is Provider.ROBOT and snapshot.robot is not None and snapshot.robot.age:
-        return Doubt(f"the list of Robot servers that lacks {server.id} is not of this moment", _NEXT_QUESTION_S)
+    if server.provider is Provider.ROBOT and snapshot.robot is not None and snapshot.robot.age > FRESH:
+        return Doubt(f"the list of Robot servers that lacks {server.id} is too old for that", _NEXT_QUESTION_S)
     return None
 
 

@@ -231,7 +231,7 @@ class RobotAccount:
     servers: Section[int, Server]
     """From a list that is at most as old as ROBOT_CACHE_TIMEOUT."""
     age: timedelta = timedelta(0)
-    """Of that list; 0 when it was read for this snapshot, which is what an absence needs."""
+    """Of that list, when the snapshot was made."""
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Number of a server that the list lacks → what a GET by its number said, as for those of Hetzner Cloud."""
 
@@ -338,6 +338,7 @@ class Snapshot:
         read: dict[str, Section[Any, Any] | None] = {
             "nodes": self.nodes,
             "servers": self.servers,
+            "robot": self.robot.servers if self.robot else None,
             "routes": self.routes,
             "services": self.services,
             "load_balancers": self.load_balancers,

@@ -4,11 +4,13 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
+from actuators.http.robot import RobotLogin
 from actuators.http.shown import is_loopback, without_credentials, without_user_info
 from desired.annotations.options import defaults_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
@@ -23,6 +25,7 @@ from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 _TOKEN_LENGTH = 64
 """Length of every token that Hetzner hands out."""
 _DEFAULT_INTERVAL_S = 60.0
+_ROBOT_MAX_AGE_S = 300.0
 _ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
 
 
@@ -72,6 +75,14 @@ class Config:
     token_file: Path | None = None
     """Where the token was read from, and is read again; None when it was given itself."""
     endpoint: str = field(repr=False, default="")
+    robot_login: RobotLogin | None = None
+    """Credentials of the Robot webservice; None when Robot is not enabled, or has none (load balancers alone)."""
+    robot_files: Mapping[str, Path] = field(default_factory=dict)
+    """``ROBOT_USER`` or ``ROBOT_PASSWORD`` → where it was read from, and is read again."""
+    robot_endpoint: str = field(repr=False, default="")
+    robot_max_age: timedelta = timedelta(minutes=5)
+    robot_pause_s: float = 0.0
+    """How long nothing is asked after a rate limit; 0: as long as the answer says."""
     debug: bool = False
     log_format: LogFormat = LogFormat.TEXT
     health_address: tuple[str, int] = ("", 10258)
@@ -178,6 +189,7 @@ def _config(
         keep_internal_ips=flags["--keep-internal-ips"],
         waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
         balancer_defaults=defaults_of(variables),
+        forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
         undo_window=flags["--load-balancer-undo"],
         reset_unset=flags["--load-balancers-reset-unset"],
         only=flags["--only"],
@@ -197,6 +209,10 @@ def _config(
         timings=_timings(flags),
         token=variables.get("HCLOUD_TOKEN") or "",
         endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
+        robot_login=_robot_login(variables),
+        robot_endpoint=(variables.get("ROBOT_ENDPOINT") or "").rstrip("/"),
+        robot_max_age=timedelta(seconds=variables.get("ROBOT_CACHE_TIMEOUT") or _ROBOT_MAX_AGE_S),
+        robot_pause_s=variables.get("ROBOT_RATE_LIMIT_WAIT_TIME") or 0.0,
         debug=variables.get("HCLOUD_DEBUG", False),
         log_format=flags["--log-format"],
         health_address=flags["--health-address"],
@@ -206,6 +222,12 @@ def _config(
         overwrites=flags["--force"],
         warnings=warnings,
     )
+
+
+def _robot_login(variables: Mapping[str, Any]) -> RobotLogin | None:
+    if not variables.get("ROBOT_ENABLED") or not variables["ROBOT_USER"]:
+        return None
+    return RobotLogin(variables["ROBOT_USER"], variables["ROBOT_PASSWORD"])
 
 
 def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_token: bool) -> list[str]:
@@ -231,7 +253,13 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
         if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
             lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
         if variables[_ROUTES]:
-            lines.append(f"using Routes with Robot is not supported: set {_ROUTES}=false")
+            lines.append(
+                f"using Routes with Robot is not supported: set {_ROUTES}=false, and connect the dedicated servers by a"
+                " vSwitch or by the network of pods itself"
+            )
+        if not re.match(r"https?://[^/\s]+", variables["ROBOT_ENDPOINT"]):
+            shown = shown_text(variables["ROBOT_ENDPOINT"].rpartition("@")[2])
+            lines.append(f"ROBOT_ENDPOINT is {shown}: expect an address such as https://host")
     return lines
 
 
@@ -279,13 +307,16 @@ def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple
     token = variables.get("HCLOUD_TOKEN")
     if token and len(token) != _TOKEN_LENGTH:
         lines.append(f"HCLOUD_TOKEN has {len(token)} characters where Hetzner's tokens have {_TOKEN_LENGTH}")
-    endpoint = variables.get("HCLOUD_ENDPOINT") or ""
-    if endpoint.startswith("http://") and not is_loopback(endpoint):
-        shown = without_credentials(endpoint)
-        why = "whoever is on the way reads the token and changes the answers; write https:// before it"
-        lines.append(f"HCLOUD_ENDPOINT is {shown}, which is reached without encryption: {why}")
-    if variables.get("ROBOT_ENABLED"):
-        lines.append("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone")
+    secrets = {"HCLOUD_ENDPOINT": "token", "ROBOT_ENDPOINT": "password"}
+    for name, secret in secrets.items():
+        endpoint = variables.get(name) or ""
+        if endpoint.startswith("http://") and not is_loopback(endpoint):
+            shown = without_credentials(endpoint)
+            why = f"whoever is on the way reads the {secret} and changes the answers; write https:// before it"
+            lines.append(f"{name} is {shown}, which is reached without encryption: {why}")
+    if variables.get("ROBOT_ENABLED") and not variables["ROBOT_USER"]:
+        only = "load balancers alone know Robot servers, by their Nodes' InternalIPs, and the Nodes are left alone"
+        lines.append(f"ROBOT_ENABLED without ROBOT_USER and ROBOT_PASSWORD: {only}")
     if variables and not variables["HCLOUD_NETWORK"] and _is_true(environ.get(_ROUTES, "")):
         lines.append(f"{_ROUTES} has no effect without HCLOUD_NETWORK: pod routes need a network")
     return tuple(lines)

@@ -123,6 +123,7 @@ _ROWS = (
     _bool("ROBOT_ENABLED", False, "Robot (dedicated) servers"),
     _text("ROBOT_USER", "user of the Robot webservice", from_file=True),
     _text("ROBOT_PASSWORD", "password of the Robot webservice", from_file=True),
+    _text("ROBOT_ENDPOINT", "address of the Robot webservice", default="https://robot-ws.your-server.de"),
     _duration("ROBOT_CACHE_TIMEOUT", 300.0, "age up to which a Robot list is used"),
     _duration("ROBOT_RATE_LIMIT_WAIT_TIME", 0.0, "pause after a Robot rate limit"),
     _bool("ROBOT_FORWARD_INTERNAL_IPS", True, "keep InternalIPs of Robot Nodes"),

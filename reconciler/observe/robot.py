@@ -5,8 +5,9 @@ The account may be out of reach for an hour, or refuse more questions: then its 
 Hetzner Cloud goes on.
 """
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
@@ -16,12 +17,16 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound, one_line
 from actuators.http.robot import RobotReader
-from desired.model.snapshot import Server, ServerStatus
+from desired.model.snapshot import RobotAccount, Server, ServerStatus
 from desired.section import Section
 from desired.syntax.provider_id import Provider
 
+_log = logging.getLogger("hcloud-reconciler.observe")
+
 _FIRST_PAUSE_S = 60.0
 """After a list that failed; doubled with each further one, up to the age at which the list is read anew."""
+_LONGEST_PAUSE_S = 600.0
+_MOST_AT_ONCE = 10
 _STATUS = {"running": ServerStatus.RUNNING, "shut off": ServerStatus.OFF}
 
 
@@ -65,12 +70,20 @@ class _WrappedReset(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class RobotList:
-    """The servers as last listed, and how that went."""
+    """The account as last listed, and how that went."""
 
-    servers: Section[int, Server]
-    age: timedelta
+    account: RobotAccount
     error: ApiError | None = None
     """Why the list is incomplete; None when it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Power:
+    """What was said of a server, and when it is asked for again."""
+
+    status: ServerStatus
+    again_at: float
+    pause_s: float
 
 
 class RobotCache:
@@ -85,25 +98,58 @@ class RobotCache:
         self._last: RobotList | None = None
         self._read_at = 0.0
         self._pause_s = 0.0
+        self._power: dict[int, _Power] = {}
 
-    def servers(self, *, fresh: bool = False) -> RobotList:
-        """All servers. ``fresh`` asks for a list of this moment, whatever is kept. Never raises an ApiError."""
+    def read(self, most: timedelta | None = None) -> RobotList:
+        """All servers, from a list that is at most ``most`` old where that is said, and never older than the cache
+        allows. Never raises an ApiError."""
         now = self._clock()
-        kept_for_s = self._pause_s or self._max_age_s
-        if self._last is not None and not fresh and now - self._read_at < kept_for_s:
-            return replace(self._last, age=timedelta(seconds=now - self._read_at))
+        asked_s = self._max_age_s if most is None else min(self._max_age_s, most.total_seconds())
+        if self._last is not None and now - self._read_at < (self._pause_s or asked_s):
+            age = timedelta(seconds=now - self._read_at)
+            return replace(self._last, account=replace(self._last.account, age=age))
         section, error = observe_robot_servers(self._reader)
         failed_s = min(self._pause_s * 2 or _FIRST_PAUSE_S, self._max_age_s)
         self._last, self._read_at, self._pause_s = (
-            RobotList(section, timedelta(0), error),
+            RobotList(RobotAccount(section), error),
             now,
             failed_s if error else 0,
         )
         return self._last
 
+    def with_power(self, account: RobotAccount, silent: Collection[int]) -> RobotAccount:
+        """``account`` with whether those servers are on whose Nodes are ``silent``, by their numbers; of others nothing
+        is asked, and nothing is known. A server whose answer stays the same is asked for less and less, up to every ten
+        minutes, ten at a time. Never raises an ApiError.
+        """
+        now = self._clock()
+        known = {number: power for number, power in self._power.items() if number in silent}
+        due = [n for n in sorted(silent) if n in account.servers.items and (n not in known or now >= known[n].again_at)]
+        due.sort(key=lambda number: number in known)  # what was never asked goes first
+        for number in due[:_MOST_AT_ONCE]:
+            before = known.get(number)
+            status = self._ask_power(number)
+            pause_s = (
+                min(before.pause_s * 2, _LONGEST_PAUSE_S) if before and before.status is status else _FIRST_PAUSE_S
+            )
+            known[number] = _Power(status, now + pause_s, pause_s)
+        self._power = known
+        items = {
+            number: replace(server, status=known[number].status) if number in known else server
+            for number, server in account.servers.items.items()
+        }
+        return replace(account, servers=replace(account.servers, items=items))
+
+    def _ask_power(self, number: int) -> ServerStatus:
+        try:
+            return observe_power(self._reader, number)
+        except ApiError as error:
+            _log.info("whether Robot server %d is on could not be told: %s", number, error)
+            return ServerStatus.UNKNOWN
+
     def forget(self) -> None:
-        """Forget the list: the credentials are others by now. May be called from any thread."""
-        self._last = None
+        """Forget everything: the credentials are others by now. May be called from any thread."""
+        self._last, self._power = None, {}
 
 
 def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], ApiError | None]:

@@ -8,12 +8,15 @@ from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
+from actuators.http.robot import RobotReader
 from desired.guards.absence_proof import servers_to_confirm
-from desired.guards.anchor import anchor_of_cloud, is_own_project, witnesses
+from desired.guards.anchor import AnchorState, anchor_of, is_own_project, witnesses
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.section import Absent, Unknown
+from desired.syntax.provider_id import Provider
 from reconciler.observe.hetzner import observe_server
+from reconciler.observe.robot import observe_robot_server
 
 MOST_AT_ONCE = 10
 """Requests in a round at most, whatever the number of missing servers: a pass with three rounds removes what depends on
@@ -42,8 +45,10 @@ class Confirmer:
     """Asks for servers, and remembers the answers as long as they are needed: an answer that does not change costs one
     request, then one after 30 s, after a minute, and so on up to an hour."""
 
-    def __init__(self, reader: HetznerReader) -> None:
+    def __init__(self, reader: HetznerReader | RobotReader) -> None:
+        """Asks the provider whose reader this is."""
         self._reader = reader
+        self._provider = Provider.ROBOT if isinstance(reader, RobotReader) else Provider.CLOUD
         self._asked: dict[int, _Asked] = {}
         self._in_own_project = False
 
@@ -58,17 +63,24 @@ class Confirmer:
         When a server is found although the list lacks it, the list was incomplete: nothing is concluded from what else
         it lacks. Never raises an ApiError.
         """
-        wanted = dict.fromkeys(servers_to_confirm(snapshot, settings))
+        wanted = dict.fromkeys(servers_to_confirm(snapshot, settings, self._provider))
         now = snapshot.taken_at
-        if snapshot.servers.complete:  # a list with a gap does not tell who is wanted, nor whose project it is
+        if snapshot.servers_of(self._provider).complete:  # one with a gap does not tell who is wanted, nor whose it is
             if wanted:
-                self._keep_apart(is_own_project(anchor_of_cloud(snapshot, settings), witnesses(snapshot, settings)))
+                self._keep_apart(self._is_own(snapshot, settings))
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
         for server_id, answer in self._ask(todo[:most]).items():
             self._asked[server_id] = self._remember(server_id, answer, now)
         return self._noted(snapshot)
+
+    def _is_own(self, snapshot: Snapshot, settings: Settings) -> bool:
+        """Whether the project, or the account, may be this cluster's."""
+        anchor = anchor_of(self._provider, snapshot, settings)
+        if self._provider is Provider.CLOUD:
+            return is_own_project(anchor, witnesses(snapshot, settings))
+        return anchor.state in (AnchorState.HOLDS, AnchorState.NONE)
 
     def _keep_apart(self, in_own_project: bool) -> None:
         """Forget what was said while the anchor held when it no longer does, and the other way round: another project
@@ -85,6 +97,8 @@ class Confirmer:
 
     def _ask_one(self, server_id: int) -> _Answer:
         try:
+            if isinstance(self._reader, RobotReader):
+                return observe_robot_server(self._reader, server_id)
             return observe_server(self._reader, server_id)
         except NotFound:
             return Absent()
@@ -101,9 +115,12 @@ class Confirmer:
         answers = {key: asked.answer for key, asked in self._asked.items()}
         found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
         missing = {key: answer for key, answer in answers.items() if not isinstance(answer, Server)}
-        servers = snapshot.servers
+        servers = snapshot.servers_of(self._provider)
         if found and servers.complete:
             missed = ", ".join(str(key) for key in sorted(found))
             why = f"it lacks server {missed}, which a GET by its id finds"
             servers = replace(servers, complete=False, why_incomplete=why)
-        return replace(snapshot, servers=servers, confirmations=missing)
+        if self._provider is Provider.CLOUD:
+            return replace(snapshot, servers=servers, confirmations=missing)
+        account = snapshot.robot and replace(snapshot.robot, servers=servers, confirmations=missing)
+        return replace(snapshot, robot=account)

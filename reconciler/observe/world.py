@@ -11,18 +11,22 @@ from actuators.http.dates import ClockBounds, Dates
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
+from desired.guards.absence_proof import servers_to_confirm
 from desired.guards.anchor import asks_for_memory
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
+from desired.model.absence import FRESH
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import ObjectKind
 from desired.model.load_balancer import BalancerType
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Readiness, RobotAccount, Snapshot
+from desired.nodes.matching import nodes_of
 from desired.plan.kinds import KINDS
 from desired.routes.address_owners import asks_for_members
 from desired.section import Present, Section, Unknown
+from desired.syntax.provider_id import Provider
 from reconciler.observe.catalogue import Catalogue
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, observe_controllers
@@ -30,6 +34,7 @@ from reconciler.observe.load_balancers import LeftBehind, observe_certificates, 
 from reconciler.observe.networks import observe_members, observe_network
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.primary_ips import PrimaryIps
+from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from reconciler.observe.services import observe_services
 
@@ -58,6 +63,14 @@ _PARALLEL = 7
 
 
 @dataclass(frozen=True, slots=True)
+class Robot:
+    """The readers of the Robot account."""
+
+    cache: RobotCache
+    confirmer: Confirmer
+
+
+@dataclass(frozen=True, slots=True)
 class Readers:
     """The readers of a pass."""
 
@@ -67,6 +80,8 @@ class Readers:
     catalogue: Catalogue = field(default_factory=Catalogue)
     primary_ips: PrimaryIps = field(default_factory=PrimaryIps)
     left: LeftBehind = field(default_factory=LeftBehind)
+    robot: Robot | None = None
+    """None when Robot is not enabled, or has no credentials."""
     wall: Callable[[], float] | None = None
     """This machine's clock, in seconds since the epoch; None where it is irrelevant, as with a file."""
 
@@ -88,7 +103,7 @@ class Observation:
     snapshot: Snapshot
     failures: Mapping[str, ApiError] = field(default_factory=dict)
     """Part (``servers``, ``network``, ``members``, ``services``, ``load_balancers``, ``certificates``,
-    ``load_balancer_types``) → the error behind it."""
+    ``load_balancer_types``, ``robot``) → the error behind it."""
 
 
 def observe_world(readers: Readers, settings: Settings, lease_namespace: str | None = None) -> Observation:
@@ -107,6 +122,7 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         uid = pool.submit(observe_cluster_uid, readers.kubernetes)
         servers = pool.submit(observe_servers, readers.hetzner)
         network = pool.submit(observe_network, readers.hetzner, settings.network)
+        robot = pool.submit(readers.robot.cache.read) if readers.robot else None
         others = pool.submit(observe_controllers, readers.kubernetes, lease_namespace) if lease_namespace else None
         is_off = Controller.SERVICE not in settings.controllers
         unserved = pool.submit(_unserved, readers) if is_off else None
@@ -125,10 +141,12 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
         routes=_of_interest(found.routes, settings),
         services=services,
         unserved=unserved.result() if unserved else None,
+        robot=robot.result().account if robot else None,
         controllers=others.result() if others else None,
         clocks=readers.clocks,
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
+    failures = _failures(failures, {"robot": robot.result().error if robot else None})
     observed = _looked_closer(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
     if lease_namespace is None:
         return observed
@@ -265,7 +283,24 @@ def _looked_closer(
 def _confirmed(readers: Readers, settings: Settings, observation: Observation, most: int) -> Observation:
     """``observation`` with what is known by id of servers that the list lacks. Nobody is asked for twice in a pass, and
     what there was no room for at first is asked for after each round."""
-    return replace(observation, snapshot=readers.confirmer.confirm(observation.snapshot, settings, most))
+    snapshot = readers.confirmer.confirm(observation.snapshot, settings, most)
+    if readers.robot is None or snapshot.robot is None:
+        return replace(observation, snapshot=snapshot)
+    return replace(observation, snapshot=_with_robot(readers.robot, snapshot, snapshot.robot, settings, most))
+
+
+def _with_robot(robot: Robot, snapshot: Snapshot, account: RobotAccount, settings: Settings, most: int) -> Snapshot:
+    """``snapshot`` with what Robot says of single servers: a fresh list and an answer by number where a deletion
+    depends on an absence, and whether the servers of silent Nodes are on."""
+    if account.age > FRESH and servers_to_confirm(snapshot, settings, Provider.ROBOT):
+        account = robot.cache.read(FRESH).account
+    silent = {
+        key.id
+        for node, key in nodes_of(Provider.ROBOT, snapshot, settings)
+        if node.ready is not Readiness.TRUE and Controller.LIFECYCLE in settings.controllers
+    }
+    account = robot.cache.with_power(account, silent)
+    return robot.confirmer.confirm(replace(snapshot, robot=account), settings, most)
 
 
 def _with_members(readers: Readers, settings: Settings, observation: Observation) -> Observation:

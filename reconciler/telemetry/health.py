@@ -117,7 +117,9 @@ def _unread(report: Report) -> str | None:
     """What is incomplete in the pass's reading; None when nothing is."""
     if report.snapshot is None:
         return report.errors[0] if report.errors else "the last pass read nothing"
-    gaps = [section.why_incomplete for section in report.snapshot.sections().values() if not section.complete]
+    # A Robot account that is out of reach keeps nothing of Hetzner Cloud from being served.
+    needed = {name: section for name, section in report.snapshot.sections().items() if name != "robot"}
+    gaps = [section.why_incomplete for section in needed.values() if not section.complete]
     return gaps[0] if gaps else None
 
 

@@ -93,7 +93,8 @@ class Run:
     def __post_init__(self) -> None:
         cloud = self.sim.hetzner_connection()
         reader = HetznerReader(cloud)
-        self.readers = Readers(self.sim.kubernetes_reader(), reader, Confirmer(reader))
+        robot = self.sim.robot_readers()
+        self.readers = Readers(self.sim.kubernetes_reader(), reader, Confirmer(reader), robot=robot)
         self.writer = HetznerWriter(cloud)
 
     @property
@@ -118,7 +119,9 @@ class Run:
         reader, writer = self.readers.hetzner, self.sim.kubernetes_writer()
         clock = self.sim.clock
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
-        actuators = actuators_with(writer, self.readers.kubernetes, Writers(reader, self.writer, actions))
+        actuators = actuators_with(
+            writer, self.readers.kubernetes, Writers(reader, self.writer, actions), self.sim.robot_reader()
+        )
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
         conditions = ConditionSink(partial(write_conditions, writer))

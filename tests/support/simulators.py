@@ -17,13 +17,16 @@ from typing import Any
 from actuators.http import hetzner as hetzner_client
 from actuators.http import kubernetes as kubernetes_client
 from actuators.http.retry import Patience, Retry
+from actuators.http.robot import RobotLogin, RobotReader
+from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers
+from reconciler.observe.world import Readers, Robot
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Simulator
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.proxy import FaultProxy
+from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
 
@@ -65,6 +68,9 @@ class Simulation:
     kubernetes_proxy: FaultProxy
     folder: Path
     stop: ImpatientStop = field(default_factory=ImpatientStop)
+    robot: RobotSimulator | None = None
+    """None where Robot is not enabled."""
+    robot_proxy: FaultProxy | None = None
 
     @property
     def endpoint(self) -> str:
@@ -123,10 +129,40 @@ class Simulation:
         """A writer to Hetzner."""
         return hetzner_client.HetznerWriter(self.hetzner_connection())
 
+    def robot_reader(self, login: RobotLogin | None = None) -> RobotReader | None:
+        """A reader of Robot, by default with the right credentials; None where Robot is not enabled. Its time is that
+        of the simulation."""
+        if self.robot_proxy is None:
+            return None
+        return RobotReader(
+            login or RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD),
+            endpoint=self.robot_proxy.url,
+            user_agent=USER_AGENT,
+            retry=Retry(self.stop, Patience(attempts=2)),
+            timeout_s=TIMEOUT_S,
+            clock=self.clock.timestamp,
+        )
+
+    def sent_to_robot(self) -> list[str]:
+        """The paths that clients asked Robot for."""
+        return [entry.path for entry in self.robot_proxy.journal.entries()] if self.robot_proxy else []
+
+    def spoil_robot(self, kind: str, **members: Any) -> None:
+        """Add a fault of transport before Robot."""
+        assert self.robot_proxy is not None
+        self.robot_proxy.set_faults([{"kind": kind, **members}])
+
     def readers(self) -> Readers:
         """What a pass reads with. It remembers what it asked by id, as in a loop."""
         reader = self.hetzner_reader()
-        return Readers(self.kubernetes_reader(), reader, Confirmer(reader))
+        return Readers(self.kubernetes_reader(), reader, Confirmer(reader), robot=self.robot_readers())
+
+    def robot_readers(self, login: RobotLogin | None = None) -> Robot | None:
+        """What a pass reads Robot with; None where Robot is not enabled."""
+        account = self.robot_reader(login)
+        if account is None:
+            return None
+        return Robot(RobotCache(account, timedelta(minutes=5), self.clock.timestamp), Confirmer(account))
 
     def spoil_kubernetes(self, kind: str, **members: Any) -> None:
         """Add a fault of transport before the API server."""
@@ -176,12 +212,13 @@ def simulation(
     project: Mapping[str, Any] | None = None,
     kubernetes_tokens: Mapping[str, Any] | None = None,
     rate_limit: int = 3600,
+    robot: list[Any] | None = None,
     options: HetznerOptions | None = None,
 ) -> Iterator[Simulation]:
     """Everything running. Raises AssertionError at the end when a Hetzner answer did not fit the vendor's document.
 
-    ``project`` is the Hetzner part of a world file; ``options`` are all its options, with their own rate limit. The
-    clock stands at one moment until it is advanced.
+    ``project`` is the Hetzner part of a world file, ``robot`` the servers of a Robot account; ``options`` are all the
+    options of Hetzner, with their own rate limit. The clock stands at one moment until it is advanced.
     """
     clock = SimulatedClock(source=START.timestamp)
     cloud = HetznerSimulator(
@@ -198,11 +235,16 @@ def simulation(
     kubernetes_server = SimulatorServer(loop, cluster, clock).start()
     hetzner_proxy = FaultProxy(loop, hetzner_server.url).start()
     kubernetes_proxy = FaultProxy(loop, kubernetes_server.url).start()
+    ports: list[FaultProxy | SimulatorServer] = [hetzner_proxy, kubernetes_proxy, hetzner_server, kubernetes_server]
+    sim = Simulation(clock, cloud, cluster, hetzner_server, kubernetes_server, hetzner_proxy, kubernetes_proxy, folder)
+    if robot is not None:
+        sim.robot = RobotSimulator(clock, world={"servers": robot})
+        account_server = SimulatorServer(loop, sim.robot, clock).start()
+        sim.robot_proxy = FaultProxy(loop, account_server.url).start()
+        ports += [sim.robot_proxy, account_server]
     try:
-        yield Simulation(
-            clock, cloud, cluster, hetzner_server, kubernetes_server, hetzner_proxy, kubernetes_proxy, folder
-        )
+        yield sim
     finally:
-        for port in (hetzner_proxy, kubernetes_proxy, hetzner_server, kubernetes_server):
+        for port in ports:
             port.stop()
     assert judge is None or judge.problems == []

@@ -37,7 +37,7 @@ def lost(sim: Simulation) -> tuple[Change, Snapshot]:
 
 def carry_out(sim: Simulation, change: Change, snapshot: Snapshot) -> None:
     """Give the change to its actuator."""
-    delete(sim.kubernetes_writer(), sim.kubernetes_reader(), sim.hetzner_reader(), change, snapshot)
+    delete(sim.kubernetes_writer(), sim.kubernetes_reader(), sim.hetzner_reader(), sim.robot_reader(), change, snapshot)
 
 
 def report_ready(sim: Simulation) -> None:
@@ -191,6 +191,7 @@ def test_what_happens_after_the_last_look(sim: Simulation, happens: Callable[[Si
             sim.kubernetes_writer(),
             _Meanwhile(sim, happens),  # type: ignore[arg-type]
             sim.hetzner_reader(),
+            sim.robot_reader(),
             change,
             snapshot,
         )
@@ -252,7 +253,7 @@ def test_no_right_to_delete(sim: Simulation) -> None:
     limited = sim.kubernetes_writer(LIMITED)
 
     with pytest.raises(Denied, match='cannot delete resource "nodes"'):
-        delete(limited, sim.kubernetes_reader(), sim.hetzner_reader(), change, snapshot)
+        delete(limited, sim.kubernetes_reader(), sim.hetzner_reader(), sim.robot_reader(), change, snapshot)
 
     assert "web-1" in sim.nodes()
 

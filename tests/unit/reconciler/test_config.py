@@ -31,6 +31,16 @@ NETWORK = {"HCLOUD_NETWORK": "net"}
 OFF = {**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
 
 
+NO_LOGIN = (
+    "ROBOT_ENABLED without ROBOT_USER and ROBOT_PASSWORD: load balancers alone know Robot servers, by their Nodes'"
+    " InternalIPs, and the Nodes are left alone"
+)
+NO_ROUTES = (
+    "using Routes with Robot is not supported: set HCLOUD_NETWORK_ROUTES_ENABLED=false, and connect the dedicated"
+    " servers by a vSwitch or by the network of pods itself"
+)
+
+
 def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
     """The configuration of a run."""
     return load_config(Command.RUN, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
@@ -57,6 +67,7 @@ def test_defaults() -> None:
         lease_namespace="kube-system",
         token=TOKEN,
         endpoint="https://api.hetzner.cloud/v1",
+        robot_endpoint="https://robot-ws.your-server.de",
     )
 
 
@@ -123,6 +134,7 @@ def test_everything_set() -> None:
         lease_namespace="ops",
         token=TOKEN,
         endpoint="http://127.0.0.1:8080/v1",
+        robot_endpoint="https://robot-ws.your-server.de",
         debug=True,
     )
 
@@ -266,7 +278,7 @@ def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) ->
         ),
         pytest.param(
             {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "net"},
-            ["using Routes with Robot is not supported: set HCLOUD_NETWORK_ROUTES_ENABLED=false"],
+            [NO_ROUTES],
             id="Robot with routes",
         ),
         pytest.param(
@@ -390,8 +402,8 @@ MAX_AGE = "HCLOUD_SERVER_CACHE_MAX_AGE"
         ),
         pytest.param(
             {"ROBOT_ENABLED": "true"},
-            ("ROBOT_ENABLED: this version does not read Robot servers; their Nodes are left alone",),
-            id="Robot",
+            (NO_LOGIN,),
+            id="Robot without credentials",
         ),
         pytest.param(
             {"HCLOUD_NETWORK_ROUTES_ENABLED": "true"},

@@ -199,7 +199,7 @@ def test_the_list_is_read_every_five_minutes(account: Account) -> None:
     cache = account.cache()
     ages = set()
     for _ in range(60):
-        ages.add(cache.servers().age)
+        ages.add(cache.read().account.age)
         account.clock.advance(60)
 
     assert account.asked() == 12
@@ -207,33 +207,33 @@ def test_the_list_is_read_every_five_minutes(account: Account) -> None:
 
 
 def test_a_fresh_list(account: Account) -> None:
-    """For an absence, whatever is kept; it is kept then."""
+    """For an absence; it is kept then."""
     cache = account.cache()
-    cache.servers()
+    cache.read()
     account.clock.advance(60)
 
-    assert cache.servers(fresh=True).age == timedelta(0)
-    assert cache.servers().age == timedelta(0)
+    assert cache.read(timedelta(seconds=30)).account.age == timedelta(0)
+    assert cache.read().account.age == timedelta(0)
     assert account.asked() == 2
 
 
 def test_a_list_that_fails_is_asked_for_less_and_less(account: Account) -> None:
     """It is unknown as soon as it is too old, and read again with pauses; an hour costs no more than one that works."""
     cache = account.cache()
-    assert cache.servers().servers.complete
+    assert cache.read().account.servers.complete
     account.robot.set_faults([{"kind": "maintenance", "count": None}])
     account.clock.advance(300)
     readings = []
     for _ in range(60):
-        readings.append(cache.servers())
+        readings.append(cache.read())
         account.clock.advance(60)
 
-    assert {reading.servers.complete for reading in readings} == {False}
+    assert {reading.account.servers.complete for reading in readings} == {False}
     assert {type(reading.error).__name__ for reading in readings} == {"Transient"}
     assert account.asked() <= 1 + 2 * 15  # each is tried twice
     account.robot.clear_faults()
     account.clock.advance(300)
-    assert cache.servers().servers.complete
+    assert cache.read().account.servers.complete
 
 
 def test_wrong_credentials(account: Account) -> None:
@@ -241,10 +241,57 @@ def test_wrong_credentials(account: Account) -> None:
     account.robot.set_credentials("#ws+new", "changed")
     cache = account.cache()
     for _ in range(60):
-        assert isinstance(cache.servers().error, Denied)
+        assert isinstance(cache.read().error, Denied)
         account.clock.advance(60)
     assert account.asked() == 1
 
     account.reader.use_login(RobotLogin("#ws+new", "changed"))
     cache.forget()
-    assert cache.servers().servers.complete
+    assert cache.read().account.servers.complete
+
+
+def test_power_is_asked_for_less_and_less(account: Account) -> None:
+    """Of silent Nodes' servers alone: at once, after a minute, two, four, and then every ten minutes; anew when it
+    changes."""
+    account.robot.replace_world({"servers": [{**LISTED, "operating_status": "shut off"}]})
+    cache = account.cache()
+    listed = cache.read().account
+    before = account.asked()
+    moments = []
+    for minute in range(61):
+        asked = account.asked()
+        found = cache.with_power(listed, {321})
+        assert found.servers.items[321].status is ServerStatus.OFF
+        moments += [minute] if account.asked() > asked else []
+        account.clock.advance(60)
+    assert moments == [0, 1, 3, 7, 15, 25, 35, 45, 55]
+    assert account.asked() - before == len(moments)
+
+    assert cache.with_power(listed, ()).servers.items[321].status is ServerStatus.UNKNOWN
+    account.robot.replace_world({"servers": [LISTED]})
+    assert cache.with_power(listed, {321, 7}).servers.items[321].status is ServerStatus.RUNNING
+
+
+def test_power_that_cannot_be_told(account: Account) -> None:
+    """An outage says nothing: a taint stays, and none comes."""
+    cache = account.cache()
+    listed = cache.read().account
+    account.robot.set_faults([{"kind": "maintenance", "count": None}])
+
+    assert cache.with_power(listed, {321}).servers.items[321].status is ServerStatus.UNKNOWN
+
+
+def test_power_of_many_at_once(account: Account) -> None:
+    """Ten in a pass, so that a room without electricity is no burst of requests."""
+    account.robot.replace_world({"servers": [{**LISTED, "server_number": number} for number in range(1, 31)]})
+    cache = account.cache()
+    listed = cache.read().account
+    before = account.asked()
+
+    known = [
+        sum(server.status is not ServerStatus.UNKNOWN for server in cache.with_power(listed, range(1, 31)).servers)
+        for _ in range(3)
+    ]
+
+    assert known == [10, 20, 30]
+    assert account.asked() - before == 30

@@ -183,7 +183,7 @@ def test_a_load_balancer_is_told_of_with_its_action(
     run, narrator = a_balanced_run(simulate), PassLogger()
     reader, clock = run.readers.hetzner, run.sim.clock
     writers = Writers(reader, run.writer, Actions(reader, PassingTime(clock), clock=clock.timestamp))
-    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), run.readers.kubernetes, writers))
+    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), run.readers.kubernetes, writers, None))
 
     converge(run.plan_context, ApplyContext(actuators, lambda *_: None, run.ears, narrator, run.stop))
 

@@ -83,6 +83,7 @@ def test_defaults() -> None:
         "ROBOT_ENABLED": False,
         "ROBOT_USER": None,
         "ROBOT_PASSWORD": None,
+        "ROBOT_ENDPOINT": "https://robot-ws.your-server.de",
         "ROBOT_CACHE_TIMEOUT": 300.0,
         "ROBOT_RATE_LIMIT_WAIT_TIME": 0.0,
         "ROBOT_FORWARD_INTERNAL_IPS": True,

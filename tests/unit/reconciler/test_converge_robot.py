@@ -1,0 +1,224 @@
+"""Whole passes in clusters with dedicated servers: Nodes that join, are kept, shut off and deleted, and what an outage
+of Robot leaves alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from desired.names import TAINT_SHUTDOWN
+from reconciler.result import Report, Result
+from tests.builders import SERVER_LABELS
+from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.passes import Run
+from tests.support.simulators import Simulation, ago
+
+Simulate = Callable[..., Simulation]
+
+
+def dedicated(number: int, **fields: Any) -> dict[str, Any]:
+    """Robot server ``db-NUMBER``."""
+    return {
+        "server_number": number,
+        "server_name": f"db-{number}",
+        "server_ip": f"192.0.2.{number}",
+        "server_ipv6_net": f"2001:db8:{number}::",
+        **fields,
+    }
+
+
+def robot_node(number: int, ready: str = "True", *, since: str = ago(3600), **spec: str) -> dict[str, Any]:
+    """A Node on that server, as HCCM has initialized it."""
+    node = settled_node(f"db-{number}", number, ready, since=since)
+    node["spec"] = {"providerID": f"hrobot://{number}", **spec}
+    types = dict.fromkeys(["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"], "AX41-NVMe")
+    node["metadata"]["labels"] |= {**SERVER_LABELS, **types, "instance.hetzner.cloud/provided-by": "robot"}
+    node["status"]["addresses"] = [
+        {"type": "Hostname", "address": f"db-{number}"},
+        {"type": "ExternalIP", "address": f"192.0.2.{number}"},
+        {"type": "InternalIP", "address": f"10.1.0.{number}"},
+    ]
+    return node
+
+
+def a_run(simulate: Simulate, *nodes: dict[str, Any], account: tuple[int, ...] = (1, 2, 3), **run: Any) -> Run:
+    """Three cloud Nodes in order, these Nodes, and a Robot account with servers of these numbers."""
+    cloud = {100 + number: f"web-{number}" for number in range(1, 4)}
+    sim = simulate(
+        nodes=[*nodes, *(settled_node(name, server_id) for server_id, name in cloud.items())],
+        project={"servers": [server(server_id, name) for server_id, name in cloud.items()]},
+        robot=[dedicated(number) for number in account],
+    )
+    return Run(sim, **run)
+
+
+def keys(report: Report) -> list[str]:
+    """Keys of what was done."""
+    return [str(line.change.key) for line in report.lines]
+
+
+def test_robot_servers_join(simulate: Simulate) -> None:
+    """By name, with Robot's labels and addresses, the kubelet's InternalIP kept; cloud servers beside them."""
+    joining = joining_node("db-1")
+    joining["status"]["addresses"].append({"type": "InternalIP", "address": "10.1.0.1"})
+    run = a_run(simulate, joining, joining_node("web-4"))
+    project = run.sim.hetzner.world()["hetzner"]
+    run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(104, "web-4")]})
+
+    report = run.converge()
+
+    assert report.result is Result.NO_CHANGES
+    node = run.sim.nodes()["db-1"]
+    assert node["spec"]["providerID"] == "hrobot://1"
+    assert not node["spec"].get("taints")
+    assert node["metadata"]["labels"]["instance.hetzner.cloud/provided-by"] == "robot"
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "AX41-NVMe"
+    assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "fsn1-dc14"
+    assert [entry["address"] for entry in node["status"]["addresses"]] == ["db-1", "192.0.2.1", "10.1.0.1"]
+    assert run.sim.nodes()["web-4"]["spec"]["providerID"] == "hcloud://104"
+    assert run.sim.sent_to_robot() == ["/server", "/reset/1"]  # it is not Ready yet
+
+
+def test_what_hccm_has_done_is_right(simulate: Simulate) -> None:
+    """Nodes of both clouds that HCCM converged need nothing, the fork's providerID and a renamed server included."""
+    fork = robot_node(2)
+    fork["spec"]["providerID"] = "hcloud://bm-2"
+    run = a_run(simulate, robot_node(1), fork, robot_node(3))
+    run.sim.robot.replace_world(  # type: ignore[union-attr]
+        {"servers": [dedicated(1), dedicated(2), dedicated(3, server_name="db-3-old")]}
+    )
+
+    report = run.converge()
+
+    assert (report.result, keys(report)) == (Result.NO_CHANGES, [])
+    assert [note.text for note in report.notes] == ["Robot server 3 is called db-3-old; the Node keeps Hostname db-3"]
+
+
+def test_an_idle_hour_costs_twelve_lists(simulate: Simulate) -> None:
+    """However many passes, and nothing else."""
+    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
+    for _ in range(60):
+        assert run.converge().result is Result.NO_CHANGES
+        run.sim.clock.advance(60)
+
+    assert run.sim.sent_to_robot() == ["/server"] * 12
+
+
+def test_a_server_that_was_given_back(simulate: Simulate) -> None:
+    """Its Node goes, once a fresh list lacks it and a question by number says so."""
+    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3), account=(1, 2, 3))
+    run.converge()
+    run.sim.robot.replace_world({"servers": [dedicated(2), dedicated(3)]})  # type: ignore[union-attr]
+    run.sim.robot_proxy.journal.clear()  # type: ignore[union-attr]
+    assert run.converge().lines == ()
+    run.sim.clock.advance(300)
+
+    report = run.converge()
+
+    assert keys(report) == ["node/db-1"]
+    assert sorted(run.sim.nodes()) == ["db-2", "db-3", "web-1", "web-2", "web-3"]
+    assert run.sim.sent_to_robot() == ["/server", "/server/1", "/server/1"]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param([dedicated(1, server_name="other"), dedicated(2), dedicated(3)], id="a name that differs"),
+        pytest.param([], id="an account without servers"),
+        pytest.param([dedicated(9)], id="another account"),
+        pytest.param([dedicated(3)], id="too many at once"),
+    ],
+)
+def test_what_is_no_absence(simulate: Simulate, world: list[dict[str, Any]]) -> None:
+    """No Node goes."""
+    nodes = [robot_node(number, "Unknown", since=ago(60)) for number in (1, 2)]
+    run = a_run(simulate, *nodes, robot_node(3))
+    run.sim.robot.replace_world({"servers": world})  # type: ignore[union-attr]
+
+    for _ in range(3):
+        run.converge()
+        run.sim.clock.advance(150)
+
+    assert {"db-1", "db-2", "db-3"} <= set(run.sim.nodes())
+
+
+def test_a_list_that_lacks_a_server(simulate: Simulate) -> None:
+    """The question by number finds it, so that nothing is concluded from the list."""
+    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
+    run.sim.robot.set_faults([{"kind": "list_lacks", "numbers": [1], "count": None}])  # type: ignore[union-attr]
+
+    report = run.converge()
+
+    assert (report.result, keys(report)) == (Result.INCOMPLETE, [])
+    assert "/server/1" in run.sim.sent_to_robot()
+    assert "db-1" in run.sim.nodes()
+
+
+@pytest.mark.parametrize(("said", "tainted"), [("shut off", True), ("running", False), ("not supported", False)])
+def test_a_server_that_is_off(simulate: Simulate, said: str, tainted: bool) -> None:
+    """Is asked for once its kubelet is silent, and tainted; the taint goes when it is Ready again."""
+    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
+    run.sim.robot.replace_world(  # type: ignore[union-attr]
+        {"servers": [dedicated(1, operating_status=said), dedicated(2), dedicated(3)]}
+    )
+
+    run.converge()
+
+    def taints() -> set[str]:
+        return {taint["key"] for taint in run.sim.nodes()["db-1"]["spec"].get("taints", ())}
+
+    assert (TAINT_SHUTDOWN in taints()) is tainted
+    assert run.sim.sent_to_robot() == ["/server", "/reset/1"]
+    status = {"status": {"conditions": [condition("Ready", "True")]}}
+    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1/status", status)
+    run.converge()
+    assert TAINT_SHUTDOWN not in taints()
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "at_most"),
+    [
+        pytest.param(503, "maintenance", 40, id="maintenance"),
+        pytest.param(401, {"error": {"status": 401, "code": "UNAUTHORIZED", "message": "no"}}, 1, id="wrong password"),
+        pytest.param(403, "", 6, id="locked out"),
+        pytest.param(
+            403,
+            {"error": {"status": 403, "code": "RATE_LIMIT_EXCEEDED", "message": "x", "interval": 3600}},
+            1,
+            id="rate limit",
+        ),
+        pytest.param(200, "<html>hello</html>", 40, id="another service"),
+    ],
+)
+def test_an_hour_without_robot(simulate: Simulate, code: int, body: Any, at_most: int) -> None:
+    """Cloud Nodes join and go; of Robot nothing is changed, however much is lost meanwhile, and little is asked."""
+    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), joining_node("db-3"))
+    run.sim.spoil_robot("status", code=code, body=body, count=None)
+    project = run.sim.hetzner.world()["hetzner"]
+    run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(104, "web-4")]})
+    before = {name: node["metadata"]["resourceVersion"] for name, node in run.sim.nodes().items() if name[:2] == "db"}
+    run.sim.kubernetes_writer().create("/api/v1/nodes", joining_node("web-4"))
+
+    results = set()
+    for _ in range(60):
+        results.add(run.converge().result)
+        run.sim.clock.advance(60)
+
+    assert results <= {Result.INCOMPLETE, Result.ERROR}
+    assert run.sim.nodes()["web-4"]["spec"]["providerID"] == "hcloud://104"
+    assert before == {
+        name: node["metadata"]["resourceVersion"] for name, node in run.sim.nodes().items() if name[:2] == "db"
+    }
+    assert len(run.sim.sent_to_robot()) <= at_most
+
+
+def test_an_hour_without_hetzner_cloud(simulate: Simulate) -> None:
+    """The other way round Robot Nodes stay as well, and so does all that is theirs."""
+    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
+    run.sim.spoil_hetzner("status", code=503, body="down", count=None)
+
+    for _ in range(5):
+        assert run.converge().result in (Result.INCOMPLETE, Result.ERROR)
+        run.sim.clock.advance(60)
+
+    assert {"db-1", "db-2", "db-3"} <= set(run.sim.nodes())
