@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.claims import ClaimedPort
@@ -13,7 +14,7 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.ownership import Contested, Foreign
 from desired.load_balancers.release import LoadBalancerRelease
-from desired.load_balancers.targets import Membership, NodeTarget
+from desired.load_balancers.targets import Membership, NodeTarget, TargetCandidates
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Certificate,
@@ -28,10 +29,11 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.nodes.matching import cloud_nodes
+from desired.nodes.matching import nodes_of
 from desired.plan.change import Change, Note
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,7 @@ class TargetFact:
     membership: Membership | None
     """None for what is no Node's, and once nobody asks who should be a target."""
     server_id: int | None
+    """Of a Robot server its number."""
     value: str | None
     """The address by which it gets traffic now, or both; what it is called, where the address is not known. None: it
     gets none."""
@@ -236,6 +239,8 @@ class TargetFact:
     health: Health | None
     """What the load balancer says of it; None where it is no target."""
     why: str
+    provider: Provider | None = None
+    """Of the server; None where there is none."""
 
 
 def explain_targets(
@@ -246,14 +251,15 @@ def explain_targets(
     settings: Settings,
 ) -> tuple[TargetFact, ...]:
     """Each Node in the order of names, then the targets of ``balancer`` that are no Node's."""
-    present = _PresentTargets(balancer, _by_name(changes), _created(changes), snapshot)
+    candidates = lb.targets.node_targets if isinstance(lb, DesiredLoadBalancer) else TargetCandidates(())
+    present = _PresentTargets(balancer, _by_name(changes), _created(changes), snapshot, candidates)
     match lb:
         case DesiredLoadBalancer():
             nodes = tuple(present.of_node(member) for member in lb.targets.members)
-            claimed = {member.server_id for member in lb.targets.members}
+            claimed = {member.server for member in lb.targets.members}
             return (*nodes, *present.of_nobody(claimed))
         case LoadBalancerRelease():
-            names = {server_id: node.name for node, server_id in cloud_nodes(snapshot, settings)}
+            names = {key: node.name for provider in Provider for node, key in nodes_of(provider, snapshot, settings)}
             return tuple(present.that_go(lb, names))
     return ()
 
@@ -275,60 +281,66 @@ class _PresentTargets:
     changes: Mapping[str, Change]
     create: Change | None
     snapshot: Snapshot
+    candidates: TargetCandidates
 
     def of_node(self, member: NodeTarget) -> TargetFact:
-        name = "" if member.server_id is None else ServerTarget(member.server_id, use_private_ip=False).name
-        before = tuple(target for target in self._there() if target.name == name)
-        after, withheld = self._after(name, before)
+        before = tuple(t for t in self._there() if member.server and self.candidates.led_to(t) == member.server)
+        asked = () if member.target is None else (member.target.name,)
+        after, withheld = self._after({*asked, *(target.name for target in before)}, before)
         if member.membership is Membership.TARGET and before == after == ():
             withheld = "; nothing is planned as things are"
         return self._fact(member.node, member, before, after, member.why + withheld)
 
-    def of_nobody(self, claimed: Collection[int | None]) -> Iterator[TargetFact]:
+    def of_nobody(self, claimed: Collection[ServerKey | None]) -> Iterator[TargetFact]:
         for name in dict.fromkeys(target.name for target in self._there()):
             before = tuple(target for target in self._there() if target.name == name)
-            server_id = _server_id(before)
-            if server_id is not None and server_id in claimed:
+            server = self.candidates.led_to(before[0])
+            if server is not None and server in claimed:
                 continue
-            after, withheld = self._after(name, before)
+            after, withheld = self._after({name}, before)
             change = self.changes.get(name)
-            left = "not ours, left as it is" if server_id is None else f"no Node is server {server_id}; left as it is"
+            left = "not ours, left as it is" if server is None else f"no Node is {server.name}; left as it is"
             why = left if change is None else change.reason + withheld
             yield self._fact(name, None, before, after, why)
 
-    def that_go(self, lb: LoadBalancerRelease, names: Mapping[int, str]) -> Iterator[TargetFact]:
+    def that_go(self, lb: LoadBalancerRelease, names: Mapping[ServerKey, str]) -> Iterator[TargetFact]:
         goes = lb.retained is None
         why = "goes with the load balancer" if goes else "stays with the load balancer, which is released"
         for name in dict.fromkeys(target.name for target in self._there()):
             before = tuple(target for target in self._there() if target.name == name)
-            shown = names.get(_server_id(before) or 0, name)
+            server = self.candidates.led_to(before[0])
+            shown = names.get(server, name) if server else name
             yield self._fact(shown, None, before, () if goes else before, why)
 
     def _fact(self, subject: str, member: NodeTarget | None, before: _Targets, after: _Targets, why: str) -> TargetFact:
+        server = member.server if member else next(filter(None, map(self.candidates.led_to, before)), None)
         return TargetFact(
             subject=subject,
             membership=member.membership if member else None,
-            server_id=member.server_id if member else _server_id(before),
+            server_id=server.id if server else None,
             value=self._shown(before),
             wanted=self._shown(after),
             health=self._health(before),
             why=why,
+            provider=server.provider if server else None,
         )
 
     def _there(self) -> tuple[Target, ...]:
         return self.balancer.targets if self.balancer else ()
 
-    def _after(self, name: str, before: _Targets) -> tuple[_Targets, str]:
-        """The future targets of this name, and what withholds that, in words."""
-        change = self.changes.get(name)
-        if change is not None:
-            kept = tuple(target for target in before if target not in (change.before, change.after))
-            return (*kept, change.after) if isinstance(change.after, Target) else kept, if_withheld(change)
+    def _after(self, names: Collection[str], before: _Targets) -> tuple[_Targets, str]:
+        """The future targets of these names, and what withholds that, in words."""
+        changes = [self.changes[name] for name in sorted(names) if name in self.changes]
+        if changes:
+            sides = [side for change in changes for side in (change.before, change.after)]
+            kept = tuple(target for target in before if target not in sides)
+            coming = tuple(change.after for change in changes if isinstance(change.after, Target))
+            return (*kept, *coming), if_withheld(changes[0])
         if self.create is None or not isinstance(self.create.after, LoadBalancer):
             return before, ""
         created = self.create.after.targets
         targets = created if isinstance(created, frozenset) else ()
-        return tuple(target for target in targets if target.name == name), if_withheld(self.create)
+        return tuple(target for target in targets if target.name in names), if_withheld(self.create)
 
     def _shown(self, targets: _Targets) -> str | None:
         return ", ".join(map(self._address, targets)) or None
@@ -338,12 +350,12 @@ class _PresentTargets:
         if not isinstance(target, ServerTarget):
             return target.name
         server = self.snapshot.servers.items.get(target.server_id)
-        address = None
+        address: IPv4Address | IPv6Address | None = None
         if server is not None and target.use_private_ip:
             place = network_id(self.snapshot)
             address = next((ip for network, ip in server.private_ips if network == place), None)
         elif server is not None:
-            address = server.ipv4
+            address = ip_address(target.ipv6) if target.ipv6 else server.ipv4
         kind = "private" if target.use_private_ip else "public"
         return f"its {kind} address" if address is None else str(address)
 
@@ -352,7 +364,3 @@ class _PresentTargets:
         checks = self.balancer.checks if self.balancer else {}
         said = {health for target in targets for health in checks.get(target, {}).values()}
         return next((health for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if health in said), None)
-
-
-def _server_id(targets: _Targets) -> int | None:
-    return next((target.server_id for target in targets if isinstance(target, ServerTarget)), None)

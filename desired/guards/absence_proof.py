@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network
 from desired.guards.facts import Facts, GuardResult
 from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_going_away, proof_of_absence, wait_for
 from desired.model.key import is_below
-from desired.model.load_balancer import ServerTarget
+from desired.model.load_balancer import IpTarget, ServerTarget
 from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -24,7 +24,7 @@ from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
 from desired.routes.gateways import Gateways
 from desired.section import Absent, Present
-from desired.syntax.provider_id import Provider, ServerKey
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 _ROUTES = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 
@@ -41,9 +41,24 @@ def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways
     if change.kind == ChangeKind.LB_TARGET and isinstance(change.before, ServerTarget):
         key = ServerKey(Provider.CLOUD, change.before.server_id)
         return (key,) if isinstance(snapshot.find(key), Absent) else ()
+    if change.kind == ChangeKind.LB_TARGET and isinstance(change.before, IpTarget) and change.after is None:
+        keys = _robot_servers_at(change.before.ip, snapshot)
+        return tuple(key for key in keys if isinstance(snapshot.find(key), Absent))
     ends = _ends_of(change)
     holders = gateways.last_holders(*ends) if ends else ()
     return tuple(ServerKey(Provider.CLOUD, server_id) for server_id in holders)
+
+
+def _robot_servers_at(ip: str, snapshot: Snapshot) -> tuple[ServerKey, ...]:
+    """The Robot servers whose Nodes have the address."""
+    claims = ((server_key(node.provider_id), node) for node in snapshot.nodes)
+    return tuple(
+        key
+        for key, node in claims
+        if key is not None
+        and key.provider is Provider.ROBOT
+        and any(address.address == ip for address in node.addresses)
+    )
 
 
 def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:
@@ -71,9 +86,7 @@ def servers_to_confirm(snapshot: Snapshot, settings: Settings, provider: Provide
     """
     if not snapshot.servers_of(provider).complete:
         return ()
-    rows = [*_of_nodes(snapshot, settings, provider)]
-    if provider is Provider.CLOUD:
-        rows += _of_changes(snapshot, settings)
+    rows = [*_of_nodes(snapshot, settings, provider), *_of_changes(snapshot, settings, provider)]
     return tuple(dict.fromkeys(server_id for *_, server_id in sorted(rows)))
 
 
@@ -95,18 +108,20 @@ def _of_nodes(snapshot: Snapshot, settings: Settings, provider: Provider) -> Ite
             yield node.key not in settings.only, rank, node.ready_since, server.id
 
 
-def _of_changes(snapshot: Snapshot, settings: Settings) -> Iterator[_Row]:
+def _of_changes(snapshot: Snapshot, settings: Settings, provider: Provider) -> Iterator[_Row]:
     """Servers of targets and routes, from the plan as it would be if none had been asked for yet: answers must not
     decide which servers are still of interest."""
-    if not _may_lack(snapshot):
+    if not _may_lack(snapshot, settings, provider):
         return
     unasked = replace(snapshot, confirmations={})
+    if unasked.robot is not None:
+        unasked = replace(unasked, robot=replace(unasked.robot, confirmations={}))
     gateways = Gateways(unasked)
     for change in compute_plan(unasked, settings).changes:
         if isinstance(change.before, LostNode):
             continue
         for server in servers_presumed_gone(change, unasked, gateways):
-            if isinstance(snapshot.find(server), Absent):
+            if server.provider is provider and isinstance(snapshot.find(server), Absent):
                 yield not _is_named(change, settings.only), _OF_CHANGES, snapshot.taken_at, server.id
 
 
@@ -119,8 +134,11 @@ def missing_servers(snapshot: Snapshot) -> tuple[int, ...]:
     return tuple(sorted(key for key in named if isinstance(snapshot.servers.find(key), Absent)))
 
 
-def _may_lack(snapshot: Snapshot) -> bool:
+def _may_lack(snapshot: Snapshot, settings: Settings, provider: Provider) -> bool:
     """Whether a target or a gateway is one that no list shows, so that a plan is worth making."""
+    if provider is Provider.ROBOT:
+        lost = (isinstance(snapshot.find(key), Absent) for _, key in nodes_of(provider, snapshot, settings))
+        return bool(snapshot.load_balancers) and any(lost)
     if snapshot.members is not None:  # asked for only where a route leads to an address that no list shows
         return True
     return any(isinstance(snapshot.servers.find(target.server_id), Absent) for target in _targets(snapshot))

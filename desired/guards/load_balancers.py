@@ -23,13 +23,14 @@ from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_fo
 from desired.load_balancers.switch import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
 from desired.load_balancers.targets import Membership, removal_reason
 from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, PrimaryIp, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, PrimaryIp, Target
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, Unknown, Unmanaged
 from desired.syntax.bounds import counted
+from desired.syntax.provider_id import ServerKey
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
@@ -191,10 +192,13 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
         if present is None:
             continue
         yield from _floor_of_a_move(lb, present, changes, facts.snapshot)
+        led_to = lb.targets.node_targets.led_to
         reasons = {
-            change.key: removal_reason(change.before, lb.targets.claiming(change.before.server_id), facts.snapshot)
+            change.key: removal_reason(change.before, server, lb.targets.claiming(server), facts.snapshot)
             for change in changes
-            if isinstance(change.before, ServerTarget) and change.verb is Verb.REMOVE
+            if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE
+            if isinstance(change.before, Target) and (server := led_to(change.before))
+            if server not in lb.targets.node_targets.candidates
         }
         living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
         unexplained = tuple(key for key in living if not reasons[key].explained)
@@ -337,14 +341,14 @@ def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, t
 
 def _alive(targets: Collection[Target], lb: DesiredLoadBalancer, snapshot: Snapshot) -> int:
     """Number of servers among these targets: each is one by whichever address, and none when it is gone. The servers of
-    a selector, and whether an address serves, are not known here."""
-    servers = {target.server_id: target for target in targets if isinstance(target, ServerTarget)}
-    return len(servers) - sum(_is_gone(target, lb, snapshot) for target in servers.values())
+    a selector, and whether an address of no Node serves, are not known here."""
+    servers = {server: target for target in targets if (server := lb.targets.node_targets.led_to(target))}
+    return len(servers) - sum(_is_gone(target, server, lb, snapshot) for server, target in servers.items())
 
 
-def _is_gone(target: ServerTarget, lb: DesiredLoadBalancer, snapshot: Snapshot) -> bool:
-    absent = isinstance(snapshot.servers.find(target.server_id), Absent)
-    return absent and not removal_reason(target, lb.targets.claiming(target.server_id), snapshot).server_lives
+def _is_gone(target: Target, server: ServerKey, lb: DesiredLoadBalancer, snapshot: Snapshot) -> bool:
+    absent = isinstance(snapshot.find(server), Absent)
+    return absent and not removal_reason(target, server, lb.targets.claiming(server), snapshot).server_lives
 
 
 def _awaited(balancer: CloudBalancer) -> str:
@@ -367,11 +371,12 @@ def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: 
     if lb.wanted is None:
         return None
     targets, place, network = lb.wanted.targets, lb.wanted.attachment, snapshot.network
-    servers = {target.server_id: target for target in balancer.targets if isinstance(target, ServerTarget)}
+    led_to = lb.targets.node_targets.led_to
+    servers = {server: target for target in balancer.targets if (server := led_to(target))}
     if (servers and isinstance(targets, Unmanaged)) or (balancer.attachments and isinstance(place, Unmanaged)):
         return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
     settled = {
-        member.server_id
+        member.server
         for membership in (Membership.TARGET, Membership.IGNORED)
         for member in lb.targets.being(membership)
     }

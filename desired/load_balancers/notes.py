@@ -24,6 +24,7 @@ from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Note, NoteKind
 from desired.section import Unmanaged
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
@@ -134,7 +135,8 @@ def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> lis
     lost = targets.node_targets.by_ipv6
     there = [target for target in present.targets if isinstance(target, ServerTarget)] if present and lost else []
     ids = {found.server_id for found in there if not (found.use_private_ip or found.ipv6) and found.server_id in lost}
-    return sorted((member for key in ids for member in targets.claiming(key)), key=lambda member: member.node)
+    keys = [ServerKey(Provider.CLOUD, server_id) for server_id in ids]
+    return sorted((member for key in keys for member in targets.claiming(key)), key=lambda member: member.node)
 
 
 _SHOWN = 5

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from desired.load_balancers.size import Size
 from desired.load_balancers.switch import turn_of
-from desired.model.load_balancer import Attachment, CloudBalancer, Listener, ServerTarget, Target, is_private
+from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Listener, ServerTarget, Target, is_private
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 
@@ -129,9 +129,9 @@ def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
     lost whose address is just switched. The servers of a selector, and whether an address serves, are not known here.
     """
     _, flips, removals = _by_verb(targets)
-    removals = [change for change in removals if isinstance(change.before, ServerTarget)]
+    removals = [change for change in removals if isinstance(change.before, ServerTarget | IpTarget)]
     living = [change for change in removals if change.consequences]
-    servers = sum(isinstance(target, ServerTarget) for target in present.targets)
+    servers = sum(isinstance(target, ServerTarget | IpTarget) for target in present.targets)
     had = servers - (len(removals) - len(living))
     return bool(living) and (had - len(living) - bool(flips)) * 2 < had
 

@@ -1,6 +1,6 @@
 """Changes of the parts of an existing load balancer. Nothing is planned for parts that are equal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -22,6 +22,7 @@ from desired.model.load_balancer import (
     BalancerType,
     CloudBalancer,
     Identity,
+    IpTarget,
     Listener,
     LoadBalancer,
     ServerTarget,
@@ -33,6 +34,7 @@ from desired.names import LABEL_SWITCH
 from desired.plan.change import Change, State
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Unmanaged
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 def changed_parts(
@@ -245,37 +247,62 @@ def _targets(
 ) -> Iterator[Change]:
     if isinstance(wanted.targets, Unmanaged) or wanted.targets == frozenset(present.targets):
         return
-    by_server: dict[int, list[ServerTarget]] = {}
+    led_to = lb.targets.node_targets.led_to
+    by_server: dict[ServerKey, list[Target]] = {}
     for target in present.targets:
-        if isinstance(target, ServerTarget):
-            by_server.setdefault(target.server_id, []).append(target)
-    wanted_by_server: dict[int, list[ServerTarget]] = {}
-    for target in sorted(target for target in wanted.targets if isinstance(target, ServerTarget)):
-        wanted_by_server.setdefault(target.server_id, []).append(target)
-    for server_id in sorted(by_server.keys() | wanted_by_server.keys()):
-        there, after_all = by_server.get(server_id, []), wanted_by_server.get(server_id, [])
+        if server := led_to(target):
+            by_server.setdefault(server, []).append(target)
+    wanted_by_server: dict[ServerKey, list[Target]] = {}
+    for target in wanted.targets:
+        if server := led_to(target):
+            wanted_by_server.setdefault(server, []).append(target)
+    for server in sorted(by_server.keys() | wanted_by_server.keys()):
+        there, after_all = by_server.get(server, []), wanted_by_server.get(server, [])
         if set(there) == set(after_all):
             continue
         if not after_all:
-            yield _removal(lb, there[0], snapshot)
-        else:
-            (after,) = after_all
-            before = next((target for target in there if target != after), None)
-            member = next((each for each in reversed(lb.targets.claiming(server_id)) if each.target == after), None)
-            name = f"Node {member.node}" if member else f"server {server_id}"
-            address = (
-                "private address" if after.use_private_ip else " ".join(filter(None, ("public address", after.ipv6)))
-            )
-            joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
-            yield _change(
-                lb,
-                ("target", after.name),
-                ChangeKind.LB_TARGET,
-                before,
-                after,
-                f"{name} gets traffic by its {address}",
-                depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
-            )
+            yield from (_removal(lb, target, server, snapshot) for target in _one_of_each_name(there))
+            continue
+        (after,) = after_all
+        others = [target for target in there if target != after]
+        if after not in there or isinstance(after, ServerTarget):
+            same = next((target for target in others if target.name == after.name), None)
+            yield _addition(lb, same, after, server, before_them)
+        yield from (_removal(lb, target, server, snapshot) for target in others if target.name != after.name)
+
+
+def _one_of_each_name(targets: Iterable[Target]) -> Iterable[Target]:
+    """A server that is two targets goes with both, in one removal."""
+    return {target.name: target for target in reversed(tuple(targets))}.values()
+
+
+def _addition(
+    lb: DesiredLoadBalancer, before: Target | None, after: Target, server: ServerKey, before_them: tuple[Change, ...]
+) -> Change:
+    """The change by which ``server`` gets traffic by ``after``, instead of ``before`` where that is given."""
+    member = next((each for each in reversed(lb.targets.claiming(server)) if each.target == after), None)
+    name = f"Node {member.node}" if member else server.name
+    joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
+    return _change(
+        lb,
+        ("target", after.name),
+        ChangeKind.LB_TARGET,
+        before,
+        after,
+        f"{name} gets traffic by its {_spoken_address(after)}",
+        depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
+    )
+
+
+def _spoken_address(target: Target) -> str:
+    match target:
+        case ServerTarget(use_private_ip=True):
+            return "private address"
+        case ServerTarget(ipv6=ipv6):
+            return " ".join(filter(None, ("public address", ipv6)))
+        case IpTarget(ip=ip):
+            return f"address {ip}"
+    raise TypeError(f"{target!r} is no target of a Node")
 
 
 def _step_by_step(
@@ -314,7 +341,7 @@ def _step_by_step(
             ChangeKind.LB_TARGET,
             target,
             replace(
-                lb.targets.node_targets.candidates.get(target.server_id, target),
+                _candidate(lb, target),
                 use_private_ip=not target.use_private_ip,
             ),
             f"server {target.server_id} does not answer by its {'private' if target.use_private_ip else 'public'}"
@@ -389,10 +416,16 @@ def _memory(
         )
 
 
-def _is_needed(change: Change, target: ServerTarget) -> bool:
+def _candidate(lb: DesiredLoadBalancer, target: ServerTarget) -> ServerTarget:
+    """The target of the same server as the Nodes ask for it: that knows its address in IPv6."""
+    found = lb.targets.node_targets.candidates.get(ServerKey(Provider.CLOUD, target.server_id))
+    return found if isinstance(found, ServerTarget) else target
+
+
+def _is_needed(change: Change, target: Target) -> bool:
     """Whether a target can only be added after ``change``. A load balancer that gets another address in its network
     still gets the targets that it reaches before that: while a person thinks about the address, Nodes come and go."""
-    if target.use_private_ip:
+    if is_private(target):
         return change.kind == ChangeKind.LB_NETWORK and not _stays_in_network(change)
     return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
 
@@ -402,8 +435,9 @@ def _stays_in_network(change: Change) -> bool:
     return isinstance(before, Attachment) and isinstance(after, Attachment) and before.network_id == after.network_id
 
 
-def _removal(lb: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot) -> Change:
-    removal = removal_reason(target, lb.targets.claiming(target.server_id), snapshot)
+def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapshot: Snapshot) -> Change:
+    removal = removal_reason(target, server, lb.targets.claiming(server), snapshot)
+    loses = removal.server_lives and server not in lb.targets.node_targets.candidates
     return _change(
         lb,
         ("target", target.name),
@@ -411,5 +445,5 @@ def _removal(lb: DesiredLoadBalancer, target: ServerTarget, snapshot: Snapshot) 
         target,
         None,
         removal.why,
-        consequences=(f"server {target.server_id} gets no traffic any more",) if removal.server_lives else (),
+        consequences=(f"{server.name} gets no traffic any more",) if loses else (),
     )

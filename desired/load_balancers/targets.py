@@ -15,22 +15,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import chain, islice
 from types import MappingProxyType
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.model.load_balancer import CloudBalancer, ServerTarget, Target, ipv6_of
+from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Settings
-from desired.model.snapshot import ROBOT_NOT_READ, Node, Readiness, Server, Snapshot
+from desired.model.snapshot import ROBOT_NOT_READ, AddressType, Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.nodes.addresses import public_ipv6
+from desired.nodes.addresses import first_host, public_ipv6
 from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.bounds import counted
 from desired.syntax.go import parse_bool
-from desired.syntax.provider_id import CloudID, MalformedID, RobotID, parse_provider_id
+from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey, parse_provider_id, server_key
 
 
 def why_excluded(node: Node, options: Options) -> str | None:
@@ -86,12 +87,15 @@ class NodeTarget:
     why: str
     """One sentence for people. It names no Node and, where something is wrong, no server: Nodes with one trouble have
     one sentence."""
-    target: ServerTarget | None = None
-    """What it is as a target, or would be if there were room; None when it can be none."""
-    server_id: int | None = None
-    """Of the server that it is, or is to be; None when it has none, or none that is known."""
+    target: ServerTarget | IpTarget | None = None
+    """What it is as a target, or would be if there were room: a Robot server is an address. None when it can be none.
+    """
+    server: ServerKey | None = None
+    """The server that it is, or is to be; None when it has none, or none that is known."""
     joins: bool = False
     """Whether its ``node.initialise`` is part of the same plan: its server is then the one that it will have."""
+    addresses: tuple[str, ...] = ()
+    """Of a Robot server's Node, all by which an existing target may lead to it."""
 
 
 def node_targets(
@@ -118,24 +122,78 @@ def _node_target(
     snapshot: Snapshot,
     settings: Settings,
 ) -> NodeTarget:
-    provider_id = parse_provider_id(node.provider_id or "")
-    server_id = provider_id.server_id if isinstance(provider_id, CloudID) else None
+    key = server_key(node.provider_id)
+    if key is not None and key.provider is Provider.ROBOT and not settings.robot:
+        key = None
     found = None
     if isinstance(desired, UninitializedNode):
-        server_id, found = desired.server.id, Present(desired.server)
-    target = None
+        key, found = desired.server.key, Present(desired.server)
+    target: ServerTarget | IpTarget | None = None
+    addresses = _addresses_of(node, key, snapshot)
     if is_ignored(node, settings):
         membership, why = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is"
     elif excluded := why_excluded(node, options):
         membership, why = Membership.EXCLUDED, excluded
-    elif server_id is None:
+    elif key is None:
         membership, why = _without_server(node, snapshot)
+    elif key.provider is Provider.ROBOT:
+        membership, why, target = _on_robot_server(node, key, found, options, snapshot)
     else:
-        server = found or _find(server_id, snapshot, [node])
+        server = found or _find(key, snapshot, [node])
         ipv6 = _ipv6_alone(server, node)
         membership, why = _on_server(server, ipv6, options, network_id, snapshot)
-        target = ServerTarget(server_id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
-    return NodeTarget(node.name, membership, why, target, server_id, joins=isinstance(desired, UninitializedNode))
+        target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
+    return NodeTarget(node.name, membership, why, target, key, isinstance(desired, UninitializedNode), addresses)
+
+
+def _addresses_of(node: Node, key: ServerKey | None, snapshot: Snapshot) -> tuple[str, ...]:
+    """The addresses by which a target may lead to a Robot server's Node: those of the server, and those that the Node
+    has. Empty for any other Node."""
+    if key is None or key.provider is not Provider.ROBOT:
+        return ()
+    server = snapshot.find(key)
+    own = (server.value.ipv4, first_host(server.value.ipv6)) if isinstance(server, Present) else ()
+    there = (_ip(address.address) for address in node.addresses if address.type in _IPS)
+    return tuple(dict.fromkeys(str(ip) for ip in (*own, *there) if ip is not None))
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+_IPS = (AddressType.EXTERNAL_IP, AddressType.INTERNAL_IP)
+
+
+def _on_robot_server(
+    node: Node, key: ServerKey, joining: Present[Server] | None, options: Options, snapshot: Snapshot
+) -> tuple[Membership, str, IpTarget | None]:
+    """A Robot server is a target by exactly one of its addresses: the main public one, or the first InternalIP of its
+    Node. Where the Node has none, the public one takes its place, as with HCCM. Without credentials for Robot nothing
+    but InternalIPs is known (HCCM, LB-only mode).
+    """
+    found = joining or _find(key, snapshot, [node]) if snapshot.robot is not None else None
+    if isinstance(found, Absent):
+        return Membership.SERVERLESS, "the server is gone", None
+    internal = next((a.address for a in node.addresses if a.type == AddressType.INTERNAL_IP and _ip(a.address)), None)
+    if options.use_private_ip and internal is not None:
+        text = str(_ip(internal))
+        return Membership.TARGET, f"{key.name} by the InternalIP {text} of its Node", IpTarget(text)
+    if found is None:
+        if options.use_private_ip:
+            return Membership.UNUSABLE, "the Node has no InternalIP", None
+        private = BY_FIELD["use_private_ip"].full_key
+        why = f"without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone; set {private} to true"
+        return Membership.UNUSABLE, why, None
+    if isinstance(found, Unknown):
+        return Membership.UNCERTAIN, found.why, None
+    address = found.value.ipv4 or public_ipv6(found.value, node.provided_node_ip)
+    if address is None:
+        return Membership.UNUSABLE, "the server has no public address", None
+    instead = ", as its Node has no InternalIP" if options.use_private_ip else ""
+    return Membership.TARGET, f"{key.name} by its public address {address}{instead}", IpTarget(str(address))
 
 
 def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
@@ -217,13 +275,13 @@ OF_SEVERAL: Mapping[str, str] = MappingProxyType(
 """What is said of one Node → the same of several."""
 
 
-def _find(server_id: int, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
+def _find(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
     """The server of these Nodes. It is not gone although the list lacks it while something speaks against that: a GET
     by its id that failed, or a kubelet that reports Ready before anybody asked."""
-    found = snapshot.servers.find(server_id)
+    found = snapshot.find(key)
     if not isinstance(found, Absent):
         return found
-    asked = snapshot.confirmations.get(server_id)
+    asked = snapshot.confirmation(key)
     if isinstance(asked, Unknown):
         return Unknown(f"its server is not listed, and asking for it alone failed: {asked.why}")
     if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
@@ -240,13 +298,32 @@ class TargetCandidates:
     """In the order of names."""
 
     @cached_property
-    def candidates(self) -> Mapping[int, ServerTarget]:
-        """Server id → what can be a target, in the order of names; Nodes that claim one server are one."""
+    def candidates(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
+        """Server → what can be a target, in the order of names; Nodes that claim one server are one."""
         return {
-            member.target.server_id: member.target
+            member.server: member.target
             for member in self.members
-            if member.membership is Membership.TARGET and member.target is not None
+            if member.membership is Membership.TARGET and member.target is not None and member.server is not None
         }
+
+    @cached_property
+    def by_address(self) -> Mapping[str, ServerKey]:
+        """Address → the Robot server whose Node has it. One that several have is nobody's."""
+        owners: dict[str, set[ServerKey]] = {}
+        for member in self.members:
+            for address in member.addresses:
+                if member.server is not None:
+                    owners.setdefault(address, set()).add(member.server)
+        return {address: next(iter(keys)) for address, keys in owners.items() if len(keys) == 1}
+
+    def led_to(self, target: Target) -> ServerKey | None:
+        """The server that an existing target leads to; None for a label selector, and for an address of no Node."""
+        match target:
+            case ServerTarget(server_id=server_id):
+                return ServerKey(Provider.CLOUD, server_id)
+            case IpTarget(ip=ip):
+                return self.by_address.get(ip)
+        return None
 
     @cached_property
     def known(self) -> "dict[object, DesiredTargets]":
@@ -256,16 +333,16 @@ class TargetCandidates:
     @cached_property
     def by_ipv6(self) -> frozenset[int]:
         """Ids of the servers without public IPv4 that get traffic from outside."""
-        found = self.candidates.values()
+        found = (target for target in self.candidates.values() if isinstance(target, ServerTarget))
         return frozenset(target.server_id for target in found if target.ipv6 and not target.use_private_ip)
 
     @cached_property
-    def by_server(self) -> Mapping[int, tuple[NodeTarget, ...]]:
-        """Server id → the Nodes that claim it."""
-        claims: dict[int, tuple[NodeTarget, ...]] = {}
+    def by_server(self) -> Mapping[ServerKey, tuple[NodeTarget, ...]]:
+        """Server → the Nodes that claim it."""
+        claims: dict[ServerKey, tuple[NodeTarget, ...]] = {}
         for member in self.members:
-            if member.server_id is not None:
-                claims[member.server_id] = (*claims.get(member.server_id, ()), member)
+            if member.server is not None:
+                claims[member.server] = (*claims.get(member.server, ()), member)
         return claims
 
     @cached_property
@@ -276,17 +353,17 @@ class TargetCandidates:
             found.setdefault(member.membership, []).append(member)
         return {membership: tuple(members) for membership, members in found.items()}
 
-    def leaves_alone(self, server_id: int) -> bool:
+    def leaves_alone(self, server: ServerKey) -> bool:
         """Whether the existing targets of this server stay: its Node is uncertain or ignored, or no Node claims it and
         the server of some Node is not known."""
-        claims = self.by_server.get(server_id, ())
+        claims = self.by_server.get(server, ())
         if not claims:
             return self._any_may_be
         return any(member.membership in (Membership.UNCERTAIN, Membership.IGNORED) for member in claims)
 
     @cached_property
     def _any_may_be(self) -> bool:
-        return any(member.server_id is None for member in self.by_membership.get(Membership.UNCERTAIN, ()))
+        return any(member.server is None for member in self.by_membership.get(Membership.UNCERTAIN, ()))
 
 
 def target_candidates(members: Iterable[NodeTarget]) -> TargetCandidates:
@@ -304,9 +381,9 @@ class DesiredTargets:
     """The input. A Node for which there is no room has the membership ``target`` here, and ``over-limit`` in
     ``members``."""
     foreign: tuple[Target, ...] = ()
-    """Targets that are left alone: label selectors, and addresses while no Robot server is read."""
-    chosen: frozenset[int] | None = None
-    """Ids of the candidates for which there is room; None when there is room for all."""
+    """Targets that are left alone: label selectors, and addresses of no Node."""
+    chosen: frozenset[ServerKey] | None = None
+    """The candidates for which there is room; None when there is room for all."""
     full: str = ""
     """Why there is none for the others, in words."""
 
@@ -316,9 +393,9 @@ class DesiredTargets:
         everybody = self.node_targets.members
         return everybody if self.chosen is None else tuple(map(self._judged, everybody))
 
-    def claiming(self, server_id: int) -> tuple[NodeTarget, ...]:
-        """The Nodes that claim this server."""
-        return tuple(map(self._judged, self.node_targets.by_server.get(server_id, ())))
+    def claiming(self, server: ServerKey | None) -> tuple[NodeTarget, ...]:
+        """The Nodes that claim this server; nobody claims None."""
+        return tuple(map(self._judged, self.node_targets.by_server.get(server, ()))) if server else ()
 
     def being(self, membership: Membership) -> Sequence[NodeTarget]:
         """The Nodes with this membership, in the order of names, as they are in the candidates: those without room are
@@ -331,7 +408,7 @@ class DesiredTargets:
         )
         if self.chosen is None:
             return () if over else candidates
-        return [member for member in candidates if (member.server_id not in self.chosen) is over]
+        return [member for member in candidates if (member.server not in self.chosen) is over]
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
         """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates."""
@@ -349,7 +426,7 @@ class DesiredTargets:
         return {self.full: members} if members else {}
 
     def _judged(self, member: NodeTarget) -> NodeTarget:
-        if self.chosen is not None and member.membership is Membership.TARGET and member.server_id not in self.chosen:
+        if self.chosen is not None and member.membership is Membership.TARGET and member.server not in self.chosen:
             return replace(member, membership=Membership.OVER_LIMIT, why=self.full)
         return member
 
@@ -385,7 +462,7 @@ def _fitting(
     room = len(candidates) if max_targets is None else max(0, max_targets - len(foreign) - len(kept))
     if max_targets is None or len(candidates) <= room:
         return DesiredTargets(frozenset((*foreign, *kept, *candidates.values())), node_targets, foreign)
-    serving = {target.server_id for target in there if isinstance(target, ServerTarget)}
+    serving = set(map(node_targets.led_to, there))
     first = (key for key in candidates if key in serving)
     chosen = frozenset(islice(chain(first, (key for key in candidates if key not in serving)), room))
     return DesiredTargets(
@@ -397,17 +474,15 @@ def _fitting(
     )
 
 
-def _stay(
-    node_targets: TargetCandidates, there: tuple[Target, ...]
-) -> tuple[tuple[Target, ...], frozenset[ServerTarget]]:
+def _stay(node_targets: TargetCandidates, there: tuple[Target, ...]) -> tuple[tuple[Target, ...], frozenset[Target]]:
     """Existing targets that stay whatever the Nodes are: foreign ones, and servers that are left alone."""
-    foreign = {target for target in there if not isinstance(target, ServerTarget)}
-    unclaimed = (
+    servers = {target: node_targets.led_to(target) for target in there}
+    foreign = (target for target, server in servers.items() if server is None)
+    kept = frozenset(
         target
-        for target in there
-        if isinstance(target, ServerTarget) and target.server_id not in node_targets.candidates
+        for target, server in servers.items()
+        if server is not None and server not in node_targets.candidates and node_targets.leaves_alone(server)
     )
-    kept = frozenset(target for target in unclaimed if node_targets.leaves_alone(target.server_id))
     return tuple(sorted(foreign, key=str)), kept
 
 
@@ -423,21 +498,21 @@ class Removal:
     """Whether a person's choice or the server's end is the cause (``target-floor``)."""
 
 
-def removal_reason(target: ServerTarget, members: Collection[NodeTarget], snapshot: Snapshot) -> Removal:
-    """The reason for the removal of ``target``, which ``desired_targets`` does not include; ``members`` are all of the
-    load balancer's, or those of them that claim the server.
+def removal_reason(target: Target, server: ServerKey, members: Collection[NodeTarget], snapshot: Snapshot) -> Removal:
+    """The reason for the removal of ``target``, which leads to ``server`` and is none of ``desired_targets``. The
+    ``members`` are all of the load balancer's, or those of them that claim the server.
 
     Of several Nodes with the server each has to explain it.
     """
-    claims = [member for member in members if member.server_id == target.server_id]
+    claims = [member for member in members if member.server == server]
     nodes = [snapshot.nodes.items[member.node] for member in claims]
-    if isinstance(_find(target.server_id, snapshot, nodes), Absent):
-        return Removal(f"server {target.server_id} is gone", server_lives=False, explained=True)
+    if isinstance(_find(server, snapshot, nodes), Absent):
+        return Removal(f"{server.name} is gone", server_lives=False, explained=True)
     if not claims:
-        return Removal(f"no Node is server {target.server_id}", server_lives=True, explained=False)
+        return Removal(f"no Node is {server.name}", server_lives=True, explained=False)
     others = [member for member in claims if member.membership is not Membership.TARGET or member.target == target]
     if not others:
-        return Removal(f"server {target.server_id} is a target by its other address", server_lives=True, explained=True)
+        return Removal(f"{server.name} is a target by its other address", server_lives=True, explained=True)
     why = "; ".join(sorted(f"Node {member.node} is no target: {member.why}" for member in others))
     explained = all(member.membership is Membership.EXCLUDED for member in others)
     return Removal(why, server_lives=True, explained=explained)

@@ -69,6 +69,8 @@ class Settings:
     keep_internal_ips: bool = False
     """``--keep-internal-ips``: an InternalIP that the kubelet reported and the cloud does not know stays instead of
     being removed, as HCCM does."""
+    robot: bool = False
+    """``ROBOT_ENABLED``: whether Nodes on Robot servers are ours, and get traffic by their addresses."""
     forward_internal_ips: bool = True
     """``ROBOT_FORWARD_INTERNAL_IPS``: whether Nodes on Robot servers keep the InternalIPs that they have."""
     waits: Waits = field(default_factory=Waits)

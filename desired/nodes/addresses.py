@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import overload
 
 from desired.model.settings import AddressFamily
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server
@@ -52,7 +53,7 @@ def addresses_with_origins(
     if server.ipv4 and family is not AddressFamily.IPV6:
         public.append((server.ipv4, AddressOrigin.IPV4))
     if server.ipv6 and family is not AddressFamily.IPV4:
-        public.append((_first_host(server.ipv6), AddressOrigin.IPV6))
+        public.append((first_host(server.ipv6), AddressOrigin.IPV6))
     is_robot = server.provider is Provider.ROBOT
     for ip, origin in reversed(public) if is_robot else public:
         yield NodeAddress(AddressType.EXTERNAL_IP, str(ip)), origin
@@ -72,7 +73,7 @@ def why_not_forwarded(address: NodeAddress, server: Server, family: AddressFamil
     ip = _ip(address.address)
     if ip is None:
         return "is no IP address"
-    if ip == server.ipv4 or (server.ipv6 and ip == _first_host(server.ipv6)):
+    if ip == server.ipv4 or (server.ipv6 and ip == first_host(server.ipv6)):
         return "is the server's public address"
     version = {AddressFamily.IPV4: 4, AddressFamily.IPV6: 6}.get(family, ip.version)
     return None if ip.version == version else "is none of the family that HCLOUD_INSTANCES_ADDRESS_FAMILY asks for"
@@ -147,11 +148,16 @@ def public_ipv6(server: Server, annotation: str | None) -> IPv6Address | None:
         return None
     ips = () if annotation is None else parse_node_ips(annotation)
     listed = () if isinstance(ips, UnusableNodeIP) else ips
-    return next((ip for ip in listed if isinstance(ip, IPv6Address) and ip in server.ipv6), _first_host(server.ipv6))
+    return next((ip for ip in listed if isinstance(ip, IPv6Address) and ip in server.ipv6), first_host(server.ipv6))
 
 
-def _first_host(network: IPv6Network) -> IPv6Address:
-    return IPv6Address(int(network.network_address) | 1)
+@overload
+def first_host(network: IPv6Network) -> IPv6Address: ...
+@overload
+def first_host(network: None) -> None: ...
+def first_host(network: IPv6Network | None) -> IPv6Address | None:
+    """The first host of a server's network, which is what Hetzner's images configure; None without a network."""
+    return None if network is None else IPv6Address(int(network.network_address) | 1)
 
 
 def _ip(text: str) -> IPAddress | None:

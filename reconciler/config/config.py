@@ -189,6 +189,7 @@ def _config(
         keep_internal_ips=flags["--keep-internal-ips"],
         waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
         balancer_defaults=defaults_of(variables),
+        robot=variables.get("ROBOT_ENABLED", False),
         forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
         undo_window=flags["--load-balancer-undo"],
         reset_unset=flags["--load-balancers-reset-unset"],

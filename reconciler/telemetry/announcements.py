@@ -66,7 +66,7 @@ def _is_worth_a_word(member: NodeTarget, snapshot: Snapshot) -> bool:
     node = snapshot.nodes.items.get(member.node)
     if node is None or is_uninitialized(node):
         return False
-    return member.server_id is None or not isinstance(snapshot.servers.find(member.server_id), Absent)
+    return member.server is None or not isinstance(snapshot.find(member.server), Absent)
 
 
 def _shown(names: list[str]) -> str:

@@ -2,13 +2,17 @@
 of Robot leaves alone."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from desired.names import TAINT_SHUTDOWN
+from desired.plan.change import NoteKind
 from reconciler.result import Report, Result
+from tests.balancers import LOCATED, annotated
 from tests.builders import SERVER_LABELS
+from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import Run
 from tests.support.simulators import Simulation, ago
@@ -41,13 +45,14 @@ def robot_node(number: int, ready: str = "True", *, since: str = ago(3600), **sp
     return node
 
 
-def a_run(simulate: Simulate, *nodes: dict[str, Any], account: tuple[int, ...] = (1, 2, 3), **run: Any) -> Run:
-    """Three cloud Nodes in order, these Nodes, and a Robot account with servers of these numbers."""
+def a_run(simulate: Simulate, *nodes: dict[str, Any], account: tuple[int, ...] | None = (1, 2, 3), **run: Any) -> Run:
+    """Three cloud Nodes in order, these Nodes, and a Robot account with servers of these numbers; without credentials
+    for it where there is none."""
     cloud = {100 + number: f"web-{number}" for number in range(1, 4)}
     sim = simulate(
         nodes=[*nodes, *(settled_node(name, server_id) for server_id, name in cloud.items())],
         project={"servers": [server(server_id, name) for server_id, name in cloud.items()]},
-        robot=[dedicated(number) for number in account],
+        robot=None if account is None else [dedicated(number) for number in account],
     )
     return Run(sim, **run)
 
@@ -222,3 +227,92 @@ def test_an_hour_without_hetzner_cloud(simulate: Simulate) -> None:
         run.sim.clock.advance(60)
 
     assert {"db-1", "db-2", "db-3"} <= set(run.sim.nodes())
+
+
+SERVED = replace(LOCATED, robot=True)
+SERVERS = ["server 101", "server 102", "server 103"]
+
+
+def served(run: Run, *, private: bool = False) -> list[str]:
+    """Where the only load balancer sends traffic, after the passes that it takes; by ``use-private-ip`` from now on."""
+    options = annotated(use_private_ip="true" if private else "false")
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": options}})
+    for _ in range(3):
+        run.converge()
+    (balancer,) = balancers(run)
+    found = balancer["targets"]
+    return sorted(f"server {t['server']['id']}" if t["type"] == "server" else t["ip"]["ip"] for t in found)
+
+
+def a_served_run(simulate: Simulate, *nodes: dict[str, Any], **how: Any) -> Run:
+    """The same with a Service of type LoadBalancer."""
+    run = a_run(simulate, *nodes, settings=SERVED, **how)
+    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service())
+    return run
+
+
+def test_targets_of_both_clouds(simulate: Simulate) -> None:
+    """Servers, and the main public addresses of dedicated ones; another pass needs nothing."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2))
+
+    assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]
+    assert run.converge().lines == ()
+
+
+def test_a_dedicated_server_that_is_excluded(simulate: Simulate) -> None:
+    """Goes, and comes back."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2))
+    assert "192.0.2.1" in served(run)
+    label = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {label: ""}}})
+    assert served(run) == ["192.0.2.2", *SERVERS]
+    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {label: None}}})
+    assert "192.0.2.1" in served(run)
+
+
+def test_a_target_goes_with_its_server(simulate: Simulate) -> None:
+    """Before its Node, and with the same proof."""
+    run = a_served_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3))
+    assert "192.0.2.1" in served(run)
+    run.sim.robot.replace_world({"servers": [dedicated(2), dedicated(3)]})  # type: ignore[union-attr]
+    run.sim.clock.advance(300)
+
+    report = run.converge()
+
+    assert keys(report) == ["load_balancer/default/web/target/ip:192.0.2.1", "node/db-1"]
+    assert served(run) == ["192.0.2.2", "192.0.2.3", *SERVERS]
+
+
+@pytest.mark.parametrize("code", [503, 401, 403])
+def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: int) -> None:
+    """None comes either; cloud servers come and go."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2, "Unknown"))
+    before = served(run)
+    run.sim.spoil_robot("status", code=code, body="", count=None)
+    run.sim.clock.advance(300)
+    node = run.sim.nodes()["web-3"]["metadata"]
+    run.sim.kubernetes_writer().delete("/api/v1/nodes/web-3", uid=node["uid"], version=node["resourceVersion"])
+
+    assert served(run) == [target for target in before if target != "server 103"]
+
+
+def test_an_address_of_nobody_stays(simulate: Simulate) -> None:
+    """Somebody may have added it: HCCM removes it."""
+    run = a_served_run(simulate, robot_node(1))
+    served(run)
+    (balancer,) = balancers(run)
+    target = {"type": "ip", "ip": {"ip": "192.0.2.77"}}
+    run.sim.hetzner_writer().post(f"/load_balancers/{balancer['id']}/actions/add_target", target)
+    run.sim.clock.advance(5)
+
+    assert "192.0.2.77" in served(run)
+
+
+def test_targets_without_credentials(simulate: Simulate) -> None:
+    """By InternalIPs alone, and only where those are asked for."""
+    run = a_served_run(simulate, robot_node(1), account=None)
+
+    assert served(run) == SERVERS
+    (note,) = [note.text for note in run.plan().notes if note.kind is NoteKind.UNUSABLE_TARGET]
+    assert "Node db-1 is no target: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone" in note

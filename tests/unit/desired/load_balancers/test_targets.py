@@ -1,7 +1,8 @@
 """Which Nodes become targets of a load balancer."""
 
 from collections.abc import Collection, Mapping
-from ipaddress import IPv4Address
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from desired.load_balancers.targets import (
 from desired.load_balancers.targets import desired_targets as of_roster
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Network, Node, Server, Snapshot
+from desired.model.snapshot import Network, Node, NodeAddress, RobotAccount, Server, Snapshot
 from desired.nodes.desired import DesiredNode, UninitializedNode, desired_nodes
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import counted
@@ -32,9 +33,12 @@ from tests.builders import (
     a_joining_node,
     a_lost_node,
     a_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
+    in_cloud,
+    in_robot,
     incomplete,
     nodes_of,
     servers_of,
@@ -74,13 +78,13 @@ def member(
 
 def is_(membership: Membership, why: str, server_id: int | None = 1, *, joins: bool = False) -> NodeTarget:
     """web-1 as no target."""
-    return NodeTarget("web-1", membership, why, server_id=server_id, joins=joins)
+    return NodeTarget("web-1", membership, why, server=in_cloud(server_id) if server_id else None, joins=joins)
 
 
 def by_public(server_id: int = 1, *, joins: bool = False) -> NodeTarget:
     """web-1 as a target by its public address."""
     why = f"server {server_id} by its public address 203.0.113.{server_id}"
-    return NodeTarget("web-1", TARGET, why, ServerTarget(server_id, use_private_ip=False), server_id, joins)
+    return NodeTarget("web-1", TARGET, why, ServerTarget(server_id, use_private_ip=False), in_cloud(server_id), joins)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +107,7 @@ def test_a_server_without_public_ipv4(server: Server, node_ip: str | None, expec
     found = member(a_snapshot([a_settled_node(provided_node_ip=node_ip)], [server]))
 
     assert found.membership is TARGET
-    assert found.target is not None
+    assert isinstance(found.target, ServerTarget)
     assert found.target.ipv6 == expected
     assert found.why.endswith(f" by its public address {expected or server.ipv4}")
 
@@ -112,7 +116,7 @@ def test_a_settled_node_is_a_target() -> None:
     """By its public IPv4, unless private addresses are asked for."""
     assert member(a_snapshot([a_settled_node()], [INSIDE])) == by_public()
     assert member(a_snapshot([a_settled_node()], [INSIDE]), PRIVATE) == NodeTarget(
-        "web-1", TARGET, "server 1 by its private address 10.0.0.2", ServerTarget(1, use_private_ip=True), 1
+        "web-1", TARGET, "server 1 by its private address 10.0.0.2", ServerTarget(1, use_private_ip=True), in_cloud(1)
     )
 
 
@@ -335,7 +339,7 @@ def test_every_node_is_there_in_the_order_of_names() -> None:
     )
     snapshot = a_snapshot(nodes_section=nodes, servers=[a_server(3, "c"), a_server(1, "a")])
     members = node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
-    assert [(each.node, each.membership, each.server_id) for each in members] == [
+    assert [(each.node, each.membership, each.server and each.server.id) for each in members] == [
         ("a", TARGET, 1),
         ("b", UNCERTAIN, None),
         ("c", TARGET, 3),
@@ -368,12 +372,12 @@ VSWITCH = IpTarget("198.51.100.7")
 
 def wanting(name: str, server_id: int, *, by_private: bool = False) -> NodeTarget:
     """A Node that is to be a target."""
-    return NodeTarget(name, TARGET, "it serves", ServerTarget(server_id, by_private), server_id)
+    return NodeTarget(name, TARGET, "it serves", ServerTarget(server_id, by_private), in_cloud(server_id))
 
 
 def no_target(name: str, membership: Membership, server_id: int | None) -> NodeTarget:
     """A Node that is none."""
-    return NodeTarget(name, membership, "because", server_id=server_id)
+    return NodeTarget(name, membership, "because", server=in_cloud(server_id) if server_id else None)
 
 
 def with_targets(*targets: Target) -> CloudBalancer:
@@ -497,8 +501,8 @@ def test_the_limit(
         names = [member.node for member in found.members if member.membership is asked]
         assert [member.node for member in found.being(asked)] == names
     for server_id in range(1, 5):
-        claims = tuple(member for member in found.members if member.server_id == server_id)
-        assert found.claiming(server_id) == claims
+        claims = tuple(member for member in found.members if member.server == in_cloud(server_id))
+        assert found.claiming(in_cloud(server_id)) == claims
     everything = of_roster(target_candidates(members), with_targets(*there), None, "")
     assert len(everything.targets) == count_targets(target_candidates(members), with_targets(*there))
     assert OVER_LIMIT not in {member.membership for member in everything.members}
@@ -570,7 +574,7 @@ GONE = Removal("server 1 is gone", server_lives=False, explained=True)
 )
 def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, expected: Removal) -> None:
     """Dead targets are free (``target-floor``), exclusions explain a removal, and knowing less lets nothing more go."""
-    assert removal_reason(public(1), members, snapshot) == expected
+    assert removal_reason(public(1), in_cloud(1), members, snapshot) == expected
 
 
 def test_one_bad_node_blocks_nobody() -> None:
@@ -596,3 +600,152 @@ def test_who_has_equal_targets_shares_the_answer() -> None:
 
     assert [set(ipv6_of(each.targets)) for each in found] == [{None, address} for address in addresses]
     assert found[0] is found[2]
+
+
+ROBOT = Settings(robot=True)
+OUTAGE: Section[int, Server] = Section.missing("the webservice answers 503")
+ON_ROBOT = a_settled_node(
+    provider_id="hrobot://321",
+    addresses=(
+        NodeAddress("Hostname", "web-1"),
+        NodeAddress("ExternalIP", "192.0.2.65"),
+        NodeAddress("InternalIP", "10.1.0.1"),
+    ),
+)
+BARE = replace(ON_ROBOT, addresses=())
+
+
+def by_address(ip: str, why: str) -> tuple[Membership, str, IpTarget]:
+    """A Robot server as a target."""
+    return TARGET, f"Robot server 321 {why}", IpTarget(ip)
+
+
+@pytest.mark.parametrize(
+    ("node", "options", "account", "expected"),
+    [
+        pytest.param(
+            ON_ROBOT,
+            PUBLIC,
+            servers_of(a_robot_server()),
+            by_address("192.0.2.65", "by its public address 192.0.2.65"),
+            id="its main address",
+        ),
+        pytest.param(
+            ON_ROBOT,
+            PUBLIC,
+            servers_of(a_robot_server(ipv4=None, ipv6=IPv6Network("2001:db8:3::/64"))),
+            by_address("2001:db8:3::1", "by its public address 2001:db8:3::1"),
+            id="IPv6 alone",
+        ),
+        pytest.param(
+            ON_ROBOT,
+            PUBLIC,
+            servers_of(a_robot_server(ipv4=None)),
+            (UNUSABLE, "the server has no public address", None),
+            id="no address",
+        ),
+        pytest.param(
+            ON_ROBOT,
+            PRIVATE,
+            servers_of(a_robot_server()),
+            by_address("10.1.0.1", "by the InternalIP 10.1.0.1 of its Node"),
+            id="its Node's InternalIP",
+        ),
+        pytest.param(
+            BARE,
+            PRIVATE,
+            servers_of(a_robot_server()),
+            by_address("192.0.2.65", "by its public address 192.0.2.65, as its Node has no InternalIP"),
+            id="no InternalIP",
+        ),
+        pytest.param(ON_ROBOT, PUBLIC, OUTAGE, (UNCERTAIN, OUTAGE.why_incomplete, None), id="Robot is out of reach"),
+        pytest.param(
+            ON_ROBOT,
+            PRIVATE,
+            OUTAGE,
+            by_address("10.1.0.1", "by the InternalIP 10.1.0.1 of its Node"),
+            id="Robot is out of reach, and not asked",
+        ),
+        pytest.param(
+            replace(ON_ROBOT, conditions=a_lost_node().conditions),
+            PUBLIC,
+            servers_of(a_robot_server(7)),
+            (SERVERLESS, "the server is gone", None),
+            id="gone",
+        ),
+        pytest.param(
+            ON_ROBOT,
+            PUBLIC,
+            servers_of(a_robot_server(7)),
+            (UNCERTAIN, "its server is not listed, but its kubelet reports Ready", None),
+            id="gone, and Ready",
+        ),
+        pytest.param(
+            ON_ROBOT,
+            PRIVATE,
+            None,
+            by_address("10.1.0.1", "by the InternalIP 10.1.0.1 of its Node"),
+            id="without credentials",
+        ),
+        pytest.param(BARE, PRIVATE, None, (UNUSABLE, "the Node has no InternalIP", None), id="neither"),
+        pytest.param(
+            replace(ON_ROBOT, labels=OUT),
+            PUBLIC,
+            servers_of(a_robot_server()),
+            (EXCLUDED, "it has the label node.kubernetes.io/exclude-from-external-load-balancers", None),
+            id="excluded",
+        ),
+    ],
+)
+def test_robot_servers(
+    node: Node,
+    options: Options,
+    account: Section[int, Server] | None,
+    expected: tuple[Membership, str, IpTarget | None],
+) -> None:
+    """Exactly one address each: as HCCM, but unknown is not absent."""
+    robot = None if account is None else RobotAccount(account)
+    found = member(a_snapshot([node], [], robot=robot), options, settings=ROBOT)
+
+    assert (found.membership, found.why, found.target) == expected
+    assert found.server == in_robot(321)
+
+
+def test_whose_address_it_is() -> None:
+    """All of a Robot server and of its Node; one that two Nodes have is nobody's, and so is one of a cloud Node."""
+    nodes = [
+        replace(ON_ROBOT, name="a"),
+        a_settled_node(
+            "b",
+            provider_id="hrobot://7",
+            addresses=(NodeAddress("InternalIP", "10.1.0.1"), NodeAddress("InternalIP", "x")),
+        ),
+        a_settled_node("c", 3, addresses=(NodeAddress("ExternalIP", "203.0.113.3"),)),
+    ]
+    account = RobotAccount(servers_of(a_robot_server(321), a_robot_server(7)))
+    snapshot = a_snapshot(nodes, [a_server(3, "c")], robot=account)
+    found = target_candidates(node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+
+    assert found.led_to(IpTarget("192.0.2.65")) == in_robot(321)
+    assert found.led_to(IpTarget("192.0.2.7")) == in_robot(7)
+    assert found.led_to(IpTarget("10.1.0.1")) is None
+    assert found.led_to(IpTarget("203.0.113.3")) is None
+    assert found.led_to(SELECTED) is None
+
+
+def test_exactly_one_address() -> None:
+    """What leads to the same Node by another address goes, in both directions; strangers stay."""
+    snapshot = a_snapshot([ON_ROBOT], [], robot=RobotAccount(servers_of(a_robot_server())))
+    there = with_targets(IpTarget("192.0.2.65"), IpTarget("10.1.0.1"), VSWITCH)
+    for options, kept in ((PUBLIC, "192.0.2.65"), (PRIVATE, "10.1.0.1")):
+        members = target_candidates(node_targets(options, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+        assert of_roster(members, there, None, "").targets == {IpTarget(kept), VSWITCH}
+
+
+def test_robot_servers_while_robot_is_not_enabled() -> None:
+    """Their Nodes are nobody's, and addresses are strangers'."""
+    snapshot = a_snapshot([ON_ROBOT], [])
+    members = target_candidates(node_targets(PUBLIC, None, snapshot, {}, DEFAULT))
+
+    assert [(found.membership, found.server) for found in members.members] == [(SERVERLESS, None)]
+    assert of_roster(members, with_targets(IpTarget("192.0.2.65")), None, "").foreign == (IpTarget("192.0.2.65"),)
