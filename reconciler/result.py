@@ -67,6 +67,8 @@ class Cost:
     hetzner: int = 0
     remaining: int | None = None
     limit: int | None = None
+    robot: int | None = None
+    """Requests to the Robot webservice; None where Robot is not read."""
 
 
 @dataclass(frozen=True, slots=True)

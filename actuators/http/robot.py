@@ -163,7 +163,7 @@ class RobotReader:
             for who in (endpoint, ""):
                 until, why = self._waits.get(who, (now, ""))
                 if now < until:
-                    raise OverBudget(f"{why}; it is asked again in {until - now:.0f} s", retry_after_s=until - now)
+                    raise OverBudget(why, retry_after_s=until - now)
             while sent and sent[0] <= now - _HOUR_S:
                 sent.popleft()
             if len(sent) >= most:

@@ -16,6 +16,7 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound, one_line
+from actuators.http.requests import RequestCount
 from actuators.http.robot import RobotReader
 from desired.model.snapshot import RobotAccount, Server, ServerStatus
 from desired.section import Section
@@ -99,6 +100,11 @@ class RobotCache:
         self._read_at = 0.0
         self._pause_s = 0.0
         self._power: dict[int, _Power] = {}
+
+    @property
+    def requests(self) -> RequestCount:
+        """Those sent to the webservice, for single servers too."""
+        return self._reader.requests
 
     def read(self, most: timedelta | None = None) -> RobotList:
         """All servers, from a list that is at most ``most`` old where that is said, and never older than the cache

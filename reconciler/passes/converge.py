@@ -43,6 +43,8 @@ _PROOF = "members"
 """A part that is read only to prove that something may be removed: without it that stays, and nothing is wrong."""
 _OF_CLUSTER = "services"
 """The part that is not read from Hetzner."""
+_OF_ROBOT = "robot"
+"""The part that has credentials of its own: without it, all that concerns Hetzner Cloud goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +202,17 @@ def all_errors(observation: Observation, plan: Plan) -> tuple[str, ...]:
     The latter stops only what would be decided from that part: Nodes are initialized without the permission to list
     Services.
     """
-    failures = {part: error for part, error in observation.failures.items() if part != _PROOF}
+    failures = {part: error for part, error in observation.failures.items() if part not in (_PROOF, _OF_ROBOT)}
     denied = {part: str(error) for part, error in failures.items() if isinstance(error, Denied)}
     of_cluster = tuple(error for part, error in denied.items() if part == _OF_CLUSTER)
     of_cloud = tuple(error for part, error in denied.items() if part != _OF_CLUSTER)
     return (*(fatal_errors(observation, plan) or of_cloud[:1]), *of_cluster)
+
+
+def _robot_errors(observation: Observation) -> tuple[str, ...]:
+    """The error of credentials that Robot refuses: a person has to act, as nothing is asked with them any more."""
+    error = observation.failures.get(_OF_ROBOT)
+    return (str(error),) if isinstance(error, Denied) else ()
 
 
 def _judge(
@@ -283,9 +291,10 @@ def _notes_on_suspended(data: Mapping[str, str], plan: Plan, snapshot: Snapshot)
 
 def _report(plan_context: PlanContext, observation: Observation, judged: JudgedPlan) -> Report:
     """The report of a plan of which nothing was applied. A cluster CIDR that cannot be is an error that stops routes
-    alone, and a key of ``--only`` that names nothing one that stops nothing."""
+    alone, credentials that Robot refuses one that stops its servers' Nodes alone, and a key of ``--only`` that names
+    nothing one that stops nothing."""
     plan, routes = judged.plan, judged.desired.routes
-    misconfigured = (*filter(None, [routes.error]), *judged.strange)
+    misconfigured = (*filter(None, [routes.error]), *_robot_errors(observation), *judged.strange)
     return Report(
         snapshot=observation.snapshot,
         lines=tuple(map(Line, plan.changes)),
@@ -305,4 +314,5 @@ def _cost(readers: Readers) -> Cost:
         readers.hetzner.requests.total,
         limit.remaining if limit else None,
         limit.limit if limit else None,
+        readers.robot.cache.requests.total if readers.robot else None,
     )

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
@@ -44,11 +44,14 @@ class RequestsDocument(Struct, frozen=True):
 
     kubernetes: int
     hetzner: int
+    robot: int | UnsetType = UNSET
+    """Only there where Robot servers are read."""
 
     @classmethod
     def of(cls, report: Report) -> "RequestsDocument":
         """Those of the run that made the report."""
-        return cls(report.cost.kubernetes, report.cost.hetzner)
+        cost = report.cost
+        return cls(cost.kubernetes, cost.hetzner, UNSET if cost.robot is None else cost.robot)
 
 
 def to_json(value: object, shown: Shown | None = None) -> Any:

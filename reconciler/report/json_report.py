@@ -49,6 +49,8 @@ class SectionsDocument(Struct, frozen=True):
 
     nodes: SectionDocument | UnsetType = UNSET
     servers: SectionDocument | UnsetType = UNSET
+    robot: SectionDocument | UnsetType = UNSET
+    """The dedicated servers of the Robot account."""
     routes: SectionDocument | UnsetType = UNSET
     services: SectionDocument | UnsetType = UNSET
     load_balancers: SectionDocument | UnsetType = UNSET

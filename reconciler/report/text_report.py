@@ -70,6 +70,8 @@ _HEADINGS = {
     ObjectKind.ROUTE: "routes",
 }
 """What changes are of → what stands above them all, in the order in which people read them."""
+_WORDS = {"robot": "Robot servers"}
+"""Sections whose name alone does not say what is in them."""
 _TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
 
 
@@ -139,7 +141,11 @@ def header_lines(report: Report) -> Iterator[TextLine]:
     yield TextLine(f"{cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC", Tone.HEADING)
     incomplete = {name: section for name, section in snapshot.sections().items() if not section.complete}
     # Nothing was read of these for the reason that the error has, which is said once, on stderr.
-    unread = [name for name, section in incomplete.items() if report.obstacles and not section.total]
+    unread = [
+        name
+        for name, section in incomplete.items()
+        if (report.obstacles or section.why_incomplete in report.errors) and not section.total
+    ]
     if unread:
         yield TextLine(f"  {', '.join(map(_worded, unread))}: INCOMPLETE, not read", Tone.WARNING)
     for name, section in incomplete.items():
@@ -148,12 +154,14 @@ def header_lines(report: Report) -> Iterator[TextLine]:
             yield TextLine(f"  {size}, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
     cost = report.cost
     left = f", {cost.remaining} of {cost.limit} Hetzner requests left" if cost.remaining is not None else ""
-    yield TextLine(f"Requests: {cost.kubernetes} to Kubernetes, {cost.hetzner} to Hetzner{left}", Tone.DETAIL)
+    robot = "" if cost.robot is None else f", {cost.robot} to Robot"
+    sent = f"{cost.kubernetes} to Kubernetes, {cost.hetzner} to Hetzner{robot}"
+    yield TextLine(f"Requests: {sent}{left}", Tone.DETAIL)
 
 
 def _worded(section: str) -> str:
     """A section's name as people write it."""
-    return section.replace("_", " ")
+    return _WORDS.get(section, section.replace("_", " "))
 
 
 def _size(section: Section[Any, Any]) -> str:
@@ -267,10 +275,10 @@ def _notes(report: Report) -> Iterator[TextLine]:
 
 def _worth_telling(report: Report) -> Iterator[Note]:
     """The notes that do not follow from something else on the page."""
-    held = {hold.why for hold in report.holds}
+    said = {*(hold.why for hold in report.holds), *report.errors}
     seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
     following = {*(_OF_UNKNOWN_PROJECT if seems_foreign else ()), *(_OF_AN_ERROR if report.obstacles else ())}
-    return (note for note in report.notes if note.text not in held and note.kind not in following)
+    return (note for note in report.notes if note.text not in said and note.kind not in following)
 
 
 def _footer(report: Report) -> Iterator[TextLine]:

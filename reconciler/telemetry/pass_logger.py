@@ -26,11 +26,16 @@ class Measured:
     kubernetes_requests: int = 0
     hetzner_requests: int = 0
     """Those of this pass alone: a report has those of the run."""
+    robot_requests: int | None = None
+    """None where Robot is not read."""
 
     @property
     def report_alone(self) -> Report:
         """The report with the requests of this pass alone, as a reader of one pass after the other expects them."""
-        sent = replace(self.report.cost, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests)
+        cost = self.report.cost
+        sent = replace(
+            cost, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests, robot=self.robot_requests
+        )
         return replace(self.report, cost=sent)
 
 
@@ -46,13 +51,15 @@ class Meter:
         began = self._clock()
         report = run_pass()
         before, cost = self._before, report.cost
-        self._before = Cost(max(before.kubernetes, cost.kubernetes), max(before.hetzner, cost.hetzner))
+        robot = max(before.robot or 0, cost.robot or 0)
+        self._before = Cost(max(before.kubernetes, cost.kubernetes), max(before.hetzner, cost.hetzner), robot=robot)
         return Measured(
             report,
             self._clock() - began,
             trigger,
             max(0, cost.kubernetes - before.kubernetes),
             max(0, cost.hetzner - before.hetzner),
+            None if cost.robot is None else robot - (before.robot or 0),
         )
 
 
@@ -127,6 +134,7 @@ class PassLogger:
             duration_s=round(measured.seconds, 3),
             kubernetes_requests=measured.kubernetes_requests,
             hetzner_requests=measured.hetzner_requests,
+            **({} if measured.robot_requests is None else {"robot_requests": measured.robot_requests}),
             trigger=measured.trigger or "interval",
         )
         _log.log(logging.WARNING if has_failed else logging.INFO, "pass %s", told)
@@ -158,7 +166,7 @@ def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
             yield pairs(rule=note.kind.value, why=note.text), "violated"
     if report.snapshot is not None and not report.obstacles:
         for name, section in report.snapshot.sections().items():
-            if not section.complete:
+            if not section.complete and section.why_incomplete not in report.errors:
                 yield pairs(section=name, why=section.why_incomplete), "incomplete"
 
 

@@ -1,6 +1,7 @@
 """Whole passes in clusters with dedicated servers: Nodes that join, are kept, shut off and deleted, and what an outage
 of Robot leaves alone."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,12 @@ import pytest
 
 from desired.names import TAINT_SHUTDOWN
 from desired.plan.change import NoteKind
+from reconciler.passes.loop import went_wrong
+from reconciler.report.json_report import report_as_json
+from reconciler.report.text_report import render_lines
 from reconciler.result import Report, Result
+from reconciler.telemetry.pass_logger import Meter, PassLogger
+from reconciler.telemetry.pass_metrics import succeeded
 from tests.balancers import LOCATED, annotated
 from tests.builders import SERVER_LABELS
 from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
@@ -215,6 +221,43 @@ def test_an_hour_without_robot(simulate: Simulate, code: int, body: Any, at_most
         name: node["metadata"]["resourceVersion"] for name, node in run.sim.nodes().items() if name[:2] == "db"
     }
     assert len(run.sim.sent_to_robot()) <= at_most
+
+
+def test_a_report_shows_the_account(simulate: Simulate) -> None:
+    """As a section, and in the requests."""
+    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
+
+    report = run.converge()
+
+    document = report_as_json(report)
+    assert document["sections"]["robot"] == {"complete": True, "count": 3, "expected": 3, "why_incomplete": None}
+    assert document["requests"]["robot"] == 1
+    text = [line.text for line in render_lines(report)]
+    assert text[1].endswith(" to Hetzner, 1 to Robot, 3599 of 3600 Hetzner requests left")
+    assert text[-1].startswith("No changes. Observed 6 nodes, 3 servers, 3 Robot servers, ")
+
+
+def test_a_wrong_password_is_one_error(simulate: Simulate, caplog: pytest.LogCaptureFixture) -> None:
+    """Said once in a report and once in a log, with what to do; it is no obstacle to anything of Hetzner Cloud."""
+    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
+    run.sim.robot.set_credentials("#ws+other", "other")  # type: ignore[union-attr]
+    meter, logger = Meter(), PassLogger()
+
+    with caplog.at_level(logging.INFO):
+        report = run.converge()
+        logger.passed(meter.measure(lambda: report))
+
+    (error,) = report.errors
+    assert error.startswith("Robot webservice http://127.0.0.1:")
+    assert "user or password is wrong; nothing is asked until ROBOT_USER or ROBOT_PASSWORD change" in error
+    assert (report.result, report.obstacles) == (Result.ERROR, ())
+    assert not went_wrong(report)
+    assert succeeded(report) >= {"nodes", "servers"}
+    assert "robot" not in succeeded(report)
+    text = [line.text for line in render_lines(report)]
+    assert text[1] == "  Robot servers: INCOMPLETE, not read"
+    assert not any(error in line for line in text)
+    assert sum("is wrong" in line for line in caplog.messages) == 1
 
 
 def test_an_hour_without_hetzner_cloud(simulate: Simulate) -> None:
