@@ -8,9 +8,8 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
-from desired.syntax.bounds import counted
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import fail, say, swallow_stdout
+from reconciler.cli.streams import fail, swallow_stdout
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.flags import FLAGS, Command, read_flags
 from reconciler.sandbox.clock import SimulatedClock
@@ -79,21 +78,21 @@ def _is_address(text: str) -> bool:
 
 def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
     file = flags["--world"]
-    world = read_world(file) if file is not None else demo_world(SimulatedClock().now())
+    without_robot = "robot" in _parts(flags)
+    world = read_world(file) if file is not None else demo_world(SimulatedClock().now(), dedicated=not without_robot)
     options = SandboxOptions(
         world=world,
         hetzner_port=flags["--hetzner-port"],
         kubernetes_port=flags["--kubernetes-port"],
+        robot_port=flags["--robot-port"],
         without_kubernetes="kubernetes" in _parts(flags),
+        without_robot=without_robot,
         action_s=flags["--action-ms"] / 1000,
         latency_s=flags["--latency-ms"] / 1000,
         rate_limit=flags["--rate-limit"],
         network_attachments=flags["--network-attachments"],
     )
     with stop_on_signals() as stop, _sandbox(options, file) as running:
-        if robots := len(world.get("robot", {}).get("servers", ())):
-            servers = counted(robots, "Robot server")
-            say(f"warning: world file {file!r} has {servers}: Robot is not simulated in this version")
         if stop.is_set():
             return 0
         exports = running.environment | without_proxy(environ)

@@ -149,7 +149,7 @@ BAD_USAGE = 64
 
 _DESCRIPTION = {
     Command.DEMO: "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
-    Command.SANDBOX: "Simulators of Hetzner and Kubernetes on 127.0.0.1; prints the environment that points at them.",
+    Command.SANDBOX: "Simulators of Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
     Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
     Command.EXPLAIN: "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
     Command.CAPTURE: "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",

@@ -223,7 +223,7 @@ _ROWS = (
     Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
     Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
     Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
-    Flag("--robot-port", parse_port, 0, "accepted; Robot is not simulated in this version", "N", _SANDBOX),
+    Flag("--robot-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
     Flag("--without", str, "", "simulators to leave out: kubernetes, robot", "LIST", _SANDBOX),
     Flag("--action-ms", parse_int, 300, "how long a Hetzner action takes; default 300", "N", _SANDBOX),
     Flag("--latency-ms", parse_int, 0, "waited before each answer; default 0", "N", _SANDBOX),

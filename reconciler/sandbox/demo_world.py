@@ -4,6 +4,9 @@ Of four Nodes that ran, one server was resized and one deleted; two Nodes have j
 server has. One Service has just been created, and from the load balancer of another somebody removed a target. The
 network has routes to the pods of the Nodes that ran: the route to the deleted server leads nowhere by now. The joining
 Nodes have none yet, and one route is somebody else's.
+
+With a dedicated server, a Node on it has just joined as well, and the cluster has no pod routes, which Hetzner's
+controllers refuse beside Robot.
 """
 
 from datetime import datetime, timedelta
@@ -44,10 +47,21 @@ _CONTROL_PLANE = {
 """As kubeadm labels them."""
 _MISNAMED = {"worker-6": "worker6"}
 """Server's name → the Node's, which somebody mistyped."""
+_DEDICATED = {
+    "server_number": 321,
+    "server_name": "db-1",
+    "server_ip": "203.0.113.50",
+    "server_ipv6_net": "2001:db8:32::",
+    "product": "AX41-NVMe",
+    "dc": "FSN1-DC14",
+}
+_IN_VSWITCH = "10.0.1.50"
+"""The address that the dedicated server's kubelet tells; no API of Hetzner's knows it."""
 
 
-def demo_world(now: datetime) -> dict[str, Any]:
-    """A world file's content. ``now`` is the simulated time; the cluster is three days old."""
+def demo_world(now: datetime, *, dedicated: bool = False) -> dict[str, Any]:
+    """A world file's content, with a dedicated server or without. ``now`` is the simulated time; the cluster is three
+    days old."""
     servers = [_server(name, server_id, kind, location) for name, server_id, kind, location in _SERVERS]
     nodes = [_node(server, now) for server in servers]
     living = [server for server in servers if server["name"] != _GONE]
@@ -58,7 +72,7 @@ def demo_world(now: datetime) -> dict[str, Any]:
         "subnets": [{"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}],
         "routes": [*(_route(server) for server in servers if server["name"] not in _JOINING), _VPN],
     }
-    return {
+    world: dict[str, Any] = {
         "format_version": "1.0",
         "kubernetes": {"nodes": nodes, "services": [_new_service(), _served_service()], "namespaces": []},
         "hetzner": {
@@ -68,6 +82,14 @@ def demo_world(now: datetime) -> dict[str, Any]:
             "certificates": [],
         },
     }
+    if dedicated:
+        network["routes"] = [_VPN]
+        for node in nodes:
+            conditions = node["status"]["conditions"]
+            node["status"]["conditions"] = [each for each in conditions if each["type"] != "NetworkUnavailable"]
+        nodes.append(_dedicated_node(now))
+        world["robot"] = {"servers": [_DEDICATED]}
+    return world
 
 
 def _server(name: str, server_id: int, kind: str, location: str) -> dict[str, Any]:
@@ -100,15 +122,29 @@ def _node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _joining_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """With the pods' range that kube-controller-manager gave it."""
+    node = _registered_node(_MISNAMED.get(server["name"], server["name"]), now)
+    node["spec"] |= {"podCIDR": _pod_cidr(server), "podCIDRs": [_pod_cidr(server)]}
+    return node
+
+
+def _dedicated_node(now: datetime) -> dict[str, Any]:
+    """A database, which gets no traffic from load balancers."""
+    node = _registered_node(str(_DEDICATED["server_name"]), now)
+    node["metadata"]["labels"]["node.kubernetes.io/exclude-from-external-load-balancers"] = ""
+    node["status"]["addresses"].append({"type": "InternalIP", "address": _IN_VSWITCH})
+    return node
+
+
+def _registered_node(name: str, now: datetime) -> dict[str, Any]:
     """As a kubelet with ``--cloud-provider=external`` registers it."""
-    name = _MISNAMED.get(server["name"], server["name"])
     return {
         "metadata": {
             "name": name,
             "creationTimestamp": _time(now - timedelta(seconds=40)),
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
         },
-        "spec": {"podCIDR": _pod_cidr(server), "podCIDRs": [_pod_cidr(server)], "taints": [_UNINITIALIZED]},
+        "spec": {"taints": [_UNINITIALIZED]},
         "status": {
             "addresses": [{"type": "Hostname", "address": name}],
             "conditions": [_ready("False", now - timedelta(seconds=40))],

@@ -11,6 +11,7 @@ from typing import Any
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from reconciler.sandbox.worlds import check_file
 
@@ -22,7 +23,9 @@ class SandboxOptions:
     world: Mapping[str, Any] = field(default_factory=dict)
     hetzner_port: int = 0
     kubernetes_port: int = 0
+    robot_port: int = 0
     without_kubernetes: bool = False
+    without_robot: bool = False
     action_s: float = 0.3
     latency_s: float = 0.0
     rate_limit: int = 3600
@@ -31,7 +34,8 @@ class SandboxOptions:
 
 
 class Sandbox:
-    """Simulators that share one clock. Use it as a context manager; ``environment`` is known inside.
+    """Simulators that share one clock. Use it as a context manager; ``environment`` is known inside. Robot is simulated
+    where the world has that part, be it without servers.
 
     Raises ValueError for a world that cannot be used, and on entering OSError for a port.
     """
@@ -48,6 +52,8 @@ class Sandbox:
         )
         self.hetzner = HetznerSimulator(self.clock, hetzner_options, world=world)
         self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
+        has_robot = "robot" in world and not options.without_robot
+        self.robot = RobotSimulator(self.clock, world=world) if has_robot else None
         self._folder = tempfile.TemporaryDirectory(prefix="hcloud-reconciler-sandbox-")
         self._loop = BackgroundLoop()
         self._servers: list[SimulatorServer] = []
@@ -55,6 +61,7 @@ class Sandbox:
         """Variable → value: what a client of this sandbox needs."""
         self.hetzner_server = self._server(self.hetzner, options.hetzner_port)
         self.kubernetes_server = self._server(self.kubernetes, options.kubernetes_port) if self.kubernetes else None
+        self.robot_server = self._server(self.robot, options.robot_port) if self.robot else None
 
     def __enter__(self) -> "Sandbox":
         try:
@@ -67,6 +74,7 @@ class Sandbox:
             "HCLOUD_ENDPOINT": f"{self.hetzner_server.url}/v1",
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
             **self._only_network(),
+            **self._robot_account(),
         }
         if self.kubernetes is not None and self.kubernetes_server is not None:
             kubeconfig = Path(self._folder.name) / "kubeconfig"
@@ -85,6 +93,18 @@ class Sandbox:
         """A client has to know the cluster's network; of several only its owner can tell which one that is."""
         networks = self.hetzner.world()["hetzner"]["networks"]
         return {"HCLOUD_NETWORK": networks[0]["name"]} if len(networks) == 1 else {}
+
+    def _robot_account(self) -> dict[str, str]:
+        """What makes a client read the dedicated servers. It has to go without pod routes then, as HCCM has it."""
+        if self.robot_server is None:
+            return {}
+        return {
+            "ROBOT_ENABLED": "true",
+            "ROBOT_USER": RobotSimulator.USER,
+            "ROBOT_PASSWORD": RobotSimulator.PASSWORD,
+            "ROBOT_ENDPOINT": self.robot_server.url,
+            "HCLOUD_NETWORK_ROUTES_ENABLED": "false",
+        }
 
     def _server(self, simulator: Any, port: int) -> SimulatorServer:
         server = SimulatorServer(self._loop, simulator, self.clock, port=port, latency_s=self._options.latency_s)

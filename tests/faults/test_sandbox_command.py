@@ -14,7 +14,7 @@ import pytest
 
 from reconciler.cli import main
 from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
-from tests.faults.sandbox_process import COMMAND, NOBODY, environment, running
+from tests.faults.sandbox_process import COMMAND, NOBODY, environment
 from tests.support.objects import server
 from tests.support.proxy_stage import send
 from tests.support.stage import DEADLINE_S, clean_environment, killed_at_the_end
@@ -78,7 +78,13 @@ def test_no_port(run: Callable[..., Ran], flag: str, port: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "others"), [("--hetzner-port", []), ("--kubernetes-port", []), ("--proxy-port", ["--proxy", NOBODY])]
+    ("flag", "others"),
+    [
+        ("--hetzner-port", []),
+        ("--kubernetes-port", []),
+        ("--robot-port", []),
+        ("--proxy-port", ["--proxy", NOBODY]),
+    ],
 )
 def test_a_port_that_is_taken_is_named(run: Callable[..., Ran], taken: int, flag: str, others: list[str]) -> None:
     """Not a system call's words, and no traceback."""
@@ -252,6 +258,7 @@ def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[...,
         pytest.param({"format_version": "1"}, "format_version '1' is not known: expect 1.x", id="half a version"),
         pytest.param({"format_version": 1.0}, "format_version 1.0 is not known: expect 1.x", id="number as version"),
         pytest.param({"hetzner": {"servers": [{"id": 0}]}}, "servers[0]: id is 0", id="object"),
+        pytest.param({"robot": {"servers": [{}]}}, "robot.servers[0]: server_number is None", id="dedicated server"),
         pytest.param({"kubernetes": {"nodes": [{}]}}, "kubernetes.nodes[0] has no metadata.name", id="node"),
     ],
 )
@@ -279,19 +286,6 @@ def test_a_small_world_file_is_fine(tmp_path: Path, content: Any) -> None:
     """What is left out gets defaults, the version included."""
     with Sandbox(SandboxOptions(world=read_world(_world(tmp_path, content)))) as sandbox:
         assert sandbox.hetzner.world()["hetzner"]["servers"] == []
-
-
-def test_robot_servers_are_worth_a_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """They are not simulated, and nobody should search for them."""
-    file = _world(tmp_path, {"robot": {"servers": [{"server_number": 1}, {"server_number": 2}]}})
-
-    with running("--world", file) as _:
-        pass
-
-    said = capfd.readouterr().err.splitlines()[0]
-    assert (
-        said == f"reconcile: warning: world file {file!r} has 2 Robot servers: Robot is not simulated in this version"
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The environment that ``reconcile sandbox`` prints is all that a client needs."""
 
+import base64
 import json
 import subprocess
 from typing import Any
@@ -9,15 +10,17 @@ import pytest
 from reconciler.cli.sandbox import without_proxy
 from reconciler.sandbox.running import Sandbox, SandboxOptions
 from tests.faults.sandbox_process import COMMAND, environment, running
+from tests.support.proxy_stage import send
 from tests.support.stage import DEADLINE_S
 
 pytestmark = pytest.mark.processes
 
 
-def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
+@pytest.mark.parametrize("arguments", [[], ["--without=robot"]], ids=["a dedicated server joins", "pods have routes"])
+def test_the_exports_suffice_to_plan_for_the_default_world(arguments: list[str]) -> None:
     """Nothing has to be added: the Nodes' private addresses are known, so that none is to go away, and new ones get
-    routes. What the cluster's pods have is for its owner to say."""
-    with running() as exports:
+    routes where there is no dedicated server. What the cluster's pods have is for its owner to say."""
+    with running(*arguments) as exports:
         ran = subprocess.run(
             [*COMMAND, "--dry-run", "--output", "json"],
             capture_output=True,
@@ -29,23 +32,48 @@ def test_the_exports_suffice_to_plan_for_the_default_world() -> None:
 
     assert (ran.returncode, ran.stderr) == (0, "")
     report: dict[str, Any] = json.loads(ran.stdout)
+    of_routes = {
+        *((f"node/worker-{number}/network", "node.network_condition", "allowed") for number in (4, 5)),
+        *((f"route/4711/10.244.{number}.0/24", "route.create", "allowed") for number in (4, 5)),
+    }
     assert {(change["key"], change["kind"], change["verdict"]) for change in report["changes"]} == {
         ("node/worker-4", "node.initialise", "allowed"),
         ("node/worker-5", "node.initialise", "allowed"),
         ("node/worker-1/labels", "node.labels", "allowed"),
-        *((f"node/worker-{number}/network", "node.network_condition", "allowed") for number in (4, 5)),
-        *((f"route/4711/10.244.{number}.0/24", "route.create", "allowed") for number in (4, 5)),
+        *(of_routes if arguments else {("node/db-1", "node.initialise", "allowed")}),
         ("node/worker-3", "node.delete", "allowed"),
         *((f"load_balancer/default/api/target/server:{server}", "lb.target", "allowed") for server in (103, 105, 106)),
         ("load_balancer/default/shop", "lb.create", "allowed"),
         ("service/default/shop/finalizer", "service.claim", "allowed"),
         ("service/default/shop/status", "service.status", "allowed"),
     }
-    assert [(note["key"], note["kind"]) for note in report["notes"]] == [
-        ("network/4711", "cluster-cidr"),
-        ("node/worker6", "unmatched"),
-        ("route/4711/10.8.0.0/24", "foreign"),
-    ]
+    notes = [("network/4711", "cluster-cidr"), ("node/worker6", "unmatched"), ("route/4711/10.8.0.0/24", "foreign")]
+    assert [(note["key"], note["kind"]) for note in report["notes"]] == (notes if arguments else notes[1:2])
+
+
+@pytest.mark.parametrize(
+    ("world", "options", "is_there"),
+    [
+        pytest.param({"robot": {"servers": [{"server_number": 1}]}}, {}, True, id="a dedicated server"),
+        pytest.param({"robot": {"servers": []}}, {}, True, id="an account without servers"),
+        pytest.param({"hetzner": {}}, {}, False, id="a world without the account"),
+        pytest.param({"robot": {"servers": []}}, {"without_robot": True}, False, id="left out"),
+    ],
+)
+def test_robot_is_exported_where_the_world_has_it(world: Any, options: Any, is_there: bool) -> None:
+    """With the one setting that a client cannot have beside it. The account answers under these credentials."""
+    with Sandbox(SandboxOptions(world=world, **options)) as sandbox:
+        exported = {name for name in sandbox.environment if name.startswith(("ROBOT", "HCLOUD_NETWORK_ROUTES"))}
+        login = {name: sandbox.environment.get(f"ROBOT_{name}", "") for name in ("USER", "PASSWORD")}
+        if sandbox.robot_server is not None:
+            basic = base64.b64encode("{USER}:{PASSWORD}".format_map(login).encode()).decode()
+            answer = send(
+                sandbox.environment["ROBOT_ENDPOINT"], "GET", "/reset", headers={"Authorization": f"Basic {basic}"}
+            )
+            assert answer.status == (200 if world["robot"]["servers"] else 404)
+
+    variables = {f"ROBOT_{name}" for name in ("ENABLED", "USER", "PASSWORD", "ENDPOINT")}
+    assert exported == (variables | {"HCLOUD_NETWORK_ROUTES_ENABLED"} if is_there else set())
 
 
 @pytest.mark.parametrize(
