@@ -6,7 +6,7 @@ A run that ends by itself does not import this.
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from actuators.apply import within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.errors import ApiError, Denied
+from actuators.http.robot import RobotLogin
 from desired.model.settings import Controller as Part
 from reconciler import __version__
-from reconciler.config.config import Config
+from reconciler.config.config import ROBOT_TEXTS, Config
 from reconciler.leader_election.leadership import Leadership
 from reconciler.passes.converge import converge
 from reconciler.passes.history import History
@@ -50,10 +51,9 @@ class RotatingToken:
 
     def __init__(self, path: Path, token: str, use: Callable[[str], object]) -> None:
         """``token`` is the one in use; ``use`` is given each new one."""
-        self._path = path
+        self._file = SecretFile(path, "token", _TOKEN)
         self._token = token
         self._use = use
-        self._trouble: str | None = None
 
     def refresh(self) -> bool:
         """Read the file; whether there is a new token in use now.
@@ -61,29 +61,72 @@ class RotatingToken:
         To be called between passes alone: each pass then proves by what it sees of the project that the token is not
         another project's before it writes with it (``project-anchor``).
         """
-        try:
-            token = self._path.read_text("utf-8").strip()
-        except (OSError, UnicodeError) as error:
-            self._complain(str(error.strerror) if isinstance(error, OSError) else "it is no text in UTF-8")
-            return False
-        if not _TOKEN.fullmatch(token):
-            self._complain("it is empty" if not token else "it has a character that no token has")
-            return False
-        self._trouble = None
-        if token == self._token:
+        token = self._file.read()
+        if token is None or token == self._token:
             return False
         self._token = token
         hide(token)
         self._use(token)
-        _secrets_log.info("a new token is in use %s", pairs(file=str(self._path)))
+        _secrets_log.info("a new token is in use %s", pairs(file=str(self._file.path)))
         return True
 
-    def _complain(self, trouble: str) -> None:
-        """Once for each kind of trouble, and never with what is in the file."""
-        if trouble != self._trouble:
-            self._trouble = trouble
-            why = pairs(file=str(self._path), why=trouble)
-            _secrets_log.warning("the token cannot be read again, the old one stays %s", why)
+
+class RotatingLogin:
+    """User and password of the Robot webservice, of which files have one or both. What cannot be read changes nothing:
+    half a login would be a wrong one."""
+
+    def __init__(self, files: Mapping[str, Path], login: RobotLogin, use: Callable[[RobotLogin], object]) -> None:
+        """``files`` are by the variables that they stand for; ``login`` is the one in use, ``use`` is given each new
+        one."""
+        words = {"ROBOT_USER": "Robot user", "ROBOT_PASSWORD": "Robot password"}
+        self._files = {name: SecretFile(path, words[name], ROBOT_TEXTS[name]) for name, path in files.items()}
+        self._login = login
+        self._use = use
+
+    def refresh(self) -> bool:
+        """Read the files; whether there are new credentials in use now. To be called between passes alone, for the
+        reason that a token has."""
+        found = {name: file.read() for name, file in self._files.items()}
+        user, password = found.get("ROBOT_USER", self._login.user), found.get("ROBOT_PASSWORD", self._login.password)
+        if user is None or password is None or (login := RobotLogin(user, password)) == self._login:
+            return False
+        self._login = login
+        hide(*login.secrets)
+        self._use(login)
+        files = ", ".join(str(file.path) for file in self._files.values())
+        _secrets_log.info("new Robot credentials are in use %s", pairs(file=files))
+        return True
+
+
+class SecretFile:
+    """A file with a secret, which may be replaced at any time."""
+
+    def __init__(self, path: Path, word: str, pattern: re.Pattern[str]) -> None:
+        """``word`` is what the secret is called, ``pattern`` what it looks like."""
+        self.path = path
+        self._word = word
+        self._pattern = pattern
+        self._trouble: str | None = None
+
+    def read(self) -> str | None:
+        """The secret; None when there is none, which is logged once for each kind of trouble, and never with what is in
+        the file."""
+        text, trouble = self._look()
+        if trouble is not None and trouble != self._trouble:
+            why = pairs(file=str(self.path), why=trouble)
+            _secrets_log.warning("the %s cannot be read again, the old one stays %s", self._word, why)
+        self._trouble = trouble
+        return text if trouble is None else None
+
+    def _look(self) -> tuple[str, str | None]:
+        """What is in the file, and why that is no secret; None when it is one."""
+        try:
+            text = self.path.read_text("utf-8").strip()
+        except (OSError, UnicodeError) as error:
+            return "", str(error.strerror) if isinstance(error, OSError) else "it is no text in UTF-8"
+        if self._pattern.fullmatch(text):
+            return text, None
+        return text, f"it has a character that no {self._word} has" if text else "it is empty"
 
 
 class Pacing:
@@ -128,14 +171,15 @@ class Passes:
     begins_to_watch: Callable[[], None]
     """Only the first call does anything: a standby has nothing to watch for."""
     metrics: Metrics | None
-    token: RotatingToken | None
+    secrets: tuple[RotatingToken | RotatingLogin, ...]
+    """Those that may be replaced between passes."""
     budget: CallBudget
     """Of calls to Hetzner."""
 
     def __call__(self, why: str) -> tuple[Measured, Pace]:
         """The report of the pass, and the pace after it."""
-        if self.token is not None:
-            self.token.refresh()
+        for secret in self.secrets:
+            secret.refresh()
         self.begins_to_watch()
         self.health.began()
         self.budget.begin_pass()
@@ -209,7 +253,7 @@ def run_controller(
         triggers=triggers,
         begins_to_watch=cache(triggers.start),
         metrics=metrics,
-        token=_token(runtime, connections, config),
+        secrets=tuple(_secrets(runtime, connections, config)),
         budget=budget,
     )
 
@@ -306,13 +350,17 @@ def _triggers(runtime: Runtime, config: Config, wake: Wake) -> Triggers:
     return watch_cluster(runtime.plan_context.readers.kubernetes, wake.call, kinds)
 
 
-def _token(runtime: Runtime, connections: Connections, config: Config) -> RotatingToken | None:
-    if config.token_file is None:
-        return None
+def _secrets(runtime: Runtime, connections: Connections, config: Config) -> Iterator[RotatingToken | RotatingLogin]:
+    """What is read from files, and read again. What was remembered under other credentials is forgotten: it may be of
+    another project, or account."""
+    readers = runtime.plan_context.readers
 
-    def use(token: str) -> None:
+    def use_token(token: str) -> None:
         connections.cloud.use_token(token)
-        runtime.plan_context.readers.confirmer.forget()
-        runtime.plan_context.readers.primary_ips.forget()
+        readers.confirmer.forget()
+        readers.primary_ips.forget()
 
-    return RotatingToken(config.token_file, config.token, use)
+    if config.token_file is not None:
+        yield RotatingToken(config.token_file, config.token, use_token)
+    if config.robot_login is not None and config.robot_files and readers.robot is not None:
+        yield RotatingLogin(config.robot_files, config.robot_login, readers.robot.use_login)

@@ -44,6 +44,9 @@ _log = logging.getLogger("hcloud-reconciler.clients")
 
 _HOUR_S = 3600.0
 _LOCKED_OUT_S = 600.0
+_MOST_WRONG = 2
+"""Log-ins that may fail in the time of a lock-out: the third one would bring it about (Robot webservice, documentation:
+authentication)."""
 _MOST_AN_HOUR: Mapping[str, int] = {"server": 60, "reset": 150}
 """Endpoint → calls that this process sends to it in any hour."""
 _FOR_LISTS = 15
@@ -64,7 +67,16 @@ class RobotLogin:
     @property
     def header(self) -> str:
         """``Authorization`` (RFC 7617)."""
-        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        return f"Basic {self._encoded}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts that give it away."""
+        return self.password, self._encoded
+
+    @property
+    def _encoded(self) -> str:
+        return base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
 
 
 class _Error(msgspec.Struct):
@@ -107,6 +119,7 @@ class RobotReader:
         self._logging_in = threading.Lock()
         self._is_proven = False
         self._is_refused = False
+        self._refused_at: deque[float] = deque(maxlen=_MOST_WRONG)
         self._waits: dict[str, tuple[float, str]] = {}
         self._sent: Mapping[str, deque[float]] = {endpoint: deque() for endpoint in _MOST_AN_HOUR}
         self.requests = RequestCount()
@@ -117,7 +130,8 @@ class RobotReader:
         return self._retry.call(lambda timeout_s: self._one_login(path, timeout_s), timeout_s=self._timeout_s)
 
     def use_login(self, login: RobotLogin) -> None:
-        """Use other credentials from the next call on, which is sent even if the last ones were refused."""
+        """Use other credentials from the next call on, which is sent even if the last ones were refused; but after two
+        that were, not before a third wrong one would do no harm."""
         with self._lock:
             if login != self._login:
                 self._login, self._is_proven, self._is_refused = login, False, False
@@ -148,7 +162,7 @@ class RobotReader:
             )
         _log.debug("robot GET %s %s", path, response.status_code)
         if response.status_code == HTTPStatus.OK:
-            self._is_proven = True
+            self._prove()
             return response.content
         raise self._error(path, response, login)
 
@@ -160,6 +174,9 @@ class RobotReader:
             if self._is_refused:
                 raise Denied(self._refusal(), status=HTTPStatus.UNAUTHORIZED)
             now, sent = self._clock(), self._sent[endpoint]
+            if len(self._refused_at) == _MOST_WRONG and now < (until := self._refused_at[0] + _LOCKED_OUT_S):
+                why = "two log-ins have failed, and a third within ten minutes might lock this address out"
+                raise OverBudget(f"{self._shown}: {why}", retry_after_s=until - now)
             for who in (endpoint, ""):
                 until, why = self._waits.get(who, (now, ""))
                 if now < until:
@@ -172,6 +189,12 @@ class RobotReader:
             sent.append(now)
             return self._login
 
+    def _prove(self) -> None:
+        """An answer has shown that the credentials are good: failed log-ins before it count no more."""
+        with self._lock:
+            self._is_proven = True
+            self._refused_at.clear()
+
     def _error(self, path: str, response: "requests.Response", login: RobotLogin) -> ApiError:
         """The ApiError for the service's refusal."""
         status = response.status_code
@@ -182,13 +205,14 @@ class RobotReader:
         if status == HTTPStatus.UNAUTHORIZED:
             with self._lock:
                 self._is_refused = self._is_refused or login == self._login
+                self._refused_at.append(self._clock())
             return Denied(self._refusal(), status=status, code=said.code)
         why = f"{one_line(said.message)} ({one_line(said.code)})" if said.code else response.reason or "without a word"
         message = f"{self._shown}: GET {path} answers {status} {why}"
         if status == HTTPStatus.FORBIDDEN:
             return self._throttled(path, message, said)
         if status == HTTPStatus.NOT_FOUND and said.code in _NOT_FOUND:
-            self._is_proven = True
+            self._prove()
             return NotFound(message, status=status, code=said.code, said=said.message)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
             return Transient(message, status=status, code=said.code)

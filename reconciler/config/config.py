@@ -27,6 +27,11 @@ _TOKEN_LENGTH = 64
 _DEFAULT_INTERVAL_S = 60.0
 _ROBOT_MAX_AGE_S = 300.0
 _ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
+_ROBOT_CREDENTIALS = ("ROBOT_USER", "ROBOT_PASSWORD")
+
+
+ROBOT_TEXTS = {"ROBOT_USER": re.compile(r"[\x21-\x39\x3b-\x7e]+"), "ROBOT_PASSWORD": re.compile(r"[^\x00-\x1f\x7f]+")}
+"""Variable → what it may hold: a colon ends the user, and nothing ends a header before its end (RFC 7617)."""
 
 
 class Mode(StrEnum):
@@ -145,8 +150,11 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
         raise ConfigurationError((*usage, *errors), usage=not errors)
     config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ)))
     file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
-    passwords = tuple(passwords_in(environ))
-    return replace(config, passwords=passwords, token_file=Path(file) if file else None)
+    robot_files = {
+        name: Path(environ[f"{name}_FILE"]) for name in _ROBOT_CREDENTIALS if config.robot_login and name not in environ
+    }
+    passwords = (*passwords_in(environ), *(config.robot_login.secrets if config.robot_login else ()))
+    return replace(config, passwords=passwords, token_file=Path(file) if file else None, robot_files=robot_files)
 
 
 def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -250,17 +258,25 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
         lines.append(f"HCLOUD_ENDPOINT is {shown}: expect an address such as https://host/v1")
     if variables["HCLOUD_LOAD_BALANCERS_LOCATION"] and variables["HCLOUD_LOAD_BALANCERS_NETWORK_ZONE"]:
         lines.append("HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other")
-    if variables["ROBOT_ENABLED"]:
-        if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
-            lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
-        if variables[_ROUTES]:
-            lines.append(
-                f"using Routes with Robot is not supported: set {_ROUTES}=false, and connect the dedicated servers by a"
-                " vSwitch or by the network of pods itself"
-            )
-        if not re.match(r"https?://[^/\s]+", variables["ROBOT_ENDPOINT"]):
-            shown = shown_text(variables["ROBOT_ENDPOINT"].rpartition("@")[2])
-            lines.append(f"ROBOT_ENDPOINT is {shown}: expect an address such as https://host")
+    return lines + (_check_robot(variables) if variables["ROBOT_ENABLED"] else [])
+
+
+def _check_robot(variables: Mapping[str, Any]) -> list[str]:
+    """Errors in what is set for the Robot webservice."""
+    lines = []
+    if bool(variables["ROBOT_USER"]) != bool(variables["ROBOT_PASSWORD"]):
+        lines.append('both "ROBOT_USER" and "ROBOT_PASSWORD" must be provided, or neither')
+    for name, pattern in ROBOT_TEXTS.items():
+        if variables[name] and not pattern.fullmatch(variables[name]):
+            lines.append(f"{name} has a line break or another character that it cannot have: copy it again")
+    if variables[_ROUTES]:
+        lines.append(
+            f"using Routes with Robot is not supported: set {_ROUTES}=false, and connect the dedicated servers by a"
+            " vSwitch or by the network of pods itself"
+        )
+    if not re.match(r"https?://[^/\s]+", variables["ROBOT_ENDPOINT"]):
+        shown = shown_text(variables["ROBOT_ENDPOINT"].rpartition("@")[2])
+        lines.append(f"ROBOT_ENDPOINT is {shown}: expect an address such as https://host")
     return lines
 
 

@@ -208,7 +208,7 @@ def _problem(row: Variable, environ: Mapping[str, str], error: Exception) -> str
     return f"{row.name} is {shown_text(environ.get(row.name, ''))}: {error}"
 
 
-_WITH_ADDRESSES = ("HCLOUD_ENDPOINT", "_PROXY")
+_WITH_ADDRESSES = ("HCLOUD_ENDPOINT", "ROBOT_ENDPOINT", "_PROXY")
 """Ends of the names of variables that hold addresses, in upper case."""
 _WITH_PASSWORDS = ("ROBOT_PASSWORD",)
 

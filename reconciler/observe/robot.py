@@ -17,7 +17,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound, one_line
 from actuators.http.requests import RequestCount
-from actuators.http.robot import RobotReader
+from actuators.http.robot import RobotLogin, RobotReader
 from desired.model.snapshot import RobotAccount, Server, ServerStatus
 from desired.section import Section
 from desired.syntax.provider_id import Provider
@@ -153,9 +153,10 @@ class RobotCache:
             _log.info("whether Robot server %d is on could not be told: %s", number, error)
             return ServerStatus.UNKNOWN
 
-    def forget(self) -> None:
-        """Forget everything: the credentials are others by now. May be called from any thread."""
-        self._last, self._power = None, {}
+    def use_login(self, login: RobotLogin) -> None:
+        """Use other credentials from the next call on, and forget everything. May be called from any thread."""
+        self._reader.use_login(login)
+        self._last, self._pause_s, self._power = None, 0.0, {}
 
 
 def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], ApiError | None]:

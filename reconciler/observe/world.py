@@ -11,6 +11,7 @@ from actuators.http.dates import ClockBounds, Dates
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
+from actuators.http.robot import RobotLogin
 from desired.guards.absence_proof import servers_to_confirm
 from desired.guards.anchor import asks_for_memory
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
@@ -68,6 +69,12 @@ class Robot:
 
     cache: RobotCache
     confirmer: Confirmer
+
+    def use_login(self, login: RobotLogin) -> None:
+        """Use other credentials from the next call on, and forget what was said to the last ones: the account may be
+        another one. May be called from any thread."""
+        self.cache.use_login(login)
+        self.confirmer.forget()
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class SimulatedLoop:
             triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=now), {}),
             begins_to_watch=lambda: None,
             metrics=None,
-            token=None,
+            secrets=(),
             budget=self.budget,
         )
 

@@ -118,6 +118,34 @@ def test_wrong_credentials_are_sent_once(service: Webservice) -> None:
     assert client.get("/server")
 
 
+def test_the_third_wrong_login_is_not_sent(service: Webservice) -> None:
+    """Whatever a person tries meanwhile, until it would do no harm any more; the right one works then."""
+    client = service.client(RobotLogin("#ws+sandbox", "1"))
+    for password in ("2", "3", "4"):
+        refused(lambda: client.get("/server"))
+        client.use_login(RobotLogin("#ws+sandbox", password))
+    client.use_login(GOOD)
+
+    error = refused(lambda: client.get("/server"))
+
+    assert (type(error), service.received()) == (OverBudget, 2)
+    assert str(error).endswith("two log-ins have failed, and a third within ten minutes might lock this address out")
+    service.clock.advance(600)
+    assert client.get("/server")
+
+
+def test_wrong_logins_before_a_good_one_count_no_more(service: Webservice) -> None:
+    """As at the webservice."""
+    client = service.client(WRONG)
+    refused(lambda: client.get("/server"))
+    for login in (GOOD, WRONG, GOOD):
+        client.use_login(login)
+        if login is GOOD:
+            assert client.get("/server")
+        else:
+            assert isinstance(refused(lambda: client.get("/server")), Denied)
+
+
 def test_wrong_credentials_in_several_threads(service: Webservice) -> None:
     """Those that ask at the same moment do not all find out by themselves."""
     client = service.client(WRONG)

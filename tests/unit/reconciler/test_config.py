@@ -1,5 +1,6 @@
 """Flags and environment together: one frozen configuration, or every problem at once, and never a secret."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from ipaddress import IPv4Network
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from actuators.http.robot import RobotLogin
 from desired.annotations.options import Defaults
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.syntax.selector import parse_selector
@@ -282,6 +284,19 @@ def test_ipv6_alone_without_routes(controllers: str, environ: dict[str, str]) ->
             id="Robot with routes",
         ),
         pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_USER": f"u:{SECRET}", "ROBOT_PASSWORD": "a\nb"},
+            [
+                f"{name} has a line break or another character that it cannot have: copy it again"
+                for name in ("ROBOT_USER", "ROBOT_PASSWORD")
+            ],
+            id="Robot credentials that no header can have",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_ENDPOINT": "robot-ws.your-server.de"},
+            ["ROBOT_ENDPOINT is 'robot-ws.your-server.de': expect an address such as https://host"],
+            id="Robot endpoint without scheme",
+        ),
+        pytest.param(
             {"HCLOUD_TOKEN": TOKEN, "RECONCILER_DRYRUN": "true"},
             ["unknown variable RECONCILER_DRYRUN: did you mean RECONCILER_DRY_RUN?"],
             id="unknown variable",
@@ -447,6 +462,16 @@ def test_warnings(environ: dict[str, str], warnings: tuple[str, ...]) -> None:
         pytest.param({"HCLOUD_TOKEN": TOKEN, "HCLOUD_ENDPOINT": f"me:{SECRET}@host"}, True, id="in a bad address"),
         pytest.param({"HCLOUD_TOKEN": TOKEN, "https_proxy": f"http://me:{SECRET}@host"}, False, id="of a proxy"),
         pytest.param({"HCLOUD_TOKEN": TOKEN, "RECONCILER_TOKEN": SECRET}, True, id="unknown variable"),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_ENDPOINT": f"me:{SECRET}@host"},
+            True,
+            id="in a bad address of Robot",
+        ),
+        pytest.param(
+            {"HCLOUD_TOKEN": TOKEN, "ROBOT_ENABLED": "true", "ROBOT_USER": "u", "ROBOT_PASSWORD": SECRET},
+            False,
+            id="Robot password",
+        ),
     ],
 )
 def test_secrets_are_never_shown(environ: dict[str, Any], problems: bool) -> None:
@@ -460,6 +485,23 @@ def test_secrets_are_never_shown(environ: dict[str, Any], problems: bool) -> Non
 
     assert SECRET not in said
     assert TOKEN not in said
+
+
+@pytest.mark.parametrize("names", [("ROBOT_USER", "ROBOT_PASSWORD"), ("ROBOT_PASSWORD",)], ids=", ".join)
+def test_robot_credentials_from_files(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """They are known to be read again, and masked as they are and as they are sent."""
+    texts = {"ROBOT_USER": "#ws+u", "ROBOT_PASSWORD": SECRET}
+    for name in names:
+        (tmp_path / name).write_text(f"{texts[name]}\n")
+    files = {name: tmp_path / name for name in names}
+    given = {f"{name}_FILE": str(path) for name, path in files.items()}
+
+    config = load(ROBOT_ENABLED="true", **{k: v for k, v in texts.items() if k not in names}, **given)
+
+    assert config.robot_login == RobotLogin("#ws+u", SECRET)
+    assert config.robot_files == files
+    assert {SECRET, b64encode(f"#ws+u:{SECRET}".encode()).decode()} <= set(config.passwords)
+    assert load(**given).robot_files == {}  # while Robot is off
 
 
 def test_a_file_with_a_wrong_secret_is_not_quoted(tmp_path: Path) -> None:

@@ -245,8 +245,7 @@ def test_wrong_credentials(account: Account) -> None:
         account.clock.advance(60)
     assert account.asked() == 1
 
-    account.reader.use_login(RobotLogin("#ws+new", "changed"))
-    cache.forget()
+    cache.use_login(RobotLogin("#ws+new", "changed"))
     assert cache.read().account.servers.complete
 
 

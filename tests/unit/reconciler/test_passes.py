@@ -46,7 +46,7 @@ class Loop:
             triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
             begins_to_watch=lambda: None,
             metrics=self.metrics,
-            token=None,
+            secrets=(),
             budget=CallBudget(lambda: self.now),
         )
 

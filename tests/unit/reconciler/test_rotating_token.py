@@ -1,11 +1,13 @@
-"""A token that is rotated under the running process."""
+"""A token, and the credentials of Robot, that are rotated under the running process."""
 
 import logging
 from pathlib import Path
 
 import pytest
 
-from reconciler.controller import RotatingToken
+from actuators.http.robot import RobotLogin
+from reconciler.controller import RotatingLogin, RotatingToken
+from reconciler.telemetry.logs import masked
 
 OLD, NEW = "a" * 64, "b" * 64
 
@@ -99,3 +101,77 @@ def test_the_token_is_never_logged(rotated: Rotated, caplog: pytest.LogCaptureFi
 
     assert NEW not in caplog.text
     assert len(caplog.messages) == 1
+
+
+LOGIN = RobotLogin("#ws+old", "old secret")
+
+
+class RotatedLogin:
+    """Files with the credentials of Robot, and what was taken from them."""
+
+    def __init__(self, folder: Path, *names: str) -> None:
+        self.files = {name: folder / name for name in names}
+        self.write(ROBOT_USER=LOGIN.user, ROBOT_PASSWORD=LOGIN.password)
+        self.used: list[RobotLogin] = []
+        self.login = RotatingLogin(self.files, LOGIN, self.used.append)
+
+    def write(self, **texts: str) -> None:
+        """Write those that come from a file."""
+        for name, text in texts.items():
+            if name in self.files:
+                self.files[name].write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(("ROBOT_USER", "ROBOT_PASSWORD"), RobotLogin("#ws+new", "new: ü secret"), id="both"),
+        pytest.param(("ROBOT_PASSWORD",), RobotLogin(LOGIN.user, "new: ü secret"), id="the password alone"),
+        pytest.param(("ROBOT_USER",), RobotLogin("#ws+new", LOGIN.password), id="the user alone"),
+    ],
+)
+def test_a_new_login_is_used(
+    tmp_path: Path, names: tuple[str, ...], expected: RobotLogin, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, and from then on it is masked in every line."""
+    rotated = RotatedLogin(tmp_path, *names)
+    assert not rotated.login.refresh()
+    rotated.write(ROBOT_USER=" #ws+new\n", ROBOT_PASSWORD="new: ü secret\n")
+
+    with caplog.at_level(logging.DEBUG):
+        assert [rotated.login.refresh(), rotated.login.refresh()] == [True, False]
+
+    assert rotated.used == [expected]
+    assert [message.partition(" file=")[0] for message in caplog.messages] == ["new Robot credentials are in use"]
+    assert expected.password not in caplog.text
+    assert "***" in masked(f"sent {expected.secrets[1]}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("ROBOT_USER", None, id="no user"),
+        pytest.param("ROBOT_USER", b"", id="an empty user"),
+        pytest.param("ROBOT_USER", b"a:b", id="a user with a colon"),
+        pytest.param("ROBOT_PASSWORD", None, id="no password"),
+        pytest.param("ROBOT_PASSWORD", b" \n", id="a blank password"),
+        pytest.param("ROBOT_PASSWORD", b"two\nlines", id="a password in two lines"),
+        pytest.param("ROBOT_PASSWORD", b"\xff\xfe", id="no text"),
+    ],
+)
+def test_half_a_login_changes_nothing(
+    tmp_path: Path, name: str, content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would be a wrong one, of which the webservice takes two. It is said once."""
+    rotated = RotatedLogin(tmp_path, "ROBOT_USER", "ROBOT_PASSWORD")
+    rotated.write(ROBOT_USER="#ws+new", ROBOT_PASSWORD="new")
+    rotated.files[name].write_bytes(content or b"")
+    if content is None:
+        rotated.files[name].unlink()
+
+    with caplog.at_level(logging.INFO):
+        assert [rotated.login.refresh(), rotated.login.refresh()] == [False, False]
+
+    assert rotated.used == []
+    (warning,) = caplog.messages
+    assert str(rotated.files[name]) in warning

@@ -305,6 +305,7 @@ def test_every_row_is_explained() -> None:
         ("HCLOUD_ENDPOINT", "https://me:secret@host/v1", {"me:secret", "secret"}),
         ("HCLOUD_ENDPOINT", "https://me:se%2Fcret@host/v1", {"me:se%2Fcret", "se%2Fcret", "se/cret"}),
         ("HCLOUD_ENDPOINT", "https://secret@host", {"secret"}),
+        ("ROBOT_ENDPOINT", "https://me:secret@host", {"me:secret", "secret"}),
         ("HCLOUD_ENDPOINT", "me:se@cret@host", {"me:se@cret", "se@cret"}),
         ("https_proxy", "http://me:secret@host:3128", {"me:secret", "secret"}),
         ("HTTP_PROXY", "http://host:3128", set()),
