@@ -238,6 +238,8 @@ def run_controller(
     budget = connections.cloud.budget = CallBudget()
     if metrics is not None:
         metrics.follow_budget(budget.left)
+        if (robot := runtime.plan_context.readers.robot) is not None:
+            robot.cache.reader.observe = metrics.of_robot(robot.cache.reader.left)
     apply_context = replace(
         connections.apply_context,
         actuators=narrator.attends(within_budget(connections.apply_context.actuators, budget.begin_change)),

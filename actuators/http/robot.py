@@ -49,6 +49,7 @@ _MOST_WRONG = 2
 authentication)."""
 _MOST_AN_HOUR: Mapping[str, int] = {"server": 60, "reset": 150}
 """Endpoint → calls that this process sends to it in any hour."""
+ENDPOINTS = tuple(_MOST_AN_HOUR)
 _FOR_LISTS = 15
 """Of those to servers, so many are for lists alone: one each five minutes, and a few that are tried again."""
 _NOT_FOUND = frozenset({"SERVER_NOT_FOUND", "NOT_FOUND", "RESET_NOT_AVAILABLE"})
@@ -136,6 +137,20 @@ class RobotReader:
             if login != self._login:
                 self._login, self._is_proven, self._is_refused = login, False, False
 
+    def left(self, endpoint: str) -> int:
+        """How many calls may be sent to ``server`` or ``reset`` now; 0 while the webservice asks for silence."""
+        with self._lock:
+            now = self._clock()
+            if self._is_refused or any(now < self._waits.get(who, (now, ""))[0] for who in (endpoint, "")):
+                return 0
+            self._forget_old(endpoint, now)
+            return max(0, _MOST_AN_HOUR[endpoint] - len(self._sent[endpoint]))
+
+    def _forget_old(self, endpoint: str, now: float) -> None:
+        sent = self._sent[endpoint]
+        while sent and sent[0] <= now - _HOUR_S:
+            sent.popleft()
+
     def _one_login(self, path: str, timeout_s: float) -> bytes:
         """Until an answer has shown that the credentials are good, one call at a time."""
         if self._is_proven:
@@ -181,8 +196,7 @@ class RobotReader:
                 until, why = self._waits.get(who, (now, ""))
                 if now < until:
                     raise OverBudget(why, retry_after_s=until - now)
-            while sent and sent[0] <= now - _HOUR_S:
-                sent.popleft()
+            self._forget_old(endpoint, now)
             if len(sent) >= most:
                 why = f"the request was not sent, as {len(sent)} of the last hour are this controller's share"
                 raise OverBudget(f"{self._shown}: {why}", retry_after_s=sent[0] + _HOUR_S - now)

@@ -16,7 +16,6 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound, one_line
-from actuators.http.requests import RequestCount
 from actuators.http.robot import RobotLogin, RobotReader
 from desired.model.snapshot import RobotAccount, Server, ServerStatus
 from desired.section import Section
@@ -93,18 +92,13 @@ class RobotCache:
 
     def __init__(self, reader: RobotReader, max_age: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` gives seconds and never goes back."""
-        self._reader = reader
+        self.reader = reader
         self._max_age_s = max_age.total_seconds()
         self._clock = clock
         self._last: RobotList | None = None
         self._read_at = 0.0
         self._pause_s = 0.0
         self._power: dict[int, _Power] = {}
-
-    @property
-    def requests(self) -> RequestCount:
-        """Those sent to the webservice, for single servers too."""
-        return self._reader.requests
 
     def read(self, most: timedelta | None = None) -> RobotList:
         """All servers, from a list that is at most ``most`` old where that is said, and never older than the cache
@@ -114,7 +108,7 @@ class RobotCache:
         if self._last is not None and now - self._read_at < (self._pause_s or asked_s):
             age = timedelta(seconds=now - self._read_at)
             return replace(self._last, account=replace(self._last.account, age=age))
-        section, error = observe_robot_servers(self._reader)
+        section, error = observe_robot_servers(self.reader)
         failed_s = min(self._pause_s * 2 or _FIRST_PAUSE_S, self._max_age_s)
         self._last, self._read_at, self._pause_s = (
             RobotList(RobotAccount(section), error),
@@ -148,14 +142,14 @@ class RobotCache:
 
     def _ask_power(self, number: int) -> ServerStatus:
         try:
-            return observe_power(self._reader, number)
+            return observe_power(self.reader, number)
         except ApiError as error:
             _log.info("whether Robot server %d is on could not be told: %s", number, error)
             return ServerStatus.UNKNOWN
 
     def use_login(self, login: RobotLogin) -> None:
         """Use other credentials from the next call on, and forget everything. May be called from any thread."""
-        self._reader.use_login(login)
+        self.reader.use_login(login)
         self._last, self._pause_s, self._power = None, 0.0, {}
 
 

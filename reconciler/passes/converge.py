@@ -314,5 +314,5 @@ def _cost(readers: Readers) -> Cost:
         readers.hetzner.requests.total,
         limit.remaining if limit else None,
         limit.limit if limit else None,
-        readers.robot.cache.requests.total if readers.robot else None,
+        readers.robot.cache.reader.requests.total if readers.robot else None,
     )

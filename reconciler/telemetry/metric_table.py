@@ -83,7 +83,9 @@ _ROWS = (
         Alarm(
             "HcloudReconcilerStale",
             # Its age when it was scraped: with a short interval the time between scrapes alone would be an alarm.
+            # An outage of Robot is told by HcloudReconcilerIncomplete: what it keeps waiting wakes nobody.
             f"timestamp({OURS}last_success_timestamp_seconds) - {OURS}last_success_timestamp_seconds"
+            '{section!="robot"}'
             f" > on (job, instance) group_left () clamp_min({_STALE_INTERVALS} * {OURS}interval_seconds, {_STALE_S})"
             f' and on (instance) (leader_election_master_status == 1 or {OURS}config_info{{policy="observe"}})',
         ),
@@ -182,6 +184,26 @@ _ROWS = (
         Sort.GAUGE,
         "calls to Hetzner that this process may send at once by its own budget, which holds less than a quarter of what"
         " Hetzner grants an hour; while less than a third of it is left most changes wait",
+    ),
+    Metric(
+        f"{OURS}robot_requests_total",
+        Sort.COUNTER,
+        "requests to the Robot webservice, each try counted; endpoint has - for server numbers, code is error when no"
+        " answer came",
+        ("code", "endpoint"),
+    ),
+    Metric(
+        f"{OURS}robot_request_duration_seconds",
+        Sort.HISTOGRAM,
+        "how long answers of the Robot webservice took",
+        ("endpoint",),
+    ),
+    Metric(
+        f"{OURS}robot_calls_left",
+        Sort.GAUGE,
+        "calls that this process may send now by its own share of what the Robot webservice allows an hour; 0 also"
+        " while that refuses the credentials, or asks for silence. endpoint is server or reset",
+        ("endpoint",),
     ),
     Metric(
         f"{OURS}kubernetes_requests_total",

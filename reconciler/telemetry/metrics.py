@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from urllib.parse import urlsplit
 
 from prometheus_client import (
@@ -19,6 +20,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 
 from actuators.http.requests import Ended, Observe
+from actuators.http.robot import ENDPOINTS
 from desired.plan.change import Change
 from reconciler.result import Result
 from reconciler.telemetry.metric_table import METRICS, OURS
@@ -75,6 +77,21 @@ def observer_of_hetzner(
             verb = _method(method).lower()
             requests.labels(_code(status, "error"), verb, hetzner_endpoint(path)).inc()
             durations.labels(verb).observe(clock() - since)
+
+        return ended
+
+    return began
+
+
+def observer_of_robot(requests: Counter, durations: Histogram, clock: Callable[[], float] = time.monotonic) -> Observe:
+    """The observer of the connection to the Robot webservice. ``clock`` is in seconds."""
+
+    def began(_method: str, path: str) -> Ended:
+        since, endpoint = clock(), hetzner_endpoint(path)
+
+        def ended(status: int | None) -> None:
+            requests.labels(_code(status, "error"), endpoint).inc()
+            durations.labels(endpoint).observe(clock() - since)
 
         return ended
 
@@ -144,6 +161,10 @@ class Metrics:
             self._histogram("hcloud_api_request_duration_seconds"),
             self._gauge("hcloud_api_in_flight_requests"),
         )
+        self._to_robot = observer_of_robot(
+            self._counter(f"{OURS}robot_requests_total"), self._histogram(f"{OURS}robot_request_duration_seconds")
+        )
+        self._robot_calls_left = self._gauge(f"{OURS}robot_calls_left")
         self._to_kubernetes = (
             self._counter(f"{OURS}kubernetes_requests_total"),
             self._counter("rest_client_requests_total"),
@@ -154,6 +175,13 @@ class Metrics:
     def of_hetzner(self) -> Observe:
         """The observer of a connection to Hetzner."""
         return self._to_hetzner
+
+    def of_robot(self, left: Callable[[str], float]) -> Observe:
+        """The observer of a connection to the Robot webservice. From now on ``left`` is asked, at each scrape and from
+        its thread, how many calls are left to an endpoint."""
+        for endpoint in ENDPOINTS:
+            self._robot_calls_left.labels(endpoint).set_function(partial(left, endpoint))
+        return self._to_robot
 
     def of_kubernetes(self, url: str) -> Observe:
         """The observer of a connection to the API server at this URL. Its host and port are the label, without the

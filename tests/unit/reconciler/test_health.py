@@ -1,9 +1,11 @@
 """Probes: alive as long as the loop comes round, ready once everything was read; whatever the clouds do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from desired.model.snapshot import RobotAccount
+from desired.section import Section
 from reconciler.result import Report
 from reconciler.telemetry.health import Check, Health, Request, health_pages
 from tests.builders import a_server, a_snapshot, incomplete, servers_of
@@ -12,6 +14,7 @@ INTERVAL_S = 60.0
 TIMEOUT_S = 15.0
 ALLOWED_S = 3 * INTERVAL_S + 10 * TIMEOUT_S
 WHOLE = Report(snapshot=a_snapshot())
+WITHOUT_ROBOT = Report(snapshot=replace(a_snapshot(), robot=RobotAccount(Section.missing("503"))))
 GAP = Report(snapshot=a_snapshot(servers_section=incomplete(servers_of(a_server()))))
 GONE = Report(errors=("Hetzner API does not answer",))
 
@@ -146,6 +149,7 @@ def test_without_the_lead_and_without_a_leader(watched: Watched) -> None:
         pytest.param((GONE,), "[-]snapshot failed: Hetzner API does not answer", id="nothing was read"),
         pytest.param((GAP,), "[-]snapshot failed: page 2 timed out", id="a gap"),
         pytest.param((GAP, WHOLE), "[+]snapshot ok", id="whole at last"),
+        pytest.param((WITHOUT_ROBOT,), "[+]snapshot ok", id="a Robot account that is out of reach"),
         pytest.param((WHOLE, GONE, GAP), "[+]snapshot ok", id="once is enough"),
     ],
 )

@@ -1,12 +1,14 @@
 """Metrics: what a pass adds to them, under names and labels that are bounded."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from actuators.http.errors import NotFound, Throttled
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
@@ -259,6 +261,29 @@ def test_the_call_budget() -> None:
     metrics.follow_budget(iter((882.0, 12.5)).__next__)
 
     assert [value(metrics, "call_budget_left") for _ in range(2)] == [882, 12.5]
+
+
+def test_calls_to_robot(simulate: Callable[..., Simulation]) -> None:
+    """By answer and endpoint, a server's number left out; what is left of this process' share, as it is at a scrape."""
+    sim = simulate(robot=[{"server_number": 321}])
+    reader, metrics = sim.robot_reader(), make_metrics()
+    assert reader is not None
+    assert value(metrics, "robot_calls_left", endpoint="server") is None
+    reader.observe = metrics.of_robot(reader.left)
+    reader.get("/server")
+    for path in ("/server/321", "/reset/321", "/server/9"):
+        with suppress(NotFound):
+            reader.get(path)
+
+    asked = [("200", "/server"), ("200", "/server/-"), ("404", "/server/-"), ("200", "/reset/-")]
+    assert [value(metrics, "robot_requests_total", code=code, endpoint=path) for code, path in asked] == [1, 1, 1, 1]
+    assert value(metrics, "robot_request_duration_seconds_count", endpoint="/server/-") == 2
+    assert [value(metrics, "robot_calls_left", endpoint=name) for name in ("server", "reset")] == [57, 149]
+
+    sim.spoil_robot("status", code=403, body="")
+    with suppress(Throttled):
+        reader.get("/server")
+    assert [value(metrics, "robot_calls_left", endpoint=name) for name in ("server", "reset")] == [0, 0]
 
 
 def test_labels_do_not_grow_with_the_cluster() -> None:

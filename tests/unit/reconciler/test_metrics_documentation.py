@@ -21,9 +21,9 @@ A running controller serves them in Prometheus' formats under `/metrics` at `HCL
 counters that stand still. `--once` and `--dry-run` serve none: their exit code and JSON say the same.
 
 No label has the name of a Node or a Service, nor an id. `section` is one of `nodes`, `services`, `load_balancers`,
-`certificates` and `routes`, where something is read also `servers` and what else a pass looks at; `action` is `add`,
-`modify` or `remove`. What the Python client library tells of the process and its memory is served as well (`process_*`,
-`python_*`).
+`certificates` and `routes`, where something is read also `servers`, `robot` and what else a pass looks at; `action` is
+`add`, `modify` or `remove`. What the Python client library tells of the process and its memory is served as well
+(`process_*`, `python_*`).
 """
 
 OF_OTHERS = """
